@@ -77,6 +77,15 @@ Install them first (Debian, Ubuntu): apt install $packages libglib2.0-0"
     [ -z "$missing" ] || fail "Qt still misses these libraries: $missing"
 }
 
+# Installs a C++ compiler where it may: the tests build a pretend accelerator; without one they skip it.
+install_compiler() {
+    command -v c++ >/dev/null 2>&1 || command -v g++ >/dev/null 2>&1 || command -v clang++ >/dev/null 2>&1 && return 0
+    if can_install; then
+        echo "Installing a C++ compiler: g++"
+        apt_install g++ || echo "g++ could not be installed: the tests of the pretend accelerator will be skipped."
+    fi
+}
+
 setup_project() {
     make_environment
     install_project "$1"

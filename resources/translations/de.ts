@@ -264,6 +264,14 @@
         <translation>Kalibrieren, bewerten, im Budget suchen und evaluieren: was noch nicht getan ist</translation>
     </message>
     <message>
+        <source>De&amp;vice…</source>
+        <translation>&amp;Gerät…</translation>
+    </message>
+    <message>
+        <source>Choose where models run and what they compute in</source>
+        <translation>Wählen, wo Modelle laufen und womit sie rechnen</translation>
+    </message>
+    <message>
         <source>C&amp;ancel the Job</source>
         <translation>Auftrag a&amp;bbrechen</translation>
     </message>

@@ -41,6 +41,10 @@ class Chain:
         """The matrix."""
         return self.weights[layer]
 
+    def on_device(self, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """As it is."""
+        return batch
+
     def with_weights(self, weights: dict[str, torch.Tensor]) -> Chain:
         """A view."""
         return Chain({**self.weights, **weights})

@@ -31,7 +31,7 @@ from workbench.steps.checks.reconstruction import RECONSTRUCTION, Reconstruction
 from workbench.steps.checks.refine import REFINE, RefineOptions
 from workbench.steps.checks.runtime import RUNTIME, RuntimeOptions
 from workbench.steps.compare import COMPARE, CompareOptions
-from workbench.steps.devices import DEVICES, DevicesOptions
+from workbench.steps.devices import DEVICES, PLACES, DevicesOptions, PlacesOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
 from workbench.steps.explain import EXPLAIN, ExplainOptions
 from workbench.steps.files.export import EXPORT, ExportOptions
@@ -83,6 +83,7 @@ REQUESTS = (
     BROWSE_SAMPLES.request(SESSION, BrowseSamplesOptions(split="evaluation", start=20)),
     COMPARE_PLANS.request(SESSION, ComparePlansOptions(first=FIRST, second=SECOND)),
     COMPARE.request(SESSION, CompareOptions(other="b.qwb")), DEVICES.request(None, DevicesOptions()),
+    PLACES.request(None, PlacesOptions()),
 )  # fmt: skip
 
 

@@ -61,11 +61,12 @@ def _is_session(path: Path) -> bool:
 
 
 def _model(arguments: argparse.Namespace) -> ModelSummary:
+    from workbench.models.placement import CPU
     from workbench.steps.files.open_model import open as open_model
 
     if arguments.session:
         return Session.load(arguments.session).model
-    return open_model(arguments.model, trust=arguments.trust).summary
+    return open_model(arguments.model, trust=arguments.trust, device=CPU).summary
 
 
 def _rows(refused: tuple[Refusal, ...], plan: Plan, model: ModelSummary) -> list[Row]:

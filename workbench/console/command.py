@@ -7,7 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from workbench.console.flags import PLAN, SESSION, TRUST, Flags, flag, flags_of, options_of
+from workbench.console.flags import (
+    DEVICE,
+    DTYPE,
+    PLAN,
+    SESSION,
+    TRUST,
+    Flags,
+    flag,
+    flags_of,
+    options_of,
+    placement_of,
+)
 from workbench.console.report import Report, described
 from workbench.planning.plan import Plan
 from workbench.progress import Progress
@@ -63,7 +74,10 @@ def of_step(
         options, notes, results = options_of(step.options, arguments), list[str](), list[R]()
         out = (arguments.out if to_out else None) or arguments.session
         try:
-            result = step(before, options, trust=arguments.trust, notes=notes, progress=_watched(progress, results))
+            result = step(
+                before, options, trust=arguments.trust, placement=placement_of(arguments), notes=notes,
+                progress=_watched(progress, results),
+            )  # fmt: skip
         except KeyboardInterrupt:  # the same command goes on from what is saved
             if step.keep is not None and results:
                 keep, partial = step.keep, results[-1]
@@ -83,7 +97,8 @@ def of_step(
         ))  # fmt: skip
 
     saving = () if step.join is None else (OUT if to_out else NO_SAVE,)
-    flags = (SESSION, TRUST, *((PLAN,) if with_plan else ()), flags_of(step.options), *own, *saving)
+    place = (DEVICE, DTYPE) if step.runs_model else ()
+    flags = (SESSION, TRUST, *place, *((PLAN,) if with_plan else ()), flags_of(step.options), *own, *saving)
     return Command(name=step.name, help=step.summary, example=f"{step.name} {example}", flags=flags, run=run)
 
 

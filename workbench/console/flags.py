@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from workbench.models.placement import AUTO, DTYPES, Placement
 from workbench.steps.options import OptionField, option_fields, scheme_name
 
 N = TypeVar("N", int, float)
@@ -24,6 +25,12 @@ def flag(*names: str, **settings: Any) -> Flags:
 TRUST = flag("--trust", action="store_true", help="allow the Python file to run (only your own files)")
 SESSION = flag("session", metavar="S.qwb", help="a session file")
 PLAN = flag("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
+DEVICE = flag("--device", default=AUTO, metavar="DEVICE",
+              help="where the model runs: auto (the first CUDA device, else the CPU), cpu, cuda:N, or what else torch "
+              "knows (default auto)")  # fmt: skip
+DTYPE = flag("--dtype", default=AUTO, choices=DTYPES, metavar="{" + ",".join(DTYPES) + "}",
+             help="what the model computes in: stored (the dtype of most weights in its file), float32, or auto: "
+             "float32 on the CPU, stored elsewhere (default auto)")  # fmt: skip
 LAYER = flag("--layer", default="*", metavar="PATTERN", help="only layers that match, such as '*.mlp.*' (default: all)")
 TAP = flag(
     "--tap", choices=("input", "output", "weight"), default="input", help="which tensor of a layer (default input)"
@@ -35,6 +42,11 @@ def most(what: str, name: str = "most", default: int = 10) -> Flags:
     """Return the flag that limits a list; 0 lists none."""
     text = f"list at most N {what} (default {default}; 0: none)"
     return flag(f"--{name}", type=at_least(0), default=default, metavar="N", help=text)
+
+
+def placement_of(arguments: argparse.Namespace) -> Placement:
+    """Return where a command's model is to run; anywhere for a command without these flags."""
+    return Placement(getattr(arguments, "device", AUTO), getattr(arguments, "dtype", AUTO))
 
 
 def number(text: str, kind: type[N]) -> N:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.console.command import Command, Outcome
-from workbench.console.flags import SESSION, TRUST, flag, flags_of, options_of
+from workbench.console.flags import DEVICE, DTYPE, SESSION, TRUST, flag, flags_of, options_of
 from workbench.console.report import Report, Table, readable_bytes, row
 from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.plans import left_to_the_runtime
@@ -29,12 +29,13 @@ from workbench.steps.files.open_model import OpenModelOptions
 from workbench.steps.files.open_model import open as open_model
 from workbench.steps.quantize import quantize
 
-MODEL = (flags_of(OpenModelOptions), TRUST)
-"""The path of a model and how to open it."""
+MODEL = (flags_of(OpenModelOptions), TRUST, DEVICE, DTYPE)
+"""The path of a model, how to open it and where it runs."""
 
 
 def _model(arguments: argparse.Namespace) -> Model:
-    return open_model(**asdict(options_of(OpenModelOptions, arguments)), trust=arguments.trust)
+    options = asdict(options_of(OpenModelOptions, arguments))
+    return open_model(**options, trust=arguments.trust, device=arguments.device, dtype=arguments.dtype)
 
 
 def _apply(arguments: argparse.Namespace, progress: Progress) -> Report:
@@ -87,9 +88,12 @@ def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
         facts=row(
             session.model, "model=name fingerprint", session=arguments.out, layers=layers, outliers=outliers,
             data=record and record.name, data_hash=record and record.content_hash,
-            samples=record.samples if record else 0,
+            samples=record.samples if record else 0, device=session.environment.device,
         ),
-        parts=[f"calibrated {layers} layers of {session.model.name} on {data}", f"session: {arguments.out}", *lines],
+        parts=[
+            f"calibrated {layers} layers of {session.model.name} on {data} ({session.environment.device})",
+            f"session: {arguments.out}", *lines,
+        ],
         notes=session.notes,
     )  # fmt: skip
 
@@ -112,7 +116,8 @@ def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
             statistics=len(session.statistics), sensitivities=tables, plan=session.plan.name,
             rules=len(session.plan.rules),
             evaluations=[{**figures_of(run), "plan": run.plan_name} for run in session.evaluations],
-            timings=len(session.timings), workbench=session.environment.workbench, transitions=changes,
+            timings=len(session.timings), workbench=session.environment.workbench,
+            device=session.environment.device, transitions=changes,
         ),
         parts=[
             facts_table({
@@ -123,7 +128,8 @@ def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
                 "sensitivity": ", ".join(f"{name} {size[0]} x {size[1]}" for name, size in tables.items()) or "none",
                 "plan": f"{session.plan.name} ({len(session.plan.rules)} rules)",
                 "evaluations": len(session.evaluations), "timings": len(session.timings),
-                "made with": f"workbench {session.environment.workbench}",
+                "made with": f"workbench {session.environment.workbench}", 
+                "calibrated on": session.environment.device,
             }),
             Table(rows=shown, columns="before=stored as | after=becomes | layers | weights | sizes=size"),
         ],

@@ -32,6 +32,7 @@ from workbench.gui.shell.status_bar import StatusBar
 from workbench.gui.shell.stepper import StageStatus, Stepper
 from workbench.gui.shell.words import tr
 from workbench.insight.roles import Role, role
+from workbench.models.placement import Placement
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import Budget, State
@@ -71,7 +72,8 @@ class Window(QMainWindow):
         self.stepper = Stepper([tr(stage.title) for stage in STAGES], self._choose_stage, colours)
         self.bars = Menus(self, colours, self._do, self.reveal, self.document.open_path, self.stepper)
         self.actions_by_id, self.menus, self.recent_menu = self.bars.actions, self.bars.menus, self.bars.recent_menu
-        self.status = StatusBar(context.jobs.cancel, context.jobs.retry, self)
+        self.status = StatusBar(context.jobs.cancel, context.jobs.retry, lambda: self.trigger("device"), self)
+        self.use_placement(settings.placement())
         self.setStatusBar(self.status)
         self.notices = Notices(context, self)
         self._connect()
@@ -91,6 +93,11 @@ class Window(QMainWindow):
         workspace.show_target(chosen.target)
         workspace.show_budget(Budget(amount=chosen.bits))
         workspace.show_metric(chosen.metric)
+
+    def use_placement(self, placement: Placement) -> None:
+        """Let models run there from the next job on."""
+        self.context.runner.placement = placement
+        self.status.show_placement(placement)
 
     def _connect(self) -> None:
         context = self.context

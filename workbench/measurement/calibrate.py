@@ -82,7 +82,7 @@ def calibrate(
     batch_size = gradient_batch_size(batch_size, dataset, model) if curvature else batch_size
     sums = _Sums(layers={layer.name: layer for layer in tappable(model)})
     gradients = GradientPass(model) if curvature else None
-    for number, batch in numbered_batches(dataset, batch_size, progress, "calibrating"):
+    for number, batch in numbered_batches(model, dataset, batch_size, progress, "calibrating"):
         if not number:
             require_repeatable(model, batch)
         places = BatchPlaces.of(batch, first_sample + number * batch_size)

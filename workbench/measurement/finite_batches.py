@@ -33,7 +33,7 @@ class FiniteBatches:
         ``run(number, batch)`` returns the output (default: the model run without gradients).  Raises DataError after
         the last batch if none was finite.
         """
-        for number, batch in numbered_batches(data, batch_size, progress, text):
+        for number, batch in numbered_batches(self.model, data, batch_size, progress, text):
             if self._finite.get(number, True):
                 output = self._run(batch) if run is None else run(number, batch)
                 if self._is_finite(number, batch, output):

@@ -87,8 +87,13 @@ def drawn_gradients(
 
 
 def _labelled(probabilities: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Return ``onehot(drawn label) - probabilities`` of each row, in place."""
-    labels = torch.multinomial(probabilities.cpu(), 1, generator=generator).to(probabilities.device)
+    """Return ``onehot(drawn label) - probabilities`` of each row, in place.
+
+    One random number a row, drawn on the host, finds its label in the running sums, on the model's device.
+    """
+    sums = probabilities.cumsum(dim=1)
+    chosen = torch.rand(len(sums), 1, generator=generator).to(sums) * sums[:, -1:]
+    labels = torch.searchsorted(sums, chosen, right=True).clamp_(max=sums.shape[1] - 1)
     return probabilities.neg_().scatter_add_(1, labels, torch.ones_like(labels, dtype=probabilities.dtype))
 
 

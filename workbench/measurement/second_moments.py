@@ -124,7 +124,7 @@ class SecondMoments(Mapping[str, Curvature]):
     def _run(self, passes: GradientPass, sums: _Sums, left_out: set[int]) -> int | None:
         """Add up all batches but those left out; return the number of one with NaN or infinite values, if any."""
         total = -(-len(self._data) // self._batch_size)
-        for count, batch in numbered_batches(self._data, self._batch_size):
+        for count, batch in numbered_batches(self._model, self._data, self._batch_size):
             text = f"second moments of {len(sums.layers)} layers, batch {count + 1} of {total}"
             self._progress(0.0, text)
             if count in left_out:
@@ -177,7 +177,7 @@ class _Sums:
         rows = _multiplied(self.layers[name], tensor, output, self._masks) if owner == name else None
         if rows is not None:
             if name not in self.inputs:
-                self.inputs[name], self.counts[name] = torch.zeros(len(rows), rows.shape[-1], rows.shape[-1]), 0
+                self.inputs[name], self.counts[name] = rows.new_zeros(len(rows), rows.shape[-1], rows.shape[-1]), 0
             self.inputs[name].baddbmm_(rows.transpose(1, 2), rows)
             self.counts[name] += rows.shape[1]
 
@@ -189,7 +189,7 @@ class _Sums:
         some = flat[:: -(-len(flat) // OUTPUT_POSITIONS)].float()
         self.finite = self.finite and bool(some.isfinite().all())
         if name not in self.outputs:
-            self.outputs[name], self.sampled[name] = torch.zeros(some.shape[-1], some.shape[-1]), 0
+            self.outputs[name], self.sampled[name] = some.new_zeros(some.shape[-1], some.shape[-1]), 0
         self.outputs[name].addmm_(some.T, some)
         self.sampled[name] += len(some)
 
@@ -208,9 +208,9 @@ class _Sums:
             return known
         if self.owner[name] == name:
             total.div_(self.counts[name])
-        outputs = self.outputs[name].div_(self.sampled[name]).numpy() if name in self.outputs else None
+        outputs = self.outputs[name].div_(self.sampled[name]).cpu().numpy() if name in self.outputs else None
         whole = total if self.layers[name].kind.is_convolution else total[0]
-        return replace(known, full=whole.numpy(), outputs=outputs)
+        return replace(known, full=whole.cpu().numpy(), outputs=outputs)
 
 
 def _multiplied(

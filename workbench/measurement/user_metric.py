@@ -53,8 +53,8 @@ def load_metric(path: str | Path, *, trust: bool = False) -> EvaluationMetric:
 
 
 def _measure(name: str, function: Callable[..., Any], outputs: Outputs) -> Sums:
-    both = (outputs.quantized, outputs.reference)
-    quantized, baseline = (_values(name, function, each, outputs.batch) for each in both)
+    both, batch = (outputs.quantized, outputs.reference), {key: each.cpu() for key, each in outputs.batch.items()}
+    quantized, baseline = (_values(name, function, each.cpu(), batch) for each in both)
     return Sums(quantized, baseline, torch.ones_like(quantized))
 
 

@@ -133,9 +133,9 @@ def row_and_column_squares(
     if x.shape[0] != samples:  # tokens of all samples in one row, as experts get them: taken as independent
         x, d = x.reshape(-1, x.shape[-1]).float(), d.reshape(-1, d.shape[-1]).float()
         by_row = d.square().T @ x.square().sum(dim=1)
-        return by_row.double(), (x.square().T @ d.square().sum(dim=1)).double(), NO_SAMPLES
+        return by_row.double(), (x.square().T @ d.square().sum(dim=1)).double(), NO_SAMPLES.to(x.device)
     step = max(GRADIENT_CELLS // layer.parameters, 1)
-    rows, columns = torch.zeros(layer.matrix[0]).double(), torch.zeros(layer.matrix[1]).double()
+    rows, columns = (torch.zeros(size, dtype=torch.float64, device=x.device) for size in layer.matrix)
     each = []
     for part_x, part_d in zip(torch.split(x, step), torch.split(d, step), strict=True):
         squares = linear_gradients(part_x.float(), part_d.float()).square_()
@@ -153,13 +153,13 @@ def _embedding_squares(
     Ids that all samples share (positions, ``[1, tokens]``) have the sum of the samples' gradients.  Its square is used
     as it is: gradients of different samples are independent with mean 0, so in expectation it is the sum of squares.
     """
-    rows, columns = (torch.zeros(size, dtype=torch.float64) for size in layer.matrix)
+    rows, columns = (torch.zeros(size, dtype=torch.float64, device=d.device) for size in layer.matrix)
     groups, each = samples if ids.shape[0] == samples else 1, list[float]()
     ids, d = ids.reshape(groups, -1), d.reshape(groups, -1, d.shape[-1]).float()
     for own, gradient in zip(ids, d, strict=True):
         used, place = own.unique(return_inverse=True)
-        squares = torch.zeros(used.numel(), d.shape[-1]).index_add_(0, place, gradient).square()
+        squares = torch.zeros(used.numel(), d.shape[-1], device=d.device).index_add_(0, place, gradient).square()
         rows[used] += squares.sum(dim=1)
         columns += squares.sum(dim=0)
         each.append(float(squares.sum()))
-    return rows, columns, torch.tensor(each, dtype=torch.float64) if groups == samples else NO_SAMPLES
+    return rows, columns, torch.tensor(each if groups == samples else [], dtype=torch.float64, device=d.device)

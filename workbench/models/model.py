@@ -55,6 +55,18 @@ class Model(ABC):
     def __init__(self, summary: ModelSummary, inputs: InputSpec, overrides: Overrides) -> None:
         self.summary, self.inputs, self.overrides = summary, inputs, overrides
 
+    @property
+    def device(self) -> torch.device:
+        """Where the model's tensors lie and where it runs."""
+        import torch
+
+        return torch.device("cpu")
+
+    def on_device(self, batch: Batch) -> Batch:
+        """Return the batch with its tensors on the model's device."""
+        device = self.device
+        return {name: tensor.to(device) for name, tensor in batch.items()}
+
     @abstractmethod
     def _stored(self, name: str, dtype: str) -> torch.Tensor:
         """Return the model's own tensor ``name``, detached, in its stored ``dtype``."""

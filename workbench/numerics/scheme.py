@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +42,12 @@ class Parameters:
     width: int
     offset: torch.Tensor | None = None
     shared: torch.Tensor | None = None
+
+    def on(self, device: torch.device) -> Parameters:
+        """Return the parameters on ``device``."""
+        members = {item.name: getattr(self, item.name) for item in fields(self)}
+        tensors = {name: each.to(device) for name, each in members.items() if hasattr(each, "to")}
+        return replace(self, **tensors)
 
     def columns(self, start: int, stop: int) -> Parameters:
         """Return the parameters of columns ``start`` to ``stop``, which must lie inside one group or on group edges."""

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from workbench.errors import CannotRunError, MissingResultError, TransformError
-from workbench.models.data.batches import Data, numbered_batches, require_data
+from workbench.models.data.batches import Data, batches_of, numbered_batches, require_data
 from workbench.models.model import Batch, Model
 from workbench.models.tracing import trace
 from workbench.numerics.equivalences.bias_correction import corrected_bias, corrected_mean
@@ -75,14 +75,14 @@ def correct_biases(quantized: QuantizedModel, data: Data, reference: Model, prog
             f"bias-correction: {next(iter(quantized.tensors))} has neither a bias nor a batch norm behind it, nor has "
             "any other quantized layer; take bias-correction out of the plan"
         )
-    order = stages(reference, next(iter(data.batches(1))), targets)
+    order = stages(reference, next(batches_of(reference, data, 1)), targets)
     kept = dict(quantized.kept)
     view = reference.with_kept(kept)
     with torch.no_grad():
         means = _mean_inputs(reference, order, data, progress)
     for name, mean in means.items():
         stored, target = quantized.tensors[name], targets[name]
-        difference = parse_scheme(stored.scheme).decode(stored) - reference.weight(name).float()
+        difference = parse_scheme(stored.scheme).decode(stored).to(reference.device) - reference.weight(name).float()
         change = corrected_bias if name in biases else corrected_mean
         kept[target] = change(view.kept(target), difference, mean)
     left = [name for name in quantized.tensors if name not in means]
@@ -119,7 +119,7 @@ def _mean_inputs(model: Model, order: list[Stage], data: Data, progress: Progres
     stage_of = {name: stage for stage in order for name in stage.layers}
     sums: dict[str, torch.Tensor] = {}
     counts: dict[str, int] = {}
-    for _, batch in numbered_batches(data, BATCH_SIZE, progress, "mean inputs") if stage_of else ():
+    for _, batch in numbered_batches(model, data, BATCH_SIZE, progress, "mean inputs") if stage_of else ():
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor, batch: Batch = batch) -> None:
             values = stage_inputs(stage_of[name], tensor, batch)
@@ -193,7 +193,7 @@ def _measured_norms(network: nn.Module, view: Model, data: Data, skip: Collectio
             if isinstance(module, _BatchNorm) and module.running_mean is not None and name not in skip:
                 sums[name] = _Sums()
                 stack.callback(module.register_forward_hook(sums[name].hook).remove)
-        for batch in data.batches(NORM_BATCH_SIZE):
+        for batch in batches_of(view, data, NORM_BATCH_SIZE):
             view.run(batch)
     norms = {}
     for name, total in sums.items():

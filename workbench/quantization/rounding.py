@@ -8,7 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
-from workbench.models.data.batches import Data, require_data
+from workbench.models.data.batches import Data, batches_of, require_data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.model import Model, Replacement
 from workbench.numerics.curvature import Curvature
@@ -69,7 +69,7 @@ class Rounding:
                 command=COMMAND,
             )
         require_data(self.model, data, "quantizing layer by layer")
-        order = stages(self.model, next(iter(data.batches(1))), names)
+        order = stages(self.model, next(batches_of(self.model, data, 1)), names)
         reached = {name for stage in order for name in stage.layers}
         for name in names:
             if name not in reached:

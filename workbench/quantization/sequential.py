@@ -10,7 +10,7 @@ import torch
 
 from workbench.measurement.second_moments import sampled_inputs
 from workbench.measurement.weight_gradients import ConvolutionGeometry
-from workbench.models.data.batches import Data, padding_masks, tappable, without_padding
+from workbench.models.data.batches import Data, batches_of, padding_masks, tappable, without_padding
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Replacement
 from workbench.numerics.rounding.algorithm import PrefixMoments
@@ -69,7 +69,7 @@ def prefix_moments(
     present = cross = torch.zeros(())
     count = 0
     with torch.no_grad():
-        for batch in data.batches(BATCH_SIZE):
+        for batch in batches_of(model, data, BATCH_SIZE):
             before, now = _inputs(model, stage, batch, {}), _inputs(other, stage, batch, quantizers)
             present = present + now.transpose(1, 2) @ now
             cross = cross + before.transpose(1, 2) @ now

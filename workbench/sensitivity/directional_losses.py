@@ -44,7 +44,7 @@ def directional_losses(
     sums = _Dots(model=model, differences=differences, most=min(MOST_DRAWS, DRAWS * len(data)))
     seen = {layer.name for layer in tappable(model)}
     gradients, batch_size = GradientPass(model), model.inputs.batch or batch_size
-    for number, batch in numbered_batches(data, batch_size, progress, "gradients"):
+    for number, batch in numbered_batches(model, data, batch_size, progress, "gradients"):
         sums.begin(batch)
         output = gradients.run(
             batch, number, seed, sums.forward, sums.backward, layers=sums.watched(seen), draws=DRAWS,
@@ -145,7 +145,7 @@ class _Dots:
         """Add squares, and keep the products as far as there is room: from ``first`` on, DRAWS places for a sample."""
         squares = dots.double().square().sum(dim=0)
         self.squares[name] = self.squares[name] + squares if name in self.squares else squares
-        slopes = self.slopes.setdefault(name, torch.zeros(dots.shape[1], self.most))
+        slopes = self.slopes.setdefault(name, dots.new_zeros(dots.shape[1], self.most))
         room = slopes[:, first : first + DRAWS * len(dots) : DRAWS]
         room.copy_(dots[: room.shape[1]].T)
 

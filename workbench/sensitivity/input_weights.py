@@ -38,7 +38,7 @@ def input_weights(
         parts.append(torch.bincount(place.reshape(-1), squares.reshape(-1), BINS).cpu().numpy())
 
     gradients = ActivationGradients(model=model, layers=(layer,), part="inputs", weigh=weigh)
-    for number, batch in numbered_batches(dataset, batch_size, progress, "gradients"):
+    for number, batch in numbered_batches(model, dataset, batch_size, progress, "gradients"):
         parts.clear()
         output = gradients.forward(batch)
         if bool(output.detach().isfinite().all()) and gradients.backward(output, batch, number, seed):

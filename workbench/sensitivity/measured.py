@@ -105,7 +105,7 @@ def _tapped_errors(
     matrices = [weight, torch.zeros_like(weight), *rounded.values()]
     energy, errors = 0.0, [0.0] * len(rounded)
     with torch.no_grad():
-        for number, batch in numbered_batches(data, scoring.batch_size):
+        for number, batch in numbered_batches(scoring.model, data, scoring.batch_size):
             exact, bias, *others = layer_outputs(scoring.model, batch, name, matrices)
             if not all(bool(output.isfinite().all()) for output in exact):
                 scoring.finite.notes.append(

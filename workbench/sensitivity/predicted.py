@@ -94,7 +94,7 @@ def directional_rows(scoring: Scoring, data: Data, cells: Mapping[str, Sequence[
         )
         for name in chunk:
             layer = losses_of[name]
-            slopes = {} if layer.slopes is None else dict(zip(cells[name], layer.slopes.numpy(), strict=True))
+            slopes = {} if layer.slopes is None else dict(zip(cells[name], layer.slopes.cpu().numpy(), strict=True))
             yield name, dict(zip(cells[name], layer.losses.tolist(), strict=True)), slopes
 
 

@@ -44,14 +44,13 @@ class Environment:
     threads: int
 
     @staticmethod
-    def here() -> Environment:
-        """Return this process's versions, device and number of compute threads."""
+    def here(device: str = "cpu") -> Environment:
+        """Return this process's versions and number of compute threads, with the name of the device that it used."""
         import torch
 
         return Environment(
             workbench=VERSION, python=platform.python_version(), numpy=np.__version__, torch=str(torch.__version__),
-            device=f"cuda ({torch.cuda.get_device_name()})" if torch.cuda.is_available() else "cpu",
-            threads=torch.get_num_threads(),
+            device=device, threads=torch.get_num_threads(),
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from workbench.steps.checks.reconstruction import RECONSTRUCTION
 from workbench.steps.checks.refine import REFINE
 from workbench.steps.checks.runtime import RUNTIME
 from workbench.steps.compare import COMPARE
-from workbench.steps.devices import DEVICES
+from workbench.steps.devices import DEVICES, PLACES
 from workbench.steps.evaluate import EVALUATE
 from workbench.steps.explain import EXPLAIN
 from workbench.steps.files.export import EXPORT
@@ -41,7 +41,7 @@ STEPS: tuple[AnyStep, ...] = (
     OPEN, OPEN_SESSION, SAVE_SESSION, KEEP_RECOVERY, CALIBRATE, BROWSE_SAMPLES, QUALITY, SCORE, SEARCH, EXPLAIN,
     FRONT, EVALUATE, COMPARE_PLANS, AUDIT, REFINE, ERROR_BUDGET, RECONSTRUCTION, BEFORE_AFTER, INPUT_WEIGHTS,
     CHANNEL_ERRORS, TIME_KERNELS, TIME_CANDIDATES, SWEEP_BATCHES, TRAIN, EXPORT, RUNTIME, COMPARE,
-    DEVICES,
+    DEVICES, PLACES,
 )  # fmt: skip
 
 REGISTRY: Registry[AnyStep] = Registry(STEPS, "workbench.steps", kind="step", error=WorkbenchError, member_type=Step)

@@ -8,6 +8,7 @@ from pathlib import Path
 from workbench.errors import CannotRunError, DataError
 from workbench.models.data.reading import Reading
 from workbench.models.model import Model
+from workbench.models.placement import ran_on
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 from workbench.session.session import Environment, Session
@@ -54,7 +55,7 @@ def calibrate(
         raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
     ranges = all_ranges(session.statistics, part_of(progress, 0.85, 1.0))
     active = ranges_in_force(model.summary, session.plan, ranges, session.active_ranges)
-    return replace(session, environment=Environment.here(), ranges=ranges, active_ranges=active)
+    return replace(session, environment=Environment.here(ran_on(model)), ranges=ranges, active_ranges=active)
 
 
 def _observed(
@@ -112,6 +113,7 @@ def _python(options: CalibrateOptions, session: Session | None) -> str:
 
 
 CALIBRATE: Step[CalibrateOptions, Session] = Step(
+    runs_model=True,
     name="calibrate", title="Calibrate", options=CalibrateOptions, requires=(RUNS,), join=_join, python=_python,
     summary="Runs the model on a data set and notes, for every layer, histograms of its inputs and outputs, ranges by "
     "every method, and the curvature that the predicted loss needs.",

@@ -7,6 +7,7 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.models.placement import Device, devices
 from workbench.steps.step import Context, Step
 
 
@@ -41,7 +42,21 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacesOptions:
+    """None."""
+
+
+def _places(context: Context, options: PlacesOptions) -> tuple[Device, ...]:
+    """Return the devices on which a model can run."""
+    return devices()
+
+
 DEVICES = Step(
     name="devices", title="List the devices", options=DevicesOptions, run=_run, document=False,
     summary="Names the engine's torch, its threads, the processor and every GPU.",
 )  # fmt: skip
+PLACES = Step(
+    name="places", title="Find the devices", options=PlacesOptions, run=_places, document=False, listed=False,
+    summary="Finds the devices on which a model can run.",
+)

@@ -10,6 +10,7 @@ from workbench.errors import DataError
 from workbench.measurement.evaluation import Evaluation
 from workbench.models.data.reading import Reading
 from workbench.models.model import Model
+from workbench.models.placement import Placement, place_notes
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, part_of, silent
@@ -57,9 +58,10 @@ class EvaluateOptions:
 def evaluate(
     session: Session, plan: Plan | None = None, *, model: Model | None = None, data: str | Path | None = None,
     samples: int | None = None, batch_size: int = 8, seed: int = 0, column: str = "", window: int | None = None,
-    stride: int | None = None, metric: str | Path | None = None, trust: bool = False, progress: Progress = silent,
+    stride: int | None = None, metric: str | Path | None = None, trust: bool = False, device: str = "auto",
+    progress: Progress = silent,
 ) -> Evaluation:  # fmt: skip
-    """Measure ``plan`` (default: the session's) against the floating-point model.
+    """Measure ``plan`` (default: the session's) against the floating-point model, on ``device`` unless it is given.
 
     ``data`` defaults to the session's evaluation data, else to the part of the calibration's data that calibration
     never sees.  ``column`` names the columns of a table, ``window`` and ``stride`` are those of perplexity in tokens
@@ -76,12 +78,12 @@ def evaluate(
     require_same(session.model, plan, None)
     RUNS.require(session)
     sums = session_data.totals_of(session, plan, "predicted_kl")
-    model = model or reopen(session.model, trust=trust)
+    model = model or reopen(session.model, trust=trust, placement=Placement(device))
     reading = Reading(column=column, window=window, stride=stride)
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed, reading=reading)
     user_metrics = () if metric is None else (load_metric(metric, trust=trust),)
     cache = ArrayCache(folder=cache_folder())
-    changed, notes = MostChanged(session_data.text_of_tokens(model)), list[str]()
+    changed, notes = MostChanged(session_data.text_of_tokens(model)), place_notes(model, "evaluated")
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))
     metrics = measure(
         model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, most_changed=changed,
@@ -119,6 +121,7 @@ def _join(session: Session, options: EvaluateOptions, evaluation: Evaluation) ->
 
 
 EVALUATE: Step[EvaluateOptions, Evaluation] = Step(
+    runs_model=True,
     name="evaluate", title="Evaluate", options=EvaluateOptions, requires=(RUNS,), join=_join, call="wb.evaluate",
     summary="Runs the quantized model beside the floating-point model on held-out data.",
     run=lambda context, options: evaluate(

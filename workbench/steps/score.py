@@ -11,6 +11,7 @@ import numpy as np
 from workbench.errors import CannotRunError, MissingResultError, PlanError
 from workbench.measurement.units import loss_unit
 from workbench.models.model import Model
+from workbench.models.placement import Placement, place_notes
 from workbench.numerics.rounding import canonical
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.progress import Progress, rising, silent
@@ -66,21 +67,23 @@ class ScoreOptions:
 def score(
     session: Session, metric: str = "predicted_kl", *, model: Model | None = None,
     schemes: Sequence[str] | None = None, samples: int | None = None, batch_size: int = 8, seed: int = 0,
-    algorithm: str = "rtn-clip", trust: bool = False, progress: Progress = silent,
+    algorithm: str = "rtn-clip", trust: bool = False, device: str = "auto", progress: Progress = silent,
 ) -> Session:  # fmt: skip
     """Score every layer under every scheme by ``metric`` and return the session with the table.
 
     The metrics are those of :mod:`workbench.sensitivity.metrics`, of weights and of activations.  ``schemes`` default
     to the standard ones.  An earlier table of the same metric, algorithm, seed and data is extended.  Metrics that run
     the model use the calibration's data, which must be unchanged (DataError).  Raises MissingResultError naming the
-    missing step, CannotRunError for what a weights-only model cannot do.
+    missing step, CannotRunError for what a weights-only model cannot do.  The model runs on ``device`` unless it is
+    given.
     """
     options = ScoreOptions(
         metric=metric, schemes=tuple(schemes or ()), samples=samples, batch_size=batch_size, seed=seed,
         algorithm=algorithm,
     )  # fmt: skip
     notes: list[str] = []
-    table = SCORE(session, options, model=model, trust=trust, notes=notes, progress=progress)
+    place = Placement(device)
+    table = SCORE(session, options, model=model, trust=trust, placement=place, notes=notes, progress=progress)
     return replace(with_table(session, options, table), notes=tuple(dict.fromkeys((*session.notes, *notes))))
 
 
@@ -89,6 +92,7 @@ def _run(context: Context, options: ScoreOptions) -> Sensitivity:
     if metric.part != "weights" or metric.needs_data:
         _require_calibrated(context.session, metric.name)
     table = (_weight_table if metric.part == "weights" else _activation_table)(context, options, notes)
+    notes += place_notes(context.model(), "computed")
     noted = (f"{metric.name}: {note}" for note in dict.fromkeys(notes))
     context.notes.extend(note for note in noted if note not in context.session.notes)
     return table
@@ -214,6 +218,7 @@ def _needs(session: Session, options: ScoreOptions) -> Session:
 
 
 SCORE = Step(
+    runs_model=True,
     name="sensitivity", title="Sensitivity", options=ScoreOptions, call="wb.score",
     summary="Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; "
     "measured KL runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's "

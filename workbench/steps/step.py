@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -13,9 +12,11 @@ from workbench.engine.failure import out_of_memory
 from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError
 from workbench.models.model import Model
+from workbench.models.placement import Placement
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
 from workbench.session.workspace import EditableParts
+from workbench.steps.device_memory import device_error, free, is_of_device
 from workbench.steps.requirements import Requirement, without_results
 
 O = TypeVar("O")  # noqa: E741
@@ -30,7 +31,8 @@ SESSION_LINE = 'session = wb.Session.load("session.qwb")  # the session of the w
 class Context:
     """What a step runs in: the open session, its model on demand, where to report progress.
 
-    ``opened`` is the session's model where it is open already; ``trust`` allows its own Python file to run.
+    ``opened`` is the session's model where it is open already; ``trust`` allows its own Python file to run;
+    ``placement`` says where one that is not open yet shall run.
     A step adds sentences to ``notes`` about what its result leaves out.
     """
 
@@ -38,6 +40,7 @@ class Context:
     models: ModelCache = field(default_factory=ModelCache)
     opened: Model | None = None
     trust: bool = False
+    placement: Placement = field(default_factory=Placement)
     progress: Progress = silent
     notes: list[str] = field(default_factory=list)
 
@@ -50,7 +53,7 @@ class Context:
 
     def model(self) -> Model:
         """Return the session's model, opened if need be; raises what opening raises."""
-        return self.opened or self.models.get(self.session.model, self.trust)
+        return self.opened or self.models.get(self.session.model, self.trust, self.placement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,7 @@ class Step(Generic[O, R]):
     ``first(session)`` returns the options that a form starts with. ``call`` is the step's function in the public
     interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
     ``listed``: it stands in the list of jobs.  ``aside``: it writes the document, without a model, beside other jobs.
+    ``runs_model``: it opens the session's model, so that it matters where.
 
     A step is a constant of its ``run``'s module, named like the step in capitals; a pickle only refers to it.
     """
@@ -89,16 +93,18 @@ class Step(Generic[O, R]):
     python: Callable[[O, Session | None], str] | None = None
     listed: bool = True
     aside: bool = False
+    runs_model: bool = False
 
     def __call__(
         self, session: Session | None, options: O, *, model: Model | None = None, trust: bool = False,
-        notes: list[str] | None = None, progress: Progress = silent,
+        placement: Placement | None = None, notes: list[str] | None = None, progress: Progress = silent,
     ) -> R:  # fmt: skip
         """Run the step in this process; ``model`` saves opening the session's again, ``notes`` gets its notes.
 
         Raises what ``run`` raises, and the errors of requirements that are not met.
         """
-        context = Context(document=session, opened=model, trust=trust, progress=progress)
+        placement = placement or Placement()
+        context = Context(document=session, opened=model, trust=trust, placement=placement, progress=progress)
         return self.within(context if notes is None else replace(context, notes=notes), options)
 
     def __reduce__(self) -> tuple[Callable[[str, str], AnyStep], tuple[str, str]]:
@@ -117,16 +123,20 @@ class Step(Generic[O, R]):
                 return self.run(context, options)
             except (MemoryError, RuntimeError) as error:
                 smaller = _smaller(options) if out_of_memory(error) else None
+                if smaller is None and is_of_device(error):
+                    raise device_error(error, self.title) from None
                 if smaller is None:
                     raise
                 context.notes.append(f"{self.title}: the memory ran out, so it ran with {smaller[1]}")
                 context.progress(0.0, f"The memory ran out; again with {smaller[1]}")
                 options = smaller[0]
-            gc.collect()
+            free()
 
-    def request(self, session: Session | None, options: O, *, trust: bool = False) -> Request[O, R]:
+    def request(
+        self, session: Session | None, options: O, *, trust: bool = False, placement: Placement | None = None
+    ) -> Request[O, R]:
         """Return the request to run this step."""
-        return Request(step=self, options=options, session=session, trust=trust)
+        return Request(step=self, options=options, session=session, trust=trust, placement=placement or Placement())
 
     def why_not(self, session: Session | None) -> str | None:
         """Return why the step cannot be run on a session, None if it can."""
@@ -147,6 +157,7 @@ class Request(Generic[O, R]):
     options: O
     session: Session | None = None
     trust: bool = False
+    placement: Placement = field(default_factory=Placement)
 
     @property
     def title(self) -> str:
@@ -196,7 +207,9 @@ class Request(Generic[O, R]):
 
     def run(self, models: ModelCache, progress: Progress) -> R:
         """Do the work; called in the engine.  Raises what the step's ``run`` raises."""
-        context = Context(document=self.session, models=models, trust=self.trust, progress=progress)
+        context = Context(
+            document=self.session, models=models, trust=self.trust, placement=self.placement, progress=progress
+        )
         return self.step.within(context, self.options)
 
     def joined(self, current: Session, result: R) -> Session:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.errors import CannotRunError, ExportError
 from workbench.models.model import Model
+from workbench.models.placement import Placement
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, part_of, silent
@@ -69,9 +70,9 @@ def train(
     session: Session, plan: Plan | None = None, *, model: Model | None = None, data: str | Path | None = None,
     epochs: float = 0.0, steps: int = 1000, learning_rate: float = 0.01, batch_size: int | None = None,
     loss: Literal["kl", "task"] = "kl", samples: int | None = None, seed: int = 0, checkpoint: str | Path | None = None,
-    trust: bool = False, progress: Progress = silent,
+    trust: bool = False, device: str = "auto", progress: Progress = silent,
 ) -> QuantizedModel:  # fmt: skip
-    """Train new weights on the grids of ``plan`` (default: the session's) from the floating-point model.
+    """Train new weights on the grids of ``plan`` (default: the session's) from the floating-point model, on ``device``.
 
     ``data`` defaults to the calibration's; ``epochs`` above 0 decides the number of steps.  See
     :func:`workbench.quantization.train.train`; the model's own weights stay.
@@ -83,7 +84,7 @@ def train(
     require_same(session.model, plan, None)
     if session.model.cannot_run is not None:
         raise CannotRunError(f"{session.model.name} cannot be trained: {session.model.cannot_run}")
-    model = model or reopen(session.model, trust=trust)
+    model = model or reopen(session.model, trust=trust, placement=Placement(device))
     if not data and session.calibration is not None:
         dataset = session_data.recorded(model, session.calibration, samples=samples)
     else:
@@ -130,6 +131,7 @@ def _first(session: Session) -> TrainOptions:
 
 
 TRAIN: Step[TrainOptions, tuple[str, ...]] = Step(
+    runs_model=True,
     name="train", title="Train", options=TrainOptions, requires=(RUNS, QUANTIZES), run=_run, first=_first,
     summary="Trains new weights on the grids of the plan's schemes, from the floating-point model, and writes them. "
     "The run is saved every 50 steps and when it is cancelled: Retry goes on from there. The model itself stays as it "

@@ -15,6 +15,7 @@ from workbench.deployment.safetensors_file import write_safetensors
 from workbench.deployment.tensors import Entry, check, decoded_entries, kept_entries, refuse_quantized_activations
 from workbench.errors import ExportError, ModelError
 from workbench.models.dtypes import DTYPES, tensor_bytes
+from workbench.models.placement import CPU, Placement
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _prove(folder: Path, entries: list[Entry], model: Model) -> None:
     from workbench.models.sources import open_model
 
     try:
-        loaded = open_model(folder)
+        loaded = open_model(folder, placement=Placement(CPU))
     except ModelError as error:
         raise ExportError(f"transformers does not load what was written: {error}") from error
     written = {entry.name: entry for entry in entries}

@@ -15,6 +15,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.theme import Colours
+from workbench.models.placement import Placement
 from workbench.session.session import Session
 from workbench.steps.step import Request, Step
 
@@ -56,6 +57,9 @@ class MainWindow(Protocol):
 
     def recolour(self, colours: Colours) -> None:
         """Draw everything in other colours."""
+
+    def use_placement(self, placement: Placement) -> None:
+        """Let models run there from the next job on."""
 
     def reset_layout(self) -> None:
         """Restore the first layout of the docks."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
 from workbench.gui.context.messages import MessageLog
+from workbench.models.placement import Placement
 from workbench.session.workspace import State, Workspace
 from workbench.steps.step import Request
 
@@ -63,11 +64,12 @@ class BackgroundTasks:
 
 
 class JobRunner:
-    """Runs requests; the window sets ``ask_trust(file)``."""
+    """Runs requests; the window sets ``ask_trust(file)``, and ``placement``: where models run."""
 
     def __init__(self, workspace: Workspace, jobs: Jobs, messages: MessageLog, tasks: BackgroundTasks) -> None:
         self._workspace, self._jobs, self._messages, self._tasks = workspace, jobs, messages, tasks
         self.ask_trust: Callable[[str], Awaitable[bool]] = _refuse
+        self.placement = Placement()
         self._trusted: set[str] = set()
         workspace.subscribe(self._forget_closed)
 
@@ -176,6 +178,8 @@ class JobRunner:
 
     async def _trusting(self, request: Request[O, R], again: Callable[[], object], prepare: Update[O, R]) -> R:
         """Run a request; ask the user before the model's own Python file runs, once for each file."""
+        if request.step.runs_model:
+            request = replace(request, placement=self.placement)
         if request.session is not None and request.session.model.source.path in self._trusted:
             request = replace(request, trust=True)
         while True:

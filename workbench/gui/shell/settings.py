@@ -1,10 +1,12 @@
-"""Settings that outlast the window: recent files, layout, colours, columns."""
+"""Settings that outlast the window: recent files, layout, colours, columns, device."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
+
+from workbench.models.placement import AUTO, DTYPES, Placement
 
 LAYOUT_VERSION = 3
 MAX_RECENT = 10
@@ -83,6 +85,20 @@ def theme() -> str:
 def set_theme(value: str) -> None:
     """Save the choice of colours."""
     _store().setValue("theme", value)
+
+
+def placement() -> Placement:
+    """Return where models run."""
+    store = _store()
+    dtype = str(store.value("device/dtype", AUTO))
+    return Placement(str(store.value("device/name", AUTO)), dtype if dtype in DTYPES else AUTO)
+
+
+def set_placement(value: Placement) -> None:
+    """Save where models run."""
+    store = _store()
+    store.setValue("device/name", value.device)
+    store.setValue("device/dtype", value.dtype)
 
 
 def layout() -> tuple[QByteArray, QByteArray] | None:

@@ -13,6 +13,7 @@ from workbench.gui.shell.widgets import button, label, named
 from workbench.insight import quantities
 from workbench.insight.sums import shown_unit, whole_bits
 from workbench.measurement.units import short_unit
+from workbench.models.placement import Placement
 from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.workspace import State
@@ -22,9 +23,12 @@ SUM = "Sum of the losses of all layers; lower is better."
 
 
 class StatusBar(QStatusBar):
-    """``cancel(job id)`` and ``retry(job id)`` serve its buttons."""
+    """``cancel(job id)``, ``retry(job id)`` and ``choose_device()`` serve its buttons."""
 
-    def __init__(self, cancel: Callable[[int], None], retry: Callable[[int], None], parent: QWidget) -> None:
+    def __init__(
+        self, cancel: Callable[[int], None], retry: Callable[[int], None], choose_device: Callable[[], None],
+        parent: QWidget,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
         self.setSizeGripEnabled(False)
         self._job = self._failed = 0  # job numbers; 0: none, and the button is hidden
@@ -47,6 +51,14 @@ class StatusBar(QStatusBar):
             widget.hide()
         for figure in (self.size_label, self.bits_label, self.loss_label):
             self.addPermanentWidget(figure)
+        self.device_button = _button("", choose_device)
+        self.device_button.setFlat(True)
+        self.addPermanentWidget(self.device_button)
+
+    def show_placement(self, placement: Placement) -> None:
+        """Show where models run."""
+        self.device_button.setText(f"Device: {placement.text}")
+        self.device_button.setToolTip("Where models run, and what they compute in; click to choose")
 
     def say(self, message: Message) -> None:
         """Show a message."""

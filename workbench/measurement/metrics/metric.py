@@ -44,8 +44,8 @@ class Outputs:
 
         from workbench.models.data.batches import output_mask
 
-        mask = output_mask(self.batch, self.reference)
-        return torch.ones(self.reference.shape[:2], dtype=torch.bool) if mask is None else mask
+        base, mask = self.reference, output_mask(self.batch, self.reference)
+        return torch.ones(base.shape[:2], dtype=torch.bool, device=base.device) if mask is None else mask
 
     @cached_property
     def kl(self) -> torch.Tensor:
@@ -64,7 +64,7 @@ class Outputs:
         """One unit for each sample."""
         import torch
 
-        return torch.ones(self.reference.shape[0])
+        return torch.ones(self.reference.shape[0], device=self.reference.device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

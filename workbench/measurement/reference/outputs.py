@@ -18,6 +18,7 @@ from workbench.measurement.reference.cache import ArrayCache
 from workbench.measurement.reference.coded_logits import decoded, encoded
 from workbench.models.data.batches import NOISE, Data, output_mask
 from workbench.models.model import Batch, Model
+from workbench.models.placement import ran_on
 from workbench.models.summary import OutputKind
 
 VERSION = 1
@@ -41,16 +42,16 @@ class ReferenceOutputs:
     _trusted: bool | None = field(default=None)
 
     def run(self, number: int, batch: Batch) -> torch.Tensor:
-        """Return the output for batch ``number``, without gradients, on the CPU where it comes from the disk."""
+        """Return the output for batch ``number``, without gradients, on the model's device, in float32 or wider."""
         known = None if self._trusted is False or not self._original else self._known(number, batch)
         if known is not None and self._trusted is None:
             self._trusted = self._agrees(known, batch)
             if not self._trusted:
                 self.cache.discard(self.key)
         if known is not None and self._trusted:
-            return known
+            return known.to(self.model.device)
         with torch.no_grad():
-            output = self.model.run(batch)
+            output = _wide(self.model.run(batch))
         if not bool(output.isfinite().all()):
             return output
         arrays = self._arrays(output, batch)
@@ -73,7 +74,7 @@ class ReferenceOutputs:
         """What the outputs depend on, as far as it has a name."""
         summary, record = self.model.summary, self.data.record
         facts = [VERSION, summary.fingerprint, str(summary.output), record.content_hash, self.batch_size,
-                 torch.__version__, torch.get_num_threads(), len(self.data)]  # fmt: skip
+                 torch.__version__, torch.get_num_threads(), len(self.data), ran_on(self.model)]  # fmt: skip
         return json.dumps(facts)
 
     def _known(self, number: int, batch: Batch) -> torch.Tensor | None:
@@ -88,13 +89,14 @@ class ReferenceOutputs:
 
     def _agrees(self, known: torch.Tensor, batch: Batch) -> bool:
         """Tell whether the model still gives for the first sample what it gave, but for noise."""
-        first = first_output(self.model, batch).cpu()
+        first = _wide(first_output(self.model, batch))
+        known = known[:1].to(first.device)
         if first.shape[1:] != known.shape[1:] or not bool(first.isfinite().all()):
             return False
-        mask = output_mask(batch, known)
-        apart, spread = (first - known[:1]).abs(), float(first.std()) if first.numel() > 1 else float(first.abs().max())
+        mask = output_mask({name: tensor[:1] for name, tensor in batch.items()}, known)
+        apart, spread = (first - known).abs(), float(first.std()) if first.numel() > 1 else float(first.abs().max())
         if mask is not None:
-            apart = apart * mask[:1].reshape(*mask[:1].shape, *[1] * (apart.ndim - mask.ndim))
+            apart = apart * mask.reshape(*mask.shape, *[1] * (apart.ndim - mask.ndim))
         return float(apart.max()) <= NOISE * spread
 
     def _arrays(self, output: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
@@ -103,11 +105,16 @@ class ReferenceOutputs:
             return {"output": output.detach().cpu().contiguous().numpy()}
         exact = None
         if self.model.summary.output is OutputKind.TOKEN_LOGITS:
-            real = torch.ones(output.shape[:2], dtype=torch.bool)
+            real = torch.ones(output.shape[:2], dtype=torch.bool, device=output.device)
             ids, _ = next_tokens(batch, real)
             exact = torch.zeros(output.shape[:2], dtype=torch.int64)
             exact[:, : ids.shape[1]] = ids.cpu()[:, : exact.shape[1]].clamp(0, output.shape[-1] - 1)
         return encoded(output, exact)
+
+
+def _wide(output: torch.Tensor) -> torch.Tensor:
+    """Return an output in float32 at least."""
+    return output.float() if output.dtype.itemsize < 4 else output
 
 
 def first_output(model: Model, batch: Batch) -> torch.Tensor:

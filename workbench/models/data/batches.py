@@ -65,14 +65,22 @@ def require_repeatable(model: Model, batch: Batch) -> None:
 
 
 def numbered_batches(
-    data: Data, batch_size: int, progress: Progress = silent, text: str = ""
+    model: Model, data: Data, batch_size: int, progress: Progress = silent, text: str = ""
 ) -> Iterator[tuple[int, Batch]]:
-    """Yield each batch with its number from 0, and report ``text, batch n of all`` before it where there is a text."""
+    """Yield each batch, on the model's device, with its number from 0.
+
+    Where there is a text, ``text, batch n of all`` is reported before it.
+    """
     total = -(-len(data) // batch_size)
-    for number, batch in enumerate(data.batches(batch_size)):
+    for number, batch in enumerate(batches_of(model, data, batch_size)):
         if text:
             progress(number / total, f"{text}, batch {number + 1} of {total}")
         yield number, batch
+
+
+def batches_of(model: Model, data: Data, batch_size: int) -> Iterator[Batch]:
+    """Yield the batches of ``data`` on the model's device."""
+    return map(model.on_device, data.batches(batch_size))
 
 
 def tappable(model: Model) -> tuple[Layer, ...]:

@@ -62,7 +62,7 @@ class _ActivationQuantizer:
             return tensor
         rows = tensor.reshape(tensor.shape[0], -1) if self.by_sample else tensor.reshape(-1, tensor.shape[-1])
         try:
-            parameters = self.parameters or self.scheme.fit(rows)
+            parameters = self.scheme.fit(rows) if self.parameters is None else self.parameters.on(rows.device)
         except NonFiniteError:
             raise NonFiniteError(f"{self.place} holds NaN or infinite values: no scale fits") from None
         return self.scheme.round(rows, parameters).reshape(tensor.shape).to(tensor.dtype)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -16,6 +17,7 @@ from torch.func import functional_call
 from workbench.errors import CannotRunError, DataError, WorkbenchError, first_line
 from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.function_taps import FunctionTaps
+from workbench.models.execution.moving import moved
 from workbench.models.model import Batch, Model, Overrides, Replacement, Tap
 from workbench.models.summary import ModelSummary, OutputKind
 
@@ -30,6 +32,7 @@ class Body:
 
     ``hooks`` maps layers to the module that runs them and is tapped; ``functions`` maps layers that are tapped where
     their weight is used to the axis of its input along which the samples lie; ``sample`` makes random samples.
+    ``exact`` holds, on the host, the tensors that the network has in a narrower dtype than its file.
     """
 
     network: nn.Module
@@ -37,6 +40,7 @@ class Body:
     hooks: Mapping[str, str]
     functions: Mapping[str, int] = field(default_factory=dict)
     sample: Callable[[int], Batch] | None = None
+    exact: Mapping[str, torch.Tensor] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -50,9 +54,36 @@ class NetworkModel(Model):
     def __init__(self, summary: ModelSummary, body: Body, inputs: InputSpec, overrides: Overrides | None = None):
         super().__init__(summary, inputs, overrides or Overrides())
         self.body, self.tappable = body, frozenset((*body.hooks, *body.functions))
-        self._parameters = dict(body.network.named_parameters(remove_duplicate=False))
+        self._look_at(body.network)
+
+    def _look_at(self, network: nn.Module) -> None:
+        """Note the parameters, and the dtype of what enters (None: as it comes): theirs if that is of 2 or 8 bytes."""
+        self._parameters = dict(network.named_parameters(remove_duplicate=False))
+        self._copies: dict[str, torch.Tensor] = {}
         dtypes = {parameter.dtype for parameter in self._parameters.values() if parameter.is_floating_point()}
-        self._double = dtypes == {torch.float64}
+        self._enters = self.dtype if self.dtype.itemsize < 4 or dtypes == {torch.float64} else None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's tensors lie and where it runs."""
+        return next((parameter.device for parameter in self._parameters.values()), torch.device("cpu"))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the network computes in: the dtype of its first floating-point parameter."""
+        floating = (each.dtype for each in self._parameters.values() if each.is_floating_point())
+        return next(floating, torch.float32)
+
+    def placed(self, device: torch.device, dtype: torch.dtype) -> Self:
+        """Return the model on ``device``, its float32 tensors in ``dtype``; this one must not be used any more."""
+        if device == self.device and dtype == torch.float32:
+            return self
+        stored = {layer.parameter: layer.dtype for layer in self.summary.layers}
+        stored |= {tensor.name: tensor.dtype for tensor in self.summary.kept}
+        model = copy.copy(self)
+        model.body = replace(self.body, exact=moved(self.body.network, device, dtype, stored))
+        model._look_at(model.body.network)
+        return model
 
     def sample(self, count: int) -> Batch | None:
         """Return random samples of what the network takes; see :class:`workbench.models.model.Model`."""
@@ -62,7 +93,9 @@ class NetworkModel(Model):
         return NetworkModel(summary, self.body, self.inputs, overrides)
 
     def _stored(self, name: str, dtype: str) -> torch.Tensor:
-        return self._tensor(name).detach().to(getattr(torch, dtype))
+        exact = self.body.exact.get(name)
+        tensor = self._tensor(name).detach() if exact is None else exact.to(self.device)
+        return tensor.to(getattr(torch, dtype))
 
     def _tensor(self, name: str) -> torch.Tensor:
         return self._parameters[name] if name in self._parameters else self.body.network.get_buffer(name)
@@ -94,11 +127,7 @@ class NetworkModel(Model):
         outputs = {**self.overrides.outputs, **(outputs or {})}
         for name in (*inputs, *outputs, *(layers or ())):
             self.summary.layer(name)
-        device = next((parameter.device for parameter in self._parameters.values()), torch.device("cpu"))
-        moved = {name: tensor.to(device) for name, tensor in batch.items()}
-        if self._double:
-            moved = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in moved.items()}
-        tensors = self._tensors()
+        moved, tensors = self._entering(batch), self._tensors()
         taps = self._hooks(tap, inputs, layers, outputs), self._function_taps(tensors, tap, inputs, layers, outputs)
         with self.body.lock, taps[0], taps[1], no_fused_attention():
             try:
@@ -110,14 +139,29 @@ class NetworkModel(Model):
             except REFUSALS as error:
                 raise DataError(_rejected(self.summary.name, self.inputs, moved, error)) from error
 
+    def _entering(self, batch: Batch) -> Batch:
+        """Return the batch as the network takes it."""
+        return {
+            name: tensor if self._enters is None or not tensor.is_floating_point() else tensor.to(self._enters)
+            for name, tensor in self.on_device(batch).items()
+        }
+
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Return what replaces the network's own tensors, under every name of each."""
-        tensors = {name: tensor.to(self._tensor(name)) for name, tensor in self.overrides.kept.items()}
+        tensors = {name: self._like(self._tensor(name), t, name) for name, t in self.overrides.kept.items()}
         for name, matrix in self.overrides.weights.items():
             layer = self.summary.by_name[name]
-            tensor = layer.tensor_of(matrix).to(self._parameters[layer.parameter])
+            tensor = self._like(self._parameters[layer.parameter], layer.tensor_of(matrix), layer.parameter)
             tensors |= dict.fromkeys(self.parameter_names(name), tensor)
         return tensors
+
+    def _like(self, own: torch.Tensor, replacing: torch.Tensor, name: str) -> torch.Tensor:
+        """Return a tensor as the network holds its own; a copy that this takes is made once for the view."""
+        if replacing.requires_grad or (replacing.device == own.device and replacing.dtype == own.dtype):
+            return replacing.to(own)
+        if name not in self._copies:
+            self._copies[name] = replacing.to(own)
+        return self._copies[name]
 
     def _forward(self, tensors: dict[str, torch.Tensor]) -> Forward:
         if not tensors:
@@ -246,6 +290,11 @@ def _by_sample(summary: ModelSummary, output: torch.Tensor, batch: Batch) -> tor
 
 
 def _rejected(name: str, spec: InputSpec, batch: Batch, error: Exception) -> str:
+    if "on the same device" in str(error) or "Expected all tensors to be on" in str(error):
+        return (
+            f"{name} makes tensors of its own on another device than its weights: {first_line(error)}; let its code "
+            "make them where its inputs are (device=x.device), or run it on the CPU (--device cpu)"
+        )
     shapes = ", ".join(f"{key} {tuple(value.shape)} {value.dtype}" for key, value in batch.items())
     return (
         f"{name} does not accept a batch of {shapes.replace('torch.', '')}: {first_line(error)}; give data of the "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
+    from workbench.models.placement import Placement
     from workbench.models.summary import ModelSummary
 
 
@@ -19,29 +20,37 @@ def open_model(
     factory: str | None = None,
     weights: str | Path | None = None,
     trust: bool = False,
+    placement: Placement | None = None,
 ) -> Model:
     """Open the model at ``path``: a folder, a file, or a bundled one (``demo:language-model``).
 
-    ``factory`` (default ``build``) and ``weights`` serve Python files, which run only with ``trust``.  Raises
-    NotAModelError, UnsafeModelError, TrustRequiredError or ModelTooLargeError.
+    ``factory`` (default ``build``) and ``weights`` serve Python files, which run only with ``trust``.  ``placement``
+    says where and in which dtype it runs.  Raises NotAModelError, UnsafeModelError, TrustRequiredError,
+    ModelTooLargeError, BackendUnavailableError for a device that is not there, DeviceError where it has too little
+    memory.
     """
+    from workbench.models.placement import Placement
     from workbench.models.sources.catalog import detect, resolve
-    from workbench.models.sources.source import Opening
+    from workbench.models.sources.source import Opening, placed
 
+    placement = placement or Placement()
+    placement.resolved()
     place, bundled = resolve(path)
     opening = Opening(
         path=place, recorded=str(path) if bundled else str(place), factory=factory,
-        weights=None if weights is None else Path(weights), trust=trust or bundled,
+        weights=None if weights is None else Path(weights), trust=trust or bundled, placement=placement,
     )  # fmt: skip
-    return detect(place).open(opening)
+    return placed(detect(place).open(opening), placement)
 
 
-def reopen(summary: ModelSummary, *, trust: bool = False) -> Model:
+def reopen(summary: ModelSummary, *, trust: bool = False, placement: Placement | None = None) -> Model:
     """Open the model that a session describes; Python files need the user's ``trust`` each time.
 
     Raises FingerprintMismatchError if its file holds another model now.
     """
     source = summary.source
-    model = open_model(source.path, factory=source.factory, weights=source.weights, trust=trust)
+    model = open_model(
+        source.path, factory=source.factory, weights=source.weights, trust=trust, placement=placement
+    )
     model.summary.require_fingerprint(summary.fingerprint, "the session")
     return model

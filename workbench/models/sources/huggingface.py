@@ -51,13 +51,14 @@ class HuggingFaceFolder:
         return (path / "config.json").is_file() or (path.name == "config.json" and path.is_file())
 
     def open(self, request: Opening) -> Model:
-        """Check, estimate, load in float32; ``Layer.dtype`` says how the file stores each weight."""
+        """Check, estimate, load in the dtype to run in; ``Layer.dtype`` says how the file stores each weight."""
         folder = request.path if request.path.is_dir() else request.path.parent
         config = read_config(folder)
         store = tensors_in_files(_weights(folder))
-        require_memory(memory_to_run(store.tensors.values()), str(folder))
+        dtype = _loaded_dtype(request, store)
+        require_memory(memory_to_run(store.tensors.values(), dtype.itemsize), str(folder))
         _require_possible(config, store, folder / "config.json")
-        network = _load(folder, architecture_of(config))
+        network = _load(folder, architecture_of(config), dtype)
         head = head_of(type(network).__name__)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
         takes, _ = arguments_of(network.forward)
@@ -159,7 +160,14 @@ def network_class(transformers: Any, folder: Path, architecture: str) -> Any:
     return network
 
 
-def _load(folder: Path, architecture: str) -> Any:
+def _loaded_dtype(request: Opening, store: TensorStore) -> torch.dtype:
+    """Return the dtype that the model is to run in, float32 where the file has wider numbers too: none is lost."""
+    own = request.placement.run_dtype(_usual_dtype(store))
+    stored = {tensor.dtype for tensor in store.tensors.values() if tensor.dtype in FLOATING}
+    return own if stored == {str(own).removeprefix("torch.")} else torch.float32
+
+
+def _load(folder: Path, architecture: str, dtype: torch.dtype) -> Any:
     try:
         from workbench.models.sources.lean_transformers import transformers
     except ImportError as error:
@@ -167,7 +175,7 @@ def _load(folder: Path, architecture: str) -> Any:
     try:
         with quiet(transformers):
             network, report = network_class(transformers, folder, architecture).from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32,
+                str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=dtype,
                 output_loading_info=True, ignore_mismatched_sizes=True,  # they are named below
             )  # fmt: skip
     except NotAModelError:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import nn
 
+from workbench.errors import DeviceError, first_line
 from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import Body, Call, NetworkModel
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
+from workbench.models.placement import Placement
 from workbench.models.sources.layers import NetworkParts
 from workbench.models.sources.probabilities import ends_in, of_sigmoids, of_softmax
 from workbench.models.sources.roles import refine, trace_uses
@@ -30,6 +34,7 @@ class Opening:
     factory: str | None = None
     weights: Path | None = None
     trust: bool = False
+    placement: Placement = field(default_factory=Placement)
 
 
 @runtime_checkable
@@ -83,6 +88,33 @@ def network_model(
     refine(parts, network, *trace_uses(model))
     body = Body(network=network, call=call, hooks=parts.hooks, functions=parts.functions, sample=sample)
     return NetworkModel(replace(summary, layers=parts.layers), body, inputs)
+
+
+def placed(model: Model, placement: Placement) -> Model:
+    """Return the model where and in the dtype that ``placement`` says; one that cannot be run stays on the host.
+
+    An exported program keeps its dtypes, which its graph states.  Raises DeviceError where the weights do not fit.
+    """
+    device = placement.resolved()
+    if not isinstance(model, NetworkModel):
+        return model
+    summary = model.summary
+    dtype = torch.float32 if summary.source.kind == "exported_program" else placement.run_dtype(usual_dtype(summary))
+    try:
+        return model.placed(device, dtype)
+    except torch.OutOfMemoryError as error:
+        raise DeviceError(
+            f"the weights of {summary.name}, {summary.nbytes / 1e9:.3g} GB as stored, do not fit into the memory of "
+            f"{device}: {first_line(error)}; choose another device, --dtype stored, or the CPU (--device cpu)"
+        ) from None
+
+
+def usual_dtype(summary: ModelSummary) -> str | None:
+    """Return the dtype that most of the model's floating-point numbers are stored in."""
+    sizes = Counter[str]()
+    for layer in summary.stored:
+        sizes[layer.dtype] += layer.parameters
+    return max(sizes, key=sizes.__getitem__, default=None)
 
 
 def guessed_inputs(parts: NetworkParts) -> InputSpec:

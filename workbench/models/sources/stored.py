@@ -13,7 +13,7 @@ import psutil
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
-from workbench.models.dtypes import BY_CODE, DTYPES, FLOATING, dtype_name, hash_of
+from workbench.models.dtypes import BY_CODE, FLOATING, dtype_name, hash_of
 from workbench.models.layer import StoredTensor
 
 WORKING_SHARE = 1.2
@@ -127,11 +127,11 @@ def available_memory() -> int:
         return free
 
 
-def memory_to_run(tensors: Iterable[StoredTensor]) -> int:
-    """Bytes needed to load ``tensors`` in float32 (float64 as it is) and to run them on a small batch."""
+def memory_to_run(tensors: Iterable[StoredTensor], itemsize: int = 4) -> int:
+    """Bytes to load ``tensors`` in numbers of ``itemsize`` bytes (float64 as it is), and to run a small batch."""
     total = 0
     for tensor in tensors:
-        size = max(4, DTYPES[tensor.dtype].bits // 8) if tensor.dtype in FLOATING else 8
+        size = 8 if tensor.dtype == "float64" else itemsize if tensor.dtype in FLOATING else 8
         total += size * math.prod(tensor.shape)
     return int(total * WORKING_SHARE)
 
@@ -141,8 +141,9 @@ def require_memory(needed: int, what: str) -> None:
     available = available_memory()
     if needed > available:
         raise ModelTooLargeError(
-            f"{what} needs about {_gigabytes(needed)} of memory to run in float32, {_gigabytes(available)} available; "
-            "close other programs, use a machine with more memory, or open a .safetensors file of it for its weights"
+            f"{what} needs about {_gigabytes(needed)} of memory to run, {_gigabytes(available)} available; close other "
+            "programs, run it in its own dtype (--dtype stored) if that is less than float32, use a machine with "
+            "more memory, or open a .safetensors file of it for its weights"
         )
 
 

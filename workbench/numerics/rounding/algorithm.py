@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -57,6 +57,11 @@ class Context:
     outputs: torch.Tensor | None = None
     samples: int | None = None
     seed: int = 0
+
+    def on(self, device: torch.device) -> Context:
+        """Return the context with its tensors on ``device``."""
+        members = {item.name: getattr(self, item.name) for item in fields(self)}
+        return replace(self, **{name: each.to(device) for name, each in members.items() if hasattr(each, "to")})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -119,7 +119,7 @@ def _progressive(weight: torch.Tensor, curved: Hessian, scheme: Scheme, width: i
     import torch
 
     columns = weight.shape[1]
-    energy = curved.diagonal.sum(dim=0)
+    energy = curved.diagonal.sum(dim=0).cpu()  # places are read one by one
     units = [torch.arange(start, min(start + width, columns)) for start in range(0, columns, width)]
     units = sorted((_by_energy(unit, energy) for unit in units), key=lambda unit: -float(energy[unit].mean()))
     order = torch.cat(units)
@@ -217,7 +217,7 @@ def _static(weight: torch.Tensor, curved: Hessian, scheme: Scheme, rows: torch.T
     """
     import torch
 
-    order = curved.diagonal.sum(dim=0).argsort(descending=True, stable=True)
+    order = curved.diagonal.sum(dim=0).cpu().argsort(descending=True, stable=True)
     feedback = curved.feedback(order)
     left_over = feedback.diagonal(dim1=1, dim2=2)[:, order.argsort()].square().reciprocal()
     outputs = torch.ones(len(weight)) if rows is None else rows.float()
@@ -239,7 +239,7 @@ def _columns_of(scheme: Scheme, parameters: Parameters, order: torch.Tensor) -> 
 
 def _descend(weight: torch.Tensor, curved: Hessian, scheme: Scheme, start: Rounded, sweeps: int) -> Rounded:
     """Move each weight to its best value given all others, ``sweeps`` times over, until none moves."""
-    order = curved.diagonal.sum(dim=0).argsort(descending=True, stable=True)
+    order = curved.diagonal.sum(dim=0).cpu().argsort(descending=True, stable=True)
     values = _split(start.values, curved.groups).clone()
     errors = values - _split(weight, curved.groups)
     for _ in range(sweeps):

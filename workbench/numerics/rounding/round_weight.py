@@ -29,7 +29,7 @@ def round_weight(
     """
     method, parsed = algorithm(algorithm_name), parse_scheme(scheme)
     try:
-        return method.quantize(weight, parsed, context_for(layer, method, curvature, prefix))
+        return method.quantize(weight, parsed, context_for(layer, method, curvature, prefix).on(weight.device))
     except NonFiniteError:
         raise NonFiniteError(
             f"the weight of {layer} holds NaN or infinite values; it can only stay in floating point"

@@ -140,7 +140,7 @@ class Run:
 
     def _loss(self, numbers: np.ndarray, teacher: Teacher) -> torch.Tensor:
         """Return the loss on the samples ``numbers``, with a graph to the variables where gradients are enabled."""
-        batch, kind = self.samples.batch(numbers), self.teacher.summary.output
+        batch, kind = self.teacher.on_device(self.samples.batch(numbers)), self.teacher.summary.output
         target = teacher.outputs(numbers, batch) if self.options.loss == "kl" else None
         weights = {name: matrix.values() for name, matrix in self.matrices.items()}
         output = self.student.with_weights(weights).run(batch, inputs=self.inputs or None)

@@ -47,8 +47,8 @@ class RewrittenTensors:
 class Draft:
     """The model so far rewritten; the only mutable object here, alive while a plan's transforms are carried out.
 
-    ``curvature`` is kept in step with the weights.  ``inputs`` collects the layers whose input has changed, ``folded``
-    the batch norms that change nothing any more.
+    Its tensors lie on the host, as the curvature does, which is kept in step with the weights.  ``inputs`` collects the
+    layers whose input has changed, ``folded`` the batch norms that change nothing any more.
     """
 
     model: Model
@@ -81,11 +81,11 @@ class Draft:
     def weight(self, layer: str) -> torch.Tensor:
         """Return the layer's matrix as it is by now, float32; never write into it."""
         owner = self.summary.by_name[layer].tied_to or layer
-        return self.weights[owner] if owner in self.weights else self.model.weight(layer).float()
+        return self.weights[owner] if owner in self.weights else self.model.weight(layer).float().cpu()
 
     def vector(self, name: str) -> torch.Tensor:
         """Return a norm's weight or a bias as it is by now, float32."""
-        return self.kept[name] if name in self.kept else self.model.kept(name).float()
+        return self.kept[name] if name in self.kept else self.model.kept(name).float().cpu()
 
     def untie(self, layer: str) -> None:
         """Give a tied layer a weight of its own; nothing for one that has one."""

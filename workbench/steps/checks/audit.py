@@ -91,6 +91,7 @@ def _uniform(context: Context, layers: list[str], nbytes: int) -> dict[tuple[str
 
 
 AUDIT = Step(
+    runs_model=True,
     name="audit", title="Audit the plan", options=AuditOptions, requires=(RUNS, QUANTIZES), run=_run,
     summary="Measures the loss of each of the plan's layers quantized alone, of all together, and of all but one: "
     "whether the losses add up, and which layers make each other's worse. Takes two runs over the data for each layer.",

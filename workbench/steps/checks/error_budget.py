@@ -74,6 +74,7 @@ def _known_gains(session: Session, samples: int, seed: int) -> NoiseGains | None
 
 
 ERROR_BUDGET = Step(
+    runs_model=True,
     name="error-budget", title="Error budget", options=ErrorBudgetOptions, requires=(RUNS, CALIBRATED), run=_run,
     summary="Measures signal to noise at every block's output: where the plan's error enters, and where it grows.",
     heading=lambda options, session: f"Error budget of {plan_name(session)}",

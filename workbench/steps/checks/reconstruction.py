@@ -56,7 +56,7 @@ def _run(context: Context, options: ReconstructionOptions) -> StepResult:
     rows: list[Reconstruction] = []
     for name, stored in quantized.tensors.items():
         context.progress(0.9 + 0.1 * len(rows) / len(quantized.tensors), f"comparing {name}")
-        decoded = parse_scheme(stored.scheme).decode(stored)
+        decoded = parse_scheme(stored.scheme).decode(stored).to(model.device)
         rows.append(_reconstruction(name, assignments[name].weights, rewritten.weight(name), decoded))
     return StepResult.of(Reconstruction, rows, plan=session.plan.hash, plan_name=session.plan.name)
 
@@ -75,6 +75,7 @@ def _reconstruction(layer: str, scheme: str, weight: torch.Tensor, decoded: torc
 
 
 RECONSTRUCTION = Step(
+    runs_model=True,
     name=NAME, title="Reconstruction", options=ReconstructionOptions, requires=(QUANTIZES,), run=_run,
     summary="Quantizes the model by the plan and compares each weight with the original: SQNR, largest error, zeros.",
     heading=lambda options, session: f"Reconstruction by {plan_name(session)}",

@@ -65,6 +65,7 @@ def _needs(session: Session, options: RefineOptions) -> Session:
 
 
 REFINE = Step(
+    runs_model=True,
     name="refine", title="Refine close decisions", options=RefineOptions, requires=(RUNS, PREDICTED, CALIBRATED),
     summary="Measures the loss of the cells whose choice the prediction leaves open at this size, the closest decision "
     "first. A cancelled run keeps what it has measured; the same run started again goes on from there. A table "

@@ -178,6 +178,7 @@ def _text(model: Model, samples: torch.Tensor) -> tuple[str, list[int]]:
 
 
 RUNTIME: Step[RuntimeOptions, StepResult] = Step(
+    runs_model=True,
     name=NAME, title="Run in a runtime", options=RuntimeOptions, requires=(RUNS,), run=_run,
     summary="Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory.",
     heading=lambda options, session: f"Run {plan_name(session)} in {options.runtime}",

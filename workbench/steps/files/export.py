@@ -8,6 +8,7 @@ from pathlib import Path
 
 from workbench.errors import ExportError
 from workbench.models.model import Model
+from workbench.models.placement import Placement
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, part_of, silent
@@ -74,7 +75,7 @@ def apply(
 
 def export(
     session: Session, kind: str, out: str | Path, *, plan: Plan | None = None, model: Model | None = None,
-    trust: bool = False, settings: Sequence[str] = (), progress: Progress = silent,
+    trust: bool = False, device: str = "auto", settings: Sequence[str] = (), progress: Progress = silent,
 ) -> tuple[Path, ...]:  # fmt: skip
     """Write the session's plan (or ``plan``), or the model quantized by it, to ``out``; returns the paths written.
 
@@ -87,7 +88,7 @@ def export(
     chosen = exporter(kind, settings)
     _require_ending(chosen.name, out)
     if chosen.needs_model:
-        model = model or reopen(session.model, trust=trust)
+        model = model or reopen(session.model, trust=trust, placement=Placement(device))
         return apply(model, plan, kind, out, session=session, settings=settings, progress=progress)
     require_same(session.model, plan, None)
     resolve(plan, session.model.layers)
@@ -105,6 +106,7 @@ def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
 
 
 EXPORT: Step[ExportOptions, tuple[str, ...]] = Step(
+    runs_model=True,
     name="export", title="Export", options=ExportOptions, run=_run, needs=with_moments, call="wb.export",
     summary="Writes the plan, or the quantized model, for another program.",
     heading=lambda options, session: f"Export {options.kind} to {short(options.out)}",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from workbench.errors import WorkbenchError
 from workbench.models.model import Model
+from workbench.models.placement import ran_on
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, silent
@@ -30,7 +31,7 @@ def start(model: Model, progress: Progress = silent) -> Session:
     summary = model.summary
     plan = Plan(model=summary.name, fingerprint=summary.fingerprint)
     return Session(
-        model=summary, environment=Environment.here(), plan=as_stored(model, plan),
+        model=summary, environment=Environment.here(ran_on(model)), plan=as_stored(model, plan),
         statistics=weight_statistics(model, progress),
         notes=(
             *(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite), *_unread(summary),

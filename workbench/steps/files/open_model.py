@@ -31,16 +31,21 @@ class OpenModelOptions:
 
 
 def open(
-    path: str | Path, *, factory: str | None = None, weights: str | Path | None = None, trust: bool = False
-) -> Model:
+    path: str | Path, *, factory: str | None = None, weights: str | Path | None = None, trust: bool = False,
+    device: str = "auto", dtype: str = "auto",
+) -> Model:  # fmt: skip
     """Open the model at ``path``: a folder, a file, or a bundled one (``demo:language-model``).
 
-    ``factory`` and ``weights`` serve Python files, which run only with ``trust``.  Raises NotAModelError,
-    UnsafeModelError, TrustRequiredError or ModelTooLargeError.
+    ``factory`` and ``weights`` serve Python files, which run only with ``trust``.  ``device`` is ``auto`` (the first
+    CUDA device, else the CPU) or a name that torch knows, ``dtype`` is ``float32``, ``stored`` (that of most weights in
+    the file) or ``auto``: float32 on the CPU, ``stored`` elsewhere.  Whatever is done with the model is done there.
+    Raises NotAModelError, UnsafeModelError, TrustRequiredError, ModelTooLargeError, BackendUnavailableError for a
+    device that is not there.
     """
+    from workbench.models.placement import Placement
     from workbench.models.sources import open_model
 
-    return open_model(path, factory=factory, weights=weights, trust=trust)
+    return open_model(path, factory=factory, weights=weights, trust=trust, placement=Placement(device, dtype))
 
 
 def _run(context: Context, options: OpenModelOptions) -> Session:
@@ -49,12 +54,17 @@ def _run(context: Context, options: OpenModelOptions) -> Session:
     look = first_look(options.path)
     if look is not None:
         context.progress(0.1, "Loading the network", look)
-    model = open(options.path, factory=options.factory, weights=options.weights, trust=context.trust)
-    context.models.put(model)
+    place = context.placement
+    model = open(
+        options.path, factory=options.factory, weights=options.weights, trust=context.trust, device=place.device,
+        dtype=place.dtype,
+    )  # fmt: skip
+    context.models.put(model, place)
     return start(model, context.progress)
 
 
 OPEN = Step(
+    runs_model=True,
     name="open", title="Open a model", options=OpenModelOptions, run=_run, document=False,
     summary="Opens a model and reads its weights.",
     heading=lambda options, session: f"Open {short(options.path)}",

@@ -113,6 +113,7 @@ def rounded_weight(session: Session, owner: str, model: Model, progress: Progres
 
 
 BEFORE_AFTER = Step(
+    runs_model=True,
     name="before-after", title="Before and after", options=BeforeAfterOptions, run=_run, needs=with_moments,
     summary="Shows what the plan's transforms and rounding make of one layer's weight and input.",
     heading=lambda options, session: f"Before and after of {options.layer}",

@@ -49,7 +49,9 @@ def _run(context: Context, options: ChannelErrorsOptions) -> ChannelErrors:
     owner, scheme = plan_for(session, layer)
     weight = model.weight(owner).double()
     rounded = rounded_weight(session, owner, model, context.progress)
-    squares = np.zeros(tuple(weight.shape)) if rounded is None else (rounded.double() - weight).square().cpu().numpy()
+    squares = np.zeros(tuple(weight.shape))
+    if rounded is not None:
+        squares = (rounded.double().to(weight.device) - weight).square().cpu().numpy()
     curvature = session.curvature.get(layer)
     weighed = curvature is not None and (curvature.rows.size, curvature.columns.size) == squares.shape
     if curvature is not None and weighed:
@@ -69,6 +71,7 @@ def _needs(session: Session, options: ChannelErrorsOptions) -> Session:
 
 
 CHANNEL_ERRORS = Step(
+    runs_model=True,
     name="channel-errors", title="Errors by channel", options=ChannelErrorsOptions, run=_run, needs=_needs,
     summary="Finds the channels that a layer's rounding error is in.",
     heading=lambda options, session: f"Errors by channel of {options.layer}",

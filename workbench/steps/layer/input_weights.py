@@ -60,6 +60,7 @@ def _needs(session: Session, options: InputWeightsOptions) -> Session:
 
 
 INPUT_WEIGHTS = Step(
+    runs_model=True,
     name="input-weights", title="What an input error costs", options=InputWeightsOptions, run=_run, needs=_needs,
     summary="Finds what an error costs at each value of a layer's input.",
     heading=lambda options, session: f"What an input error of {options.layer} costs",

@@ -1,0 +1,58 @@
+"""Where models run: the choice of a device and a dtype, kept in the settings, shown in the status bar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from PySide6.QtWidgets import QDialog
+
+from workbench.gui.commands.command import Command
+from workbench.gui.shell import dialogs, settings
+from workbench.gui.shell.forms import Form
+from workbench.models.placement import AUTO, CPU, SINGLE, STORED, Device, Placement
+from workbench.steps.devices import PLACES, PlacesOptions
+from workbench.steps.options import Choice, OptionInfo, option
+
+MEANINGS = {
+    AUTO: "Automatic: float32 on the CPU, the model's own elsewhere", STORED: "The model's own, as its file stores it",
+    SINGLE: "float32",
+}  # fmt: skip
+
+
+def form_of(found: tuple[Device, ...], chosen: Placement) -> Form:
+    """Return the form that offers the devices ``found``, and the ``chosen`` one even if it is gone."""
+    names = {AUTO: "Automatic: the first CUDA device, else the CPU"}
+    names |= {each.name: f"{each.text} {each.fault}".strip() for each in found}
+    names = {name: "CPU" if name == CPU else text for name, text in names.items()}
+    names.setdefault(chosen.device, f"{chosen.device} (not there)")
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class PlaceOptions:
+        device: str = option(AUTO, OptionInfo(
+            label="Device", help="where models are loaded and run",
+            choices=lambda: tuple(Choice(name, text) for name, text in names.items()),
+        ))  # fmt: skip
+        dtype: str = option(AUTO, OptionInfo(
+            label="Numbers", help="what models compute in; sums, losses and curvature are float32 or wider in any case",
+            choices=lambda: tuple(Choice(name, text) for name, text in MEANINGS.items()),
+        ))  # fmt: skip
+
+    return Form(PlaceOptions(device=chosen.device, dtype=chosen.dtype))
+
+
+async def choose(command: Command) -> None:
+    """Ask where models shall run from now on; the open model moves with its next job."""
+    runner = command.context.runner
+    found = await runner.run(PLACES.request(None, PlacesOptions()), lambda: None)
+    if found is None:
+        return
+    form = form_of(found, runner.placement)
+    text = "The next job loads the model there. A session can be calibrated on one device and used on another."
+    dialog = dialogs.FormDialog(command.window.widget, "Device", text, form, "Use")
+    if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
+        return
+    answer = form.value()
+    chosen = replace(runner.placement, device=answer.device, dtype=answer.dtype)
+    settings.set_placement(chosen)
+    command.window.use_placement(chosen)
+    command.context.messages.say(f"Models run on {chosen.text} from the next job on")

@@ -1,0 +1,32 @@
+"""What is said and done where a device, rather than the machine, runs out of memory."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+from workbench.errors import DeviceError, first_line
+
+
+def is_of_device(error: BaseException) -> bool:
+    """Tell whether a device ran out of memory."""
+    torch: Any = sys.modules.get("torch")  # without it, nothing ran on a device
+    return torch is not None and isinstance(error, torch.OutOfMemoryError)
+
+
+def device_error(error: BaseException, title: str) -> DeviceError:
+    """Return the named error, with the next best choice, of a step that cannot run with fewer samples at once."""
+    return DeviceError(
+        f"{title}: the device ran out of memory, and fewer samples at once are not possible ({first_line(error)}); use "
+        "shorter samples (--window), the model in its own dtype (--dtype stored), another device, or the CPU "
+        "(--device cpu)"
+    )
+
+
+def free() -> None:
+    """Give back what the failed attempt held, the allocator's cache of a CUDA device too."""
+    gc.collect()
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
