@@ -58,6 +58,7 @@ def _run(context: Context, options: BrowseSamplesOptions) -> SamplePage:
 
 
 BROWSE_SAMPLES = Step(
+    runs_model=True,
     name="browse-samples", title="Browse samples", options=BrowseSamplesOptions, run=_run,
     summary="Reads a page of the session's calibration or evaluation samples.",
     heading=lambda options, session: f"Read {options.split} samples from {options.start + 1:,}",
