@@ -65,6 +65,11 @@ def capture(model: Model, batch: Mapping[str, torch.Tensor] | None = None) -> Gr
     """
     if not isinstance(model, NetworkModel):
         raise CannotRunError(f"{model.summary.name} has no network to write: {model.summary.cannot_run}")
+    if model.device.type != "cpu" or model.dtype.itemsize < 4:
+        raise ExportError(
+            f"{model.summary.name} runs on {model.device} in {str(model.dtype).removeprefix('torch.')}; a graph is "
+            "captured on the CPU in float32: export with --device cpu --dtype float32"
+        )
     known = _CAPTURED.setdefault(model.body.network, {})
     key = tuple(sorted(layer.name for layer in model.summary.tied))
     if batch is None and key in known:
