@@ -244,7 +244,7 @@ class Jobs:
             if lane.running is not None and not lane.running.view.status.over:
                 self._poll(lane.running)
 
-    def _poll(self, job: Job[Any]) -> None:
+    def _poll(self, job: Job[R]) -> None:
         slot, job.progress = job.progress, None
         view = job.view if slot is None else replace(job.view, fraction=slot[0], text=slot[1])
         if view != job.view or job.partial_is_new:
