@@ -41,7 +41,7 @@ def named(widget: W, name: str, tip: str = "") -> W:
     """Give a widget its accessible name and its tooltip; returns it."""
     widget.setAccessibleName(name)
     if tip:
-        widget.setToolTip(tip)
+        widget.setToolTip(as_tip(tip))
     return widget
 
 
@@ -75,7 +75,7 @@ def label(
     """Return a label; with ``buddy`` its mnemonic gives that widget the keyboard.  Only a ``rich`` one takes markup."""
     widget = QLabel(text) if rich else Label(text)
     widget.setWordWrap(wrap)
-    widget.setToolTip(tip)
+    widget.setToolTip(as_tip(tip))
     if role:
         widget.setProperty("role", role)
     if name:
@@ -99,7 +99,7 @@ def button(
 ) -> QPushButton:
     """Return a button; ``clicked`` is called without arguments."""
     widget = QPushButton(text)
-    widget.setToolTip(tip)
+    widget.setToolTip(as_tip(tip))
     if name:
         widget.setAccessibleName(name)
     if role:
@@ -114,7 +114,7 @@ def switch(widget: B, text: str, toggled: Callable[[bool], object] | None, tip: 
     widget.setText(text)
     widget.setCheckable(True)
     widget.setChecked(on)
-    widget.setToolTip(tip)
+    widget.setToolTip(as_tip(tip))
     if toggled is not None:
         widget.toggled.connect(lambda checked: toggled(checked))
     return widget
@@ -162,7 +162,7 @@ def offer(box: QComboBox, items: Sequence[tuple[str, object]], usual: object = N
 def choice(menu: QMenu, text: str, toggled: Callable[[bool], object], *, on: bool, tip: str = "") -> None:
     """Add an entry that is on or off to a menu; ``toggled`` hears of changes."""
     action = menu.addAction(text)
-    action.setToolTip(tip)
+    action.setToolTip(as_tip(tip))
     action.setCheckable(True)
     action.setChecked(on)
     action.toggled.connect(lambda checked: toggled(checked))
