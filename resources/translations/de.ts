@@ -479,5 +479,9 @@
         <source>Every scheme, no target</source>
         <translation>Jedes Schema, kein Ziel</translation>
     </message>
+    <message>
+        <source>&amp;Report a Problem…</source>
+        <translation>Ein Problem &amp;melden…</translation>
+    </message>
 </context>
 </TS>
