@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,14 +65,15 @@ def peak() -> float:
 
 
 class Clock:
-    """CPU and wall seconds since it was made, or since the last call of ``lap``."""
+    """CPU (of processes that have ended too) and wall seconds since the last call of ``lap``, or since it was made."""
 
     def __init__(self) -> None:
         self.lap()
 
     def lap(self) -> tuple[float, float]:
         """Return CPU and wall seconds and start anew."""
-        now = time.process_time(), time.perf_counter()
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        now = time.process_time() + children.ru_utime + children.ru_stime, time.perf_counter()
         gone = tuple(a - b for a, b in zip(now, getattr(self, "_from", now), strict=True))
         self._from = now
         return gone[0], gone[1]
@@ -142,7 +145,7 @@ def table(case: Case) -> Figures:
 
     model, data = opened(case)
     one = bare_pass(model, data)
-    session = wb.Session.load(case.session)
+    session = replace(wb.Session.load(case.session), sensitivities={})  # finished cells would be kept
     clock = Clock()
     session = wb.score(session, model=model)
     cpu, wall = clock.lap()
@@ -164,6 +167,7 @@ def plan(case: Case) -> Figures:
 def evaluate(case: Case) -> Figures:
     import workbench as wb
 
+    shutil.rmtree(os.environ["WORKBENCH_CACHE_FOLDER"], ignore_errors=True)
     model, _ = opened(case)
     session = wb.Session.load(case.session)
     data: dict[str, Any] = {"data": case.text, "samples": case.windows, "window": case.tokens}
@@ -210,8 +214,38 @@ def encoder(case: Case) -> Figures:
     return {"passes": cpu / one, "wall": wall, "peak": peak()}
 
 
+def layers(case: Case) -> Figures:
+    """Search, save and open 60,000 layers under 24 schemes; how time grows from a third of them."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from tests.benchmarks.planner import model_of, table_of
+    from workbench.planning.plan import Plan
+    from workbench.planning.search.search import pareto
+    from workbench.session.session import Environment, Session
+
+    nowhere = Environment(workbench="", python="", numpy="", torch="", device="", threads=1)
+    figures: Figures = {}
+    for count in (20_000, 60_000):
+        summary = model_of(count)
+        losses = table_of(summary)
+        session = Session(model=summary, environment=nowhere, plan=Plan(), sensitivities={"predicted_kl": losses})
+        path, clock = case.work / f"{count}.qwb", Clock()
+        for name, step in (
+            ("front", lambda summary=summary, losses=losses: pareto(summary, losses, Plan())),
+            ("save", lambda session=session, path=path: session.save(path)),
+            ("open", lambda path=path: Session.load(path)),
+        ):
+            clock.lap()
+            step()
+            cpu, wall = clock.lap()
+            figures |= {f"{name}_{count}": cpu, f"{name}_wall_{count}": wall}
+    for name in ("front", "save", "open"):
+        figures[name] = figures[f"{name}_60000"]
+        figures[f"growth_{name}"] = math.log(figures[name] / figures[f"{name}_20000"]) / math.log(3)
+    return {**figures, "peak": peak()}
+
+
 ROWS: dict[str, Callable[[Case], Figures]] = {
-    row.__name__: row for row in (bare, statistics, calibrate, table, plan, evaluate, gptq, encoder)
+    row.__name__: row for row in (bare, statistics, calibrate, table, plan, evaluate, gptq, encoder, layers)
 }
 
 LIMITS: dict[tuple[str, str], tuple[str, float, str]] = {
@@ -227,6 +261,12 @@ LIMITS: dict[tuple[str, str], tuple[str, float, str]] = {
     ("evaluate", "second"): ("evaluate a second plan, bare passes", 1.1, ""),
     ("gptq", "passes"): ("GPTQ int4 of all layers, bare passes", 6.0, ""),
     ("gptq", "peak"): ("GPTQ, memory", 2.5 * GB, "GB"),
+    ("layers", "front"): ("60,000 layers x 24 schemes: front, CPU seconds", 2.0, ""),
+    ("layers", "save"): ("60,000 layers: session saved, CPU seconds", 5.0, ""),
+    ("layers", "open"): ("60,000 layers: session opened, CPU seconds", 1.0, ""),
+    ("layers", "growth_front"): ("growth of the front with layers, exponent", 1.1, ""),
+    ("layers", "growth_save"): ("growth of saving with layers, exponent", 1.1, ""),
+    ("layers", "growth_open"): ("growth of opening with layers, exponent", 1.1, ""),
     ("encoder", "passes"): ("encoder's predicted table, bare passes", 10.0, ""),
     ("encoder", "peak"): ("encoder's predicted table, memory", 1.0 * GB, "GB"),
 }
@@ -270,6 +310,7 @@ def main() -> None:
     parser.add_argument("--child", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     with folder(options.work) as work:
+        os.environ["WORKBENCH_CACHE_FOLDER"] = str(work / "cache")
         case = Case(
             model=options.model, encoder=options.encoder, windows=options.windows, tokens=options.tokens, work=work
         )

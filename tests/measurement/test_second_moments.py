@@ -12,8 +12,9 @@ from tests.measurement.moments import whole_curvature
 from tests.models.networks import Rows, convolutions, decoder, images, model_of, tokens
 from workbench.errors import AlgorithmError, CancelledError
 from workbench.measurement.calibrate import calibrate
-from workbench.measurement.gradients import GradientPass, gradient_batch_size
+from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.second_moments import SecondMoments
+from workbench.models.data.batches import tappable
 from workbench.models.summary import OutputKind
 
 
@@ -115,6 +116,19 @@ def test_cancelling_goes_through():
 def test_long_samples_of_large_models_run_fewer_at_a_time():
     model = decoder()
     short, long = tokens(length=7), Rows(input_ids=torch.zeros(1, dtype=torch.int64).expand(9, 1 << 24))
-    assert gradient_batch_size(8, short, model) == 8
-    assert gradient_batch_size(8, long, model) == 1
-    assert gradient_batch_size(8, images(), convolutions()) == 8
+    assert fitting_batch(8, short, model, gradients=True) == 8
+    assert fitting_batch(8, long, model, gradients=True) == 1
+    assert fitting_batch(8, images(), convolutions(), gradients=True) == 8
+
+
+def test_moments_of_a_rewritten_model_are_bounded_whatever_memory_is_free(monkeypatch):
+    model, data = decoder(), tokens()
+    plain = calibrate(model, data).curvature
+    whole = SecondMoments(model, data, plain)
+    linear = [layer.name for layer in tappable(model) if whole[layer.name].full is not None]
+    sizes = [4 * sum(side**2 for side in reversed(model.summary.layer(name).matrix)) for name in linear]
+    for nbytes in (10, 1 << 40):
+        moments = SecondMoments(model, data, plain, nbytes=nbytes)
+        known, beyond = moments.bounded(sum(sizes[:2]))
+        assert [name for name in linear if known[name].full is not None] == linear[:2]
+        assert list(beyond) == linear[2:]

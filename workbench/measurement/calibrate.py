@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.measurement.gradients import GradientPass, gradient_batch_size
+from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.second_moments import same_tensor
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.measurement.weight_gradients import ConvolutionGeometry, Squares, row_and_column_squares
@@ -79,7 +79,7 @@ def calibrate(
     """
     summary = model.summary
     require_data(model, dataset, "calibration")
-    batch_size = gradient_batch_size(batch_size, dataset, model) if curvature else batch_size
+    batch_size = fitting_batch(batch_size, dataset, model, gradients=True) if curvature else batch_size
     sums = _Sums(layers={layer.name: layer for layer in tappable(model)})
     gradients = GradientPass(model) if curvature else None
     for number, batch in numbered_batches(model, dataset, batch_size, progress, "calibrating"):

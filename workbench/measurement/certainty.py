@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from workbench.measurement.finite_batches import FiniteBatches
+from workbench.measurement.gradients import fitting_batch
 from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs, first_output
 from workbench.models.data.batches import NOISE, Data, token_mask
@@ -29,6 +30,7 @@ def doubts(model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO
 
     ``cache`` keeps them; they are used again where the first sample has the same doubt as then.
     """
+    batch_size = fitting_batch(batch_size, data, model, gradients=False)
     key = ReferenceOutputs(model=model, data=data, batch_size=batch_size, cache=cache).key
     stored = (cache.load(key, "doubts") or {}).get("doubts")
     if stored is not None and stored.ndim == 1 and stored.size:

@@ -56,9 +56,8 @@ def logit_divergence(reference: torch.Tensor, candidate: torch.Tensor, p: torch.
     """
     entries = reference.shape[-1] if reference.ndim else 1
     if reference.ndim > 1 and reference.numel() > max(TILE, entries):
-        flat = [None if each is None else each.reshape(-1, entries) for each in (reference, candidate, p)]
-        parts = [[None] if each is None else each.split(max(TILE // entries, 1)) for each in flat]
-        rows = zip(parts[0], parts[1], parts[2] * len(parts[0]) if p is None else parts[2], strict=True)
+        own, other, known = (_tiles(each, entries) for each in (reference, candidate, p))
+        rows = zip(own, other, known or [None] * len(own), strict=True)
         return torch.cat([logit_divergence(*row) for row in rows]).reshape(reference.shape[:-1])
     if p is None:
         p = torch.softmax(reference.double(), dim=-1)
@@ -68,6 +67,11 @@ def logit_divergence(reference: torch.Tensor, candidate: torch.Tensor, p: torch.
         log_ratio = torch.log_softmax(reference.double(), -1) - torch.log_softmax(candidate.double(), -1)
         return (p * log_ratio).sum(dim=-1).clamp_min(0.0)
     return torch.log1p(torch.linalg.vecdot(p, torch.expm1(shift).sub_(shift))).clamp_min(0.0)
+
+
+def _tiles(logits: torch.Tensor | None, entries: int) -> tuple[torch.Tensor, ...]:
+    """Return rows of ``entries``, about TILE numbers at a time; none for None."""
+    return () if logits is None else torch.split(logits.reshape(-1, entries), max(TILE // entries, 1))
 
 
 def sample_divergence(reference: torch.Tensor, candidate: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Tensor:

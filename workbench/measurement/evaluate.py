@@ -12,6 +12,7 @@ from workbench.errors import DataError
 from workbench.measurement.bootstrap import interval, pseudo_values
 from workbench.measurement.evaluation import Metric
 from workbench.measurement.finite_batches import FiniteBatches
+from workbench.measurement.gradients import fitting_batch
 from workbench.measurement.metrics import METRICS
 from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.most_changed import MostChanged
@@ -21,9 +22,6 @@ from workbench.models.data.batches import Data, require_data, require_repeatable
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
 from workbench.progress import Progress, silent
-
-MOST_LOGITS = 1 << 28
-"""Logits of one batch, 1 GiB in float32: two windows of 2,048 tokens of a vocabulary of 49,152."""
 
 
 def evaluate(
@@ -40,15 +38,17 @@ def evaluate(
     DataError.
     """
     require_data(reference, dataset, "evaluation")
-    batch_size = fitting(batch_size, dataset, reference)
+    batch_size = fitting_batch(batch_size, dataset, reference, gradients=False)
     columns = [_Column(metric=metric) for metric in (*METRICS, *user_metrics)]
     notes = [] if notes is None else notes
     finite, text = FiniteBatches(model=reference, notes=notes), getattr(dataset, "text", None)
     known = ReferenceOutputs(model=reference, data=dataset, batch_size=batch_size, cache=cache)
     for number, batch, base in finite.of(dataset, batch_size, known.run, progress=progress, text="evaluating"):
         with torch.no_grad():
+            quantized = candidate.run(batch)
+            base = base.to(quantized.device)  # what comes from the disk is on the CPU
             outputs = Outputs(
-                reference=base, quantized=candidate.run(batch), batch=batch, kind=reference.summary.output, text=text
+                reference=base, quantized=quantized, batch=batch, kind=reference.summary.output, text=text
             )
             if not number and not known.compared:
                 require_repeatable(reference, batch)
@@ -65,14 +65,6 @@ def evaluate(
         notes.append(f"{dataset.record.name} has no labels, so there is no accuracy; KL and agreement need none")
     progress(1.0, "evaluated")
     return figures
-
-
-def fitting(batch_size: int, dataset: Data, model: Model) -> int:
-    """Return at most ``batch_size`` samples, so few that their logits are no more than MOST_LOGITS; at least one."""
-    ids: torch.Tensor | None = getattr(dataset, "tensors", {}).get("input_ids")
-    if ids is None or ids.ndim != 2 or not model.summary.output.per_token:
-        return batch_size
-    return max(1, min(batch_size, MOST_LOGITS // (ids.shape[1] * (model.inputs.vocabulary or 1))))
 
 
 def require_classes(outputs: Outputs) -> None:

@@ -19,16 +19,20 @@ from workbench.models.model import Batch, Model, Tap
 from workbench.models.summary import OutputKind
 
 PASS_BYTES = 1 << 30
-"""About how much memory a pass forward and backward may take: activations that wait for their gradients."""
+"""About how much memory a pass may take: activations that wait for their gradients, or logits.
+
+In float32 two windows of 2,048 tokens of a vocabulary of 49,152 have logits of as much.
+"""
 
 COPIES_OF_LOGITS = 4
 """Logits, their probabilities, the drawn gradient and what the loss keeps."""
 
 
-def gradient_batch_size(batch_size: int, dataset: Data, model: Model) -> int:
-    """Return at most ``batch_size`` samples, so few that a pass forward and backward fits PASS_BYTES; at least one.
+def fitting_batch(batch_size: int, dataset: Data, model: Model, *, gradients: bool) -> int:
+    """Return at most ``batch_size`` samples, so few that a pass fits PASS_BYTES; at least one.
 
-    Counts the linear layers' inputs and outputs and the logits of token models; other data are taken as they are.
+    Counts the logits of token models, and where ``gradients`` flow back the linear layers' inputs and outputs; other
+    data are taken as they are.
     """
     if model.inputs.batch is not None:  # a program that was exported for so many runs no other number at once
         return model.inputs.batch
@@ -36,9 +40,10 @@ def gradient_batch_size(batch_size: int, dataset: Data, model: Model) -> int:
     if ids is None or ids.ndim != 2:
         return batch_size
     summary = model.summary
-    values = sum(sum(layer.matrix) for layer in summary.layers if layer.kind is LayerKind.LINEAR)
+    linear = (layer for layer in summary.layers if layer.kind is LayerKind.LINEAR)
+    values = sum(sum(layer.matrix) for layer in linear) if gradients else 0
     if summary.output.per_token:
-        values += COPIES_OF_LOGITS * (model.inputs.vocabulary or 0)
+        values += (COPIES_OF_LOGITS if gradients else 1) * (model.inputs.vocabulary or 0)
     return max(1, min(batch_size, PASS_BYTES // max(4 * values * ids.shape[1], 1)))
 
 

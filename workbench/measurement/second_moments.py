@@ -14,7 +14,7 @@ import psutil
 import torch
 
 from workbench.errors import AlgorithmError
-from workbench.measurement.gradients import GradientPass, gradient_batch_size
+from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.weight_gradients import ConvolutionGeometry
 from workbench.models.data.batches import Data, numbered_batches, padding_masks, tappable, without_padding
 from workbench.models.layer import Layer, LayerKind
@@ -59,7 +59,8 @@ class SecondMoments(Mapping[str, Curvature]):
         nbytes: int | None = None, progress: Progress = silent,
     ) -> None:  # fmt: skip
         self._model, self._data, self._curvature = model, data, curvature
-        self._batch_size, self._seed, self._progress = gradient_batch_size(batch_size, data, model), seed, progress
+        self._batch_size = fitting_batch(batch_size, data, model, gradients=True)
+        self._seed, self._progress = seed, progress
         self._nbytes = nbytes or max(psutil.virtual_memory().available // SHARE_OF_MEMORY, LEAST_BYTES)
         self._groups = self._grouped()
         self._collected: dict[str, Curvature] = {}
@@ -79,15 +80,17 @@ class SecondMoments(Mapping[str, Curvature]):
             self._collected = self._collect(self._groups[number])
         return self._collected[name]
 
-    def bounded(self, nbytes: int = TRANSFORM_BYTES) -> dict[str, Curvature]:
-        """Return the curvature of all layers, whole for those of the first ``nbytes`` of moments."""
-        known = dict(self._curvature)
-        for group in self._groups:
-            nbytes -= sum(_nbytes(layer) for layer in group.values())
+    def bounded(self, nbytes: int = TRANSFORM_BYTES) -> tuple[dict[str, Curvature], tuple[str, ...]]:
+        """Return the curvature of all layers, whole for the first ``nbytes`` of moments, and the layers beyond."""
+        layers = {name: layer for group in self._groups for name, layer in group.items()}
+        whole: dict[str, Layer] = {}
+        for name, layer in layers.items():
+            nbytes -= _nbytes(layer)
             if nbytes < 0:
                 break
-            known |= {name: self[name] for name in group}
-        return known
+            whole[name] = layer
+        collected = self._collect(whole) if whole else {}
+        return {**self._curvature, **collected}, tuple(name for name in layers if name not in whole)
 
     def _grouped(self) -> list[dict[str, Layer]]:
         groups: list[dict[str, Layer]] = []

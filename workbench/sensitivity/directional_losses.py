@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 
-from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradients
+from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradients, fitting_batch
 from workbench.measurement.weight_gradients import GRADIENT_CELLS, ConvolutionGeometry, linear_gradients
 from workbench.models.data.batches import Data, numbered_batches, samples_of, tappable, units_of
 from workbench.models.layer import Layer, LayerKind
@@ -43,7 +43,7 @@ def directional_losses(
     """
     sums = _Dots(model=model, differences=differences, most=min(MOST_DRAWS, DRAWS * len(data)))
     seen = {layer.name for layer in tappable(model)}
-    gradients, batch_size = GradientPass(model), model.inputs.batch or batch_size
+    gradients, batch_size = GradientPass(model), fitting_batch(batch_size, data, model, gradients=True)
     for number, batch in numbered_batches(model, data, batch_size, progress, "gradients"):
         sums.begin(batch)
         output = gradients.run(

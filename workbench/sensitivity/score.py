@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.errors import ModelError, nearest
 from workbench.measurement.finite_batches import FiniteBatches
+from workbench.measurement.gradients import fitting_batch
 from workbench.models.data.batches import Data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.execution.dependence import unused_layers
@@ -55,8 +56,9 @@ def score(
         table = replace(
             table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions, error=error
         )
+    fits = batch_size if dataset is None else fitting_batch(batch_size, dataset, model, gradients=False)
     scoring = Scoring(
-        model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=batch_size, seed=seed,
+        model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=fits, seed=seed,
         algorithm=table.algorithm, progress=rising(progress), ranges=ranges or {},
         finite=FiniteBatches(model=model, notes=[] if notes is None else notes),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
@@ -47,3 +48,16 @@ def test_only_layers_that_cannot_change_the_output_are_unused() -> None:
 
 def test_weights_inside_a_fused_operation_count() -> None:
     assert set(unused_layers(recurrent(), sequences())) == {"unused"}
+
+
+def test_an_open_model_is_followed_once_for_each_content_of_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.models.execution import dependence
+
+    model, calls = model_of(Branches(), OutputKind.TOKEN_LOGITS), []
+    follow = dependence._unused
+    monkeypatch.setattr(dependence, "_unused", lambda *given: calls.append(1) or follow(*given))
+    first = unused_layers(model, tokens())
+    first.clear()
+    assert set(unused_layers(model, tokens())) == {"pooler", "tower"} and len(calls) == 1
+    unused_layers(model)
+    assert len(calls) == 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -18,6 +19,9 @@ from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch, Model
 from workbench.models.tracing import probe
+
+_known: WeakKeyDictionary[Model, dict[str, dict[str, str]]] = WeakKeyDictionary()
+"""The unused layers of models that are open, by the content of the data: one more pass at every scoring otherwise."""
 
 
 class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -73,7 +77,11 @@ def unused_layers(model: Model, data: Data | None = None) -> dict[str, str]:
     """
     if model.summary.cannot_run is not None or not isinstance(model, NetworkModel):
         return {}
-    return _unused(model, probe(model, data))
+    known = _known.setdefault(model, {})
+    content = "" if data is None else data.record.content_hash
+    if content not in known:
+        known[content] = _unused(model, probe(model, data))
+    return dict(known[content])
 
 
 def _unused(model: NetworkModel, batch: Batch) -> dict[str, str]:

@@ -92,7 +92,7 @@ def transform(
     setting = Setting(trace=trace(model, data), assignments=assignments, data=data, batch_size=batch_size)
     draft = Draft.of(model, curvature or {})
     report: list[FoldReport] = []
-    notes: list[str] = []
+    notes = list(draft.notes)
     for number, step in enumerate(steps):
         progress(number / (len(steps) + 1), f"rewriting the model: {step.name}")
         outcome = step.rewrite(draft, setting)

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import torch
 
-from workbench.measurement.second_moments import SecondMoments
+from workbench.measurement.second_moments import TRANSFORM_BYTES, SecondMoments
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
@@ -59,12 +59,17 @@ class Draft:
     untied: tuple[str, ...] = ()
     inputs: set[str] = field(default_factory=set)
     folded: set[str] = field(default_factory=set)
+    notes: tuple[str, ...] = ()
 
     @staticmethod
     def of(model: Model, curvature: Mapping[str, Curvature]) -> Draft:
         """Begin with the model as it is."""
-        known = curvature.bounded() if isinstance(curvature, SecondMoments) else dict(curvature)
-        return Draft(model=model, summary=model.summary, curvature=known)
+        known, beyond = curvature.bounded() if isinstance(curvature, SecondMoments) else (dict(curvature), ())
+        note = (
+            f"the second moments of {len(beyond)} layers, from {beyond[0] if beyond else ''} on, are beyond "
+            f"{TRANSFORM_BYTES / 2**30:g} GB: transforms and rounding take their diagonal, the mean squares of inputs"
+        )
+        return Draft(model=model, summary=model.summary, curvature=known, notes=(note,) if beyond else ())
 
     def copy(self) -> Draft:
         """Return a draft that goes its own way from here; tensors are shared, as they are never written into."""

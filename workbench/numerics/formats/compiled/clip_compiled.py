@@ -51,9 +51,9 @@ def least_error(
         tile = plain(weight[part])
         weighed = np.empty((len(tile), 0, 0), np.float32) if weights is None else plain(weights[part])[:, None]
         total = np.zeros(arrays[0].shape, np.float64)
-        clip_kernels.add_errors(
-            tile, min(cut.width, WIDEST), min(cut.height, max(cut.rows, 1)), *arrays, *_element(element), weighed, total
-        )
+        size = min(cut.width, WIDEST), min(cut.height, max(cut.rows, 1))
+        scale, zero, offset = arrays
+        clip_kernels.add_errors(tile, *size, scale, zero, offset, *_element(element), weighed, total)
         if whole:
             totals[part.start] = total
         else:
@@ -75,7 +75,7 @@ def _last(member: torch.Tensor | None, like: torch.Tensor, value: float) -> Arra
     return filled.permute(1, 2, 0).contiguous().numpy()
 
 
-def _element(element: Element) -> tuple[Any, ...]:
+def _element(element: Element) -> tuple[int, Any, int, Any, Any, Any, Array, Array]:
     """Return what the kernels take of an element."""
     nothing, zero = np.empty(0, np.float32), np.float32(0)
     if element.shiftable:
