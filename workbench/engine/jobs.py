@@ -257,7 +257,8 @@ class Jobs:
         for lane in self._lanes:
             for job in (*lane.queue, *filter(None, (lane.running,))):
                 self.cancel(job.id)
-        await asyncio.gather(*(lane.engine.close() for lane in self._lanes))
+        for lane in self._lanes:
+            await lane.engine.close()
         for lane in self._lanes:
             if lane.worker is not None:
                 with contextlib.suppress(asyncio.CancelledError):
