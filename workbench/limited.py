@@ -161,7 +161,8 @@ def _answer(work: Callable[[], Sequence[np.ndarray]]) -> int:
 
 
 def _write(data: bytes | np.ndarray) -> int:
-    view = memoryview(data)
+    octets: Any = data
+    view = memoryview(octets)
     while view:
         view = view[os.write(RESULT, view) :]
     return len(data)

@@ -16,7 +16,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class Bench:
     folder: Path
     python: str
     names: Mapping[str, str]
-    sizes: dict[Path, int] = field(default_factory=dict)
+    algorithms: Sequence[str]
 
     def peer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return llama.cpp's answer."""
@@ -70,11 +70,12 @@ class Bench:
         """Have llama.cpp write files from the floating-point one, with the calibration's importance matrix."""
         source, matrix = str(self.folder / "fp.gguf"), self.folder / "imatrix.npz"
         if not matrix.exists():
-            np.savez(matrix, **{
+            importance: dict[str, Any] = {
                 self.names[name]: curvature.columns.astype(np.float32)
                 for name, curvature in self.session.curvature.items()
                 if name in self.names and not self.names[name].startswith("token_embd")
-            })  # fmt: skip
+            }
+            np.savez(matrix, **importance)
         self.peer({"imatrix": str(matrix), "quantize": [{**job, "source": source} for job in jobs]})
 
 
@@ -85,20 +86,19 @@ def tensor_bytes(path: Path) -> int:
 
 def errors_of(bench: Bench) -> dict[tuple[str, str], tuple[float, int]]:
     """Return the importance-weighted squared error and the bytes of every tensor in every type, by llama.cpp."""
-    jobs = [{"out": str(bench.folder / f"pure-{name}.gguf"), "type": kind, "pure": True}
-            for name, kind in FILE_TYPES.items()]  # fmt: skip
-    bench.theirs(jobs)
+    files = {scheme: bench.folder / f"pure-{scheme}.gguf" for scheme in FILE_TYPES}
+    bench.theirs([{"out": str(files[scheme]), "type": kind, "pure": True} for scheme, kind in FILE_TYPES.items()])
     reference = {tensor.name: tensor for tensor in GGUFReader(bench.folder / "fp.gguf").tensors}
     matrix, table = dict(np.load(bench.folder / "imatrix.npz")), {}
-    for scheme, job in zip(FILE_TYPES, jobs, strict=True):
-        for tensor in GGUFReader(job["out"]).tensors:
+    for scheme, file in files.items():
+        for tensor in GGUFReader(file).tensors:
             original = reference[tensor.name]
             if tensor.tensor_type == original.tensor_type or tensor.tensor_type != GGMLQuantizationType[scheme.upper()]:
                 continue  # a norm, or a width that this type does not divide
             error = dequantize(tensor.data, tensor.tensor_type) - dequantize(original.data, original.tensor_type)
             weight = matrix.get(tensor.name, np.ones(error.shape[-1], np.float32))
             table[tensor.name, scheme] = float((error**2 @ weight).sum(dtype=np.float64)), int(tensor.n_bytes)
-        Path(job["out"]).unlink()
+        file.unlink()
     return table
 
 
@@ -134,7 +134,7 @@ def rows_at(bench: Bench, mix: str, table: Mapping[tuple[str, str], tuple[float,
     base = workbench.search(
         bench.session, size=size - fixed + shipped, target="gguf", schemes=(*NARROW, *WIDE),
     )  # fmt: skip
-    for algorithm in ("rtn-weighted", "gptq"):
+    for algorithm in bench.algorithms:
         quantized = [layer.name for layer in bench.model.summary.stored if base.of(layer.name).weights != "keep"]
         plan = base.assign(quantized, algorithm=algorithm)
         files[f"ours, {algorithm}"] = bench.ours(plan, f"{mix}-{algorithm}")
@@ -151,6 +151,7 @@ def main() -> None:
     parser.add_argument("--evaluation-samples", type=int, default=8)
     parser.add_argument("--window", type=int, default=256)
     parser.add_argument("--mixes", default=",".join(MIXES))
+    parser.add_argument("--algorithms", default="rtn-weighted,gptq")
     asked = parser.parse_args()
     model = workbench.open(asked.model)
     tokenizer = fast_tokenizer(model.inputs.tokenizer)
@@ -164,7 +165,7 @@ def main() -> None:
         tensors = {each.source: each.name for each in content_of(workbench.quantize(model, Plan()), model).tensors}
         named = {layer.name: tensors[layer.parameter] for layer in model.summary.stored if layer.parameter in tensors}
         bench = Bench(model=model, session=session, windows=Path(folder) / "windows.npy", folder=Path(folder),
-                      python=asked.python, names=named)  # fmt: skip
+                      python=asked.python, names=named, algorithms=asked.algorithms.split(","))  # fmt: skip
         bench.ours(Plan(name="floating point"), "fp")
         print("scored", flush=True)
         compare(bench, asked.mixes.split(","))

@@ -245,7 +245,8 @@ def _smaller(options: O) -> tuple[O, str] | None:
     size = getattr(options, "batch_size", None)
     if not is_dataclass(options) or not isinstance(size, int) or size < 2:
         return None
-    less: Any = replace(options, batch_size=size // 2)
+    whole: Any = options
+    less: O = replace(whole, batch_size=size // 2)
     return less, f"batches of {size // 2}"
 
 

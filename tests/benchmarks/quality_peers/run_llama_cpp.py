@@ -25,7 +25,8 @@ import numpy as np
 def main() -> None:
     """Carry out the request on standard input."""
     request = json.load(sys.stdin)
-    llama_cpp.llama_log_set(_silent, ctypes.c_void_p(0))
+    silent = llama_cpp.llama_log_callback(_only_errors)
+    llama_cpp.llama_log_set(silent, ctypes.c_void_p(0))
     llama_cpp.llama_backend_init()
     if "quantize" in request:
         importance = _importance(request.get("imatrix"))
@@ -36,8 +37,7 @@ def main() -> None:
         print(json.dumps(measure(request)))
 
 
-@llama_cpp.llama_log_callback
-def _silent(level: int, text: bytes, data: Any) -> None:
+def _only_errors(level: int, text: bytes, data: Any) -> None:
     if level >= 4:  # errors
         sys.stderr.write(text.decode(errors="replace"))
 

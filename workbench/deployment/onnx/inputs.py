@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,18 +35,19 @@ class InputQuantizers:
         scheme, value = parse_scheme(name), node.inputs[place]
         if isinstance(scheme, CastScheme):
             key: tuple[Any, ...] = (value, name)
-            make = self._cast
+            made: Callable[..., Any]
+            made = partial(self._cast, node, value, scheme)
         elif not isinstance(scheme, ScaledScheme):
             raise ExportError(f"ONNX has no form for inputs in {name}")
         elif takes_range(scheme):
             parameters = self._static(layer, scheme)
             key = (value, name, *parameters)
-            make = lambda *given: self._through(*given, *parameters)  # noqa: E731
+            made = partial(self._through, node, value, scheme, scale=parameters[0], shift=parameters[1])
         else:
             rank = len(layer.shape) if layer.kind.is_convolution else 0
-            key, make = (value, name, rank), lambda *given: self._dynamic(*given, rank=rank)
+            key, made = (value, name, rank), partial(self._dynamic, node, value, scheme, rank=rank)
         if key not in self.done:
-            self.done[key] = make(node, value, scheme, f"{layer.name}.input")
+            self.done[key] = made(name=f"{layer.name}.input")
         node.replace_input_with(place, self.done[key])
 
     def _static(self, layer: Layer, scheme: ScaledScheme) -> tuple[float, int]:
@@ -55,7 +58,7 @@ class InputQuantizers:
         shift = 0 if parameters.zero_point is None else int(parameters.zero_point.item())
         return float(parameters.scale.item()), shift
 
-    def _through(self, node: Any, value: Any, scheme: ScaledScheme, name: str, scale: float, shift: int) -> Any:
+    def _through(self, node: Any, value: Any, scheme: ScaledScheme, *, name: str, scale: float, shift: int) -> Any:
         import onnx_ir
 
         element = scheme.element

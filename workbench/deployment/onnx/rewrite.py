@@ -244,7 +244,7 @@ def _dequantized(
     first = builder.add(codes.codes(shape or codes.stored.shape, transposed=transposed))
     scales = builder.float32(None, builder.add(codes.scales(transposed=transposed)))
     shifts = codes.zero_points(transposed=transposed)
-    attributes: dict[str, int] = {}
+    attributes: dict[str, Any] = {}
     if codes.group:
         attributes = {"axis": 0 if transposed else 1, "block_size": codes.group}
     elif codes.per_row:

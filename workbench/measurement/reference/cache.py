@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import platformdirs
@@ -126,5 +127,6 @@ def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         total = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), total)
-        total = zlib.crc32(array.reshape(-1).view(np.uint8).data, total)
+        octets: Any = array.reshape(-1).view(np.uint8)
+        total = zlib.crc32(octets, total)
     return f"{total:08x}"

@@ -51,9 +51,9 @@ def least_error(
         tile = plain(weight[part])
         weighed = np.empty((len(tile), 0, 0), np.float32) if weights is None else plain(weights[part])[:, None]
         total = np.zeros(arrays[0].shape, np.float64)
-        size = min(cut.width, WIDEST), min(cut.height, max(cut.rows, 1))
+        width, height = min(cut.width, WIDEST), min(cut.height, max(cut.rows, 1))
         scale, zero, offset = arrays
-        clip_kernels.add_errors(tile, *size, scale, zero, offset, *_element(element), weighed, total)
+        clip_kernels.add_errors(tile, width, height, scale, zero, offset, *_element(element), weighed, total)
         if whole:
             totals[part.start] = total
         else:
