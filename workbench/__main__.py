@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +25,15 @@ def _stop(number: int, frame: FrameType | None) -> None:
 def _again(told: UnraisableHookArgs) -> None:
     """A signal that arrived in a finalizer, where Python drops exceptions, comes again; anything else is shown."""
     if issubclass(told.exc_type, KeyboardInterrupt) and _received:
-        signal.raise_signal(_received[-1])
+        threading.Thread(target=_send_again, args=(_received[-1],), daemon=True).start()
     else:
         sys.__unraisablehook__(told)
+
+
+def _send_again(number: int) -> None:
+    """Send the signal once the finalizer is over: raised in it, its exception would be dropped like the first."""
+    time.sleep(0.02)
+    os.kill(os.getpid(), number)
 
 
 def main() -> Any:

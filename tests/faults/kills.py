@@ -118,6 +118,7 @@ def main() -> None:
     for attempt in range(count):
         command = list(COMMANDS)[attempt % len(COMMANDS)]
         session.write_bytes(whole)
+        (out / "repaired.qwb").unlink(missing_ok=True)
         process = forked(COMMANDS[command], told)
         time.sleep(float(random.uniform(0.02, 1.05)) * lengths[command])
         os.kill(process, number)

@@ -48,3 +48,28 @@ def test_a_full_standard_output_is_one_line(tmp_path: Path) -> None:
     assert ended.returncode == 1 and ended.stderr == (
         "workbench info: the result cannot be written: No space left on device\n"
     )
+
+
+FINALIZER = """
+import os, signal, sys, time, weakref
+from workbench import __main__ as program
+
+class Thing: pass
+
+def run():
+    thing = Thing()
+    reference = weakref.ref(thing, lambda _: (os.kill(os.getpid(), signal.SIGINT), [0 for _ in range(10**5)]))
+    del thing
+    time.sleep(30)
+    return 0
+
+import workbench.cli
+workbench.cli.main = run
+program.start()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_signal_in_a_finalizer_is_not_lost() -> None:
+    ended = subprocess.run([sys.executable, "-c", FINALIZER], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 130 and ended.stderr == "workbench: cancelled\n", ended
