@@ -36,7 +36,7 @@ FIELDS = (
 
 BUTTONS = {
     LLAMA_CPP: "Run in &llama.cpp", TRANSFORMERS: "Run in &transformers", "onnxruntime": "Run in &ONNX Runtime",
-    "openvino": "Run in Open&VINO",
+    "openvino": "Run in OpenVI&NO",
 }  # fmt: skip
 
 

@@ -38,6 +38,10 @@ SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|f
 LEAST = 10**6
 """Sizes up to this one are possible whatever the weights: they may be windows or pictures."""
 
+LEAST_LAYERS = 1000
+"""So many layers are possible whatever the weights: layers may share them, and a setting may count past the last one
+(Qwen2's max_window_layers)."""
+
 
 @dataclass(frozen=True, slots=True)
 class HuggingFaceFolder:
@@ -111,8 +115,9 @@ def _require_possible(config: Mapping[str, Any], store: TensorStore, file: Path)
             _require_possible(value, store, file)
         if not isinstance(value, int) or not SIZES.search(key):
             continue
-        most, what = (len(store.tensors), "tensors") if LAYERS.search(key) else (elements, "weights")
-        if value > most:
+        layers = LAYERS.search(key) is not None
+        most, what = (len(store.tensors), "tensors") if layers else (elements, "weights")
+        if value > max(most, LEAST_LAYERS):
             shown = f"{value:,}" if value < 10**15 else f"a number of {len(str(value))} digits"
             raise NotAModelError(
                 f"{file} says {key} is {shown}, but the weights are {most:,} {what}; the file is damaged, or belongs "
