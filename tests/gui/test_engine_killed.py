@@ -135,7 +135,7 @@ def test_nothing_is_lost_when_the_engine_is_killed(
             await person.click(person.window.status.retry_button)
             if kind == "open":
                 await person.answer("question", "Discard")  # the work is still there, and still unsaved
-            await person.until(lambda done=done, before=before: done(person, tmp_path, before), 30)
+            await person.until(lambda done=done, before=before: done(person, tmp_path, before))
             await person.until(lambda: person.context.jobs.views[-1].status == "done", 5)
 
     live(story, engine=engine)
