@@ -7,11 +7,18 @@ Weights are never rounded again: codes and scales are those of the plan in anoth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.deployment.checkpoints.compressed_tensors_entries import (
+    SCALES,
+    input_entries,
+    micro_entries,
+    packed_entries,
+    scale_entries,
+)  # fmt: skip
 from workbench.deployment.checkpoints.write import Job, is_linear, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import BackendUnavailableError, ExportError
@@ -34,7 +41,6 @@ if TYPE_CHECKING:
 
 INSTALL = 'pip install "quantization-workbench[compressed-tensors]"'
 MIXED = "mixed-precision"
-SCALES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 MICRO = {"mxfp4": "mxfp4-pack-quantized", "mxfp8-e4m3": "mxfp8-quantized", "nvfp4": "nvfp4-pack-quantized"}
 """The microscaling schemes that the library stores, and what it calls their packing."""
 
@@ -176,18 +182,18 @@ class CompressedTensorsMethod:
         assert isinstance(scheme, ScaledScheme)
         inputs = job.assignments[layer.name].inputs
         if scheme.name in MICRO:
-            yield from _micro_entries(stored)
+            yield from micro_entries(stored)
         elif packing(stored.scheme, inputs) == "pack-quantized":
-            yield from _packed_entries(scheme, stored)
+            yield from packed_entries(scheme, stored)
         else:
             integer = scheme.element.shiftable
             codes = stored.arrays["codes"].reshape(stored.shape)
             make: Make = (lambda: codes ^ np.uint8(128)) if integer else (lambda: codes)
             yield Entry(name="weight", dtype="int8" if integer else "float8_e4m3fn", shape=stored.shape, load=make)
         if scheme.name not in MICRO:
-            yield from _scale_entries(scheme, stored, packing(stored.scheme, inputs))
+            yield from scale_entries(scheme, stored, packing(stored.scheme, inputs))
         if inputs is not None:
-            yield from _input_entries(parse_scheme(inputs), job.quantized.ranges.get((layer.name, "input")))
+            yield from input_entries(parse_scheme(inputs), job.quantized.ranges.get((layer.name, "input")))
 
     def settings(self, job: Job) -> dict[str, Any]:
         """See the contract."""
@@ -298,81 +304,6 @@ def cache_args(summary: ModelSummary, assignments: Mapping[str, Assignment]) -> 
     if isinstance(args, str) or args["strategy"] != "token":
         raise ExportError(f"a KV cache in {name} cannot be said to compressed-tensors; choose fp8-e4m3-token")
     return args
-
-
-def _packed_entries(scheme: ScaledScheme, stored: QuantizedTensor) -> Iterator[Entry]:
-    """Yield codes as rows of int32: the same stream of bits as ours, each row filled up to four bytes."""
-    rows, columns = stored.shape
-    words = -(-columns * scheme.element.bits // 32)
-
-    def pack() -> np.ndarray:
-        codes = stored.arrays["codes"]
-        return np.ascontiguousarray(np.pad(codes, ((0, 0), (0, 4 * words - codes.shape[1])))).view(np.int32)
-
-    yield Entry(name="weight_packed", dtype="int32", shape=(rows, words), load=pack)
-    yield Entry(name="weight_shape", dtype="int64", shape=(2,), load=lambda: np.array(stored.shape, np.int64))
-
-
-def _scale_entries(scheme: ScaledScheme, stored: QuantizedTensor, how: str) -> Iterator[Entry]:
-    cut = grid(scheme.granularity, stored.shape)
-    shape = (1,) if isinstance(scheme.granularity, PerTensor) else (cut.bands, cut.groups)
-    scales = stored.arrays["scales"].reshape(shape)
-    yield Entry(name="weight_scale", dtype=SCALES[scheme.scale_format.name], shape=shape, load=lambda: scales)
-    if scheme.symmetric:
-        return
-    bits = scheme.element.bits
-    whole = how != "pack-quantized" or len(shape) == 1 or isinstance(scheme.granularity, PerBlock)
-
-    def zero_points() -> torch.Tensor:
-        import torch
-
-        shifts = scheme.unpacked(stored)[2]
-        assert shifts is not None
-        signed: torch.Tensor = shifts.sub(2 ** (bits - 1)).to(torch.int8).reshape(shape)
-        if whole:
-            return signed
-        from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
-
-        packed: torch.Tensor = pack_to_int32(signed, bits, packed_dim=0)
-        return packed
-
-    packed_shape = shape if whole else (-(-cut.bands * bits // 32), cut.groups)
-    yield Entry(name="weight_zero_point", dtype="int8" if whole else "int32", shape=packed_shape, load=zero_points)
-
-
-def _micro_entries(stored: QuantizedTensor) -> Iterator[Entry]:
-    rows, columns = stored.shape
-    codes = stored.arrays["codes"]
-    if stored.scheme == "mxfp8-e4m3":
-        yield Entry(name="weight", dtype="float8_e4m3fn", shape=stored.shape, load=lambda: codes)
-    else:
-        yield Entry(name="weight_packed", dtype="uint8", shape=(rows, columns // 2), load=lambda: codes)
-    nv = stored.scheme == "nvfp4"
-    groups = columns // (16 if nv else 32)
-    scales = stored.arrays["scales"].reshape(rows, groups)
-    dtype = "float8_e4m3fn" if nv else "uint8"
-    yield Entry(name="weight_scale", dtype=dtype, shape=(rows, groups), load=lambda: scales)
-    if nv:
-        inverse = (np.float32(1) / stored.arrays["tensor_scale"]).astype(np.float32)
-        yield Entry(name="weight_global_scale", dtype="float32", shape=(1,), load=lambda: inverse)
-
-
-def _input_entries(scheme: Scheme, calibrated: Any) -> Iterator[Entry]:
-    """Yield the scale (and zero point) of a static input; NVFP4's is the inverse of the scale for the tensor."""
-    if scheme.name == "nvfp4":
-        largest = max(abs(calibrated.low), abs(calibrated.high))
-        value = np.array([448.0 * 6.0 / max(largest, 1e-30)], np.float32)
-        yield Entry(name="input_global_scale", dtype="float32", shape=(1,), load=lambda: value)
-        return
-    if not takes_range(scheme):
-        return
-    assert isinstance(scheme, ScaledScheme)
-    parameters = scheme.fit_range(calibrated.low, calibrated.high)
-    yield Entry(name="input_scale", dtype="float32", shape=(1,), load=partial(parameters.scale.reshape, 1))
-    if parameters.zero_point is not None:
-        middle = 2 ** (scheme.element.bits - 1)
-        zero = (parameters.zero_point.reshape(1) - middle).numpy().astype(np.int8)
-        yield Entry(name="input_zero_point", dtype="int8", shape=(1,), load=lambda: zero)
 
 
 @lru_cache(maxsize=4096)
