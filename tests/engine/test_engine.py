@@ -283,7 +283,7 @@ def test_an_engine_that_never_starts_says_so(monkeypatch: pytest.MonkeyPatch) ->
     run(main)
 
 
-def _ends_at_once(connection: object) -> None:
+def _ends_at_once(connection: object, role: str) -> None:
     os._exit(3)
 
 
@@ -351,7 +351,7 @@ def test_idle_time_is_used_for_imports_and_a_job_need_not_wait_for_all() -> None
 
 def test_a_job_that_still_waits_is_cancelled_at_once() -> None:
     channel = FakeChannel()
-    worker = engine_process.Worker(channel)  # type: ignore[arg-type]
+    worker = engine_process.Worker(channel, engine_process.ENGINE)  # type: ignore[arg-type]
     worker.receive(Envelope("run", 1, b""))
     worker.receive(Envelope("cancel", 1, b""))
     (kind, job, error) = channel.sent[0]

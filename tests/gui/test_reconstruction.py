@@ -16,7 +16,7 @@ def test_the_weights_of_a_plan_are_compared(live: Callable[..., None]) -> None:
         await person.until(lambda: person.state.session is not None)
         panel = person.window.panels["reconstruction"]
         await person.act(lambda: person.window.reveal("reconstruction"))
-        assert panel.empty_text == "The plan quantizes nothing; give layers a scheme first."
+        assert panel.empty_text == "The plan quantizes nothing; give layers a scheme first (F7)."
         names = [layer.name for layer in person.state.session.model.layers]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g32-asym"))
         await person.click(panel.button)
