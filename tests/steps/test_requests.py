@@ -251,9 +251,9 @@ def test_the_cache_keeps_a_few_models_and_notices_changed_files(
     opened: list[str] = []
     real = model_cache.reopen
 
-    def counting(summary: Any, *, trust: bool = False) -> Any:
+    def counting(summary: Any, **options: Any) -> Any:
         opened.append(summary.source.path)
-        return real(summary, trust=trust)
+        return real(summary, **options)
 
     monkeypatch.setattr(model_cache, "reopen", counting)
     models = ModelCache(size=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -99,9 +100,9 @@ def test_wrong_values_do_not_pass_the_proof(
 ) -> None:
     from workbench.deployment.exporters import huggingface
 
-    def other(folder: Path) -> Model:
+    def other(folder: Path, **options: Any) -> Model:
         first = next(iter(model.summary.stored))
-        return open_model(folder).with_weights({first.name: torch.zeros(first.matrix)})
+        return open_model(folder, **options).with_weights({first.name: torch.zeros(first.matrix)})
 
     monkeypatch.setattr("workbench.models.sources.open_model", other)
     with pytest.raises(ExportError, match="transformers loads other values"):
