@@ -71,7 +71,7 @@ class Clock:
         self.lap()
 
     def lap(self) -> tuple[float, float]:
-        """Return CPU and wall seconds and start anew."""
+        """Return CPU and wall seconds and start again from zero."""
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         now = time.process_time() + children.ru_utime + children.ru_stime, time.perf_counter()
         gone = tuple(a - b for a, b in zip(now, getattr(self, "_from", now), strict=True))

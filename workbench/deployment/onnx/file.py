@@ -15,7 +15,7 @@ from workbench.deployment.onnx.codes import Initializer, refusal
 from workbench.deployment.onnx.rewrite import rewrite
 from workbench.deployment.onnx.values import Decoder
 from workbench.deployment.targets import target
-from workbench.deployment.tensors import decoded
+from workbench.deployment.tensors import decoded, require_that_all_fit
 from workbench.errors import ExportError
 from workbench.models.dtypes import tensor_bytes
 from workbench.models.layer import Layer
@@ -90,16 +90,7 @@ def refusals(quantized: QuantizedModel, model: Model) -> dict[str, str]:
 
 def require_fit(reasons: Mapping[str, str]) -> None:
     """Raise ExportError that names every layer that does not fit, by reason."""
-    if not reasons:
-        return
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        by_reason.setdefault(reason, []).append(name)
-    listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
-    raise ExportError(
-        f"ONNX Runtime cannot run {len(reasons)} layers as the plan says, nothing was written. {listed}",
-        command="workbench check PLAN.json --model MODEL --target onnxruntime --repair",
-    )
+    require_that_all_fit(reasons, "an ONNX file", "onnxruntime")
 
 
 def write(path: Path, content: Content, data: Path | None, progress: Progress) -> None:

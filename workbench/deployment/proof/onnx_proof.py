@@ -16,9 +16,8 @@ from workbench.deployment.onnx.capture import require_onnx
 from workbench.deployment.onnx.file import LARGE, content_of, prove, write
 from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
-from workbench.deployment.proof.record import RuntimeProof
+from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.tensors import check
-from workbench.errors import ExportError
 from workbench.models.model import Batch, Model
 from workbench.models.summary import OutputKind
 from workbench.progress import Progress, part_of, silent
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
 
 RUNTIMES = {"onnxruntime": ("onnxruntime", "onnx", "ONNX Runtime"), "openvino": ("openvino", "openvino", "OpenVINO")}
 """Package, extra and title of every runtime that reads ONNX files."""
-
-ROUNDING = 1e-2
-"""Runtimes that compute in integers round sums otherwise; more nats than this from the evaluation are no rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,9 +67,7 @@ def run(
         carry_out(script, request, Path(folder) / "log", title, seconds, progress, ("Error:", "Fail:", "Exception"))
         figures = json.loads(Path(out + ".json").read_text(encoding="utf-8"))
         values = np.load(out + ".npy", allow_pickle=False)
-    return Run(
-        values=values, runtime=figures["runtime"], seconds=figures["seconds"], peak_bytes=figures["peak_bytes"]
-    )
+    return Run(values=values, runtime=figures["runtime"], seconds=figures["seconds"], peak_bytes=figures["peak_bytes"])
 
 
 def prove_in_onnx(
@@ -111,13 +105,7 @@ def prove_in_onnx(
         positions=ours.size // max(ours.shape[-1], 1), prompt_speed=per_run / given.seconds, generation_speed=0.0,
         peak_bytes=given.peak_bytes, tokens="", data=data,
     )  # fmt: skip
-    if not proof.difference <= max(ROUNDING, proof.plan_loss):
-        raise ExportError(
-            f"{RUNTIMES[runtime][2]} computes something else than was evaluated: its answers lie "
-            f"{proof.difference:.3g} {proof.unit} from the evaluation, which lies {proof.plan_loss:.3g} from the "
-            "floating-point model; please report"
-        )
-    return proof
+    return require_as_evaluated(proof, RUNTIMES[runtime][2])
 
 
 def _answers(model: Model, batch: Batch, positions: Sequence[int]) -> np.ndarray:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.errors import ExportError
+
+ROUNDING = 1e-2
+"""Runtimes round inputs of quantized matrices, or sums; more nats than this are no rounding."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeProof:
@@ -32,3 +37,14 @@ class RuntimeProof:
     peak_bytes: int
     tokens: str
     data: str
+
+
+def require_as_evaluated(proof: RuntimeProof, program: str) -> RuntimeProof:
+    """Return ``proof``; raises ExportError if ``program`` computed something else than was evaluated."""
+    if not proof.difference <= max(ROUNDING, proof.plan_loss):
+        raise ExportError(
+            f"{program} computes something else than was evaluated: its answers lie {proof.difference:.3g} "
+            f"{proof.unit} from the evaluation, which lies {proof.plan_loss:.3g} from the floating-point "
+            "model; please report"
+        )
+    return proof

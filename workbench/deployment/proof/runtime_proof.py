@@ -14,8 +14,7 @@ import torch
 from workbench.deployment.gguf_file import Content, content_of, prove, write
 from workbench.deployment.proof.llama_cpp import Run, require_llama_cpp, run
 from workbench.deployment.proof.losses import cosine_distance, divergence
-from workbench.deployment.proof.record import RuntimeProof
-from workbench.errors import ExportError
+from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.models.gguf.values import value_of
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
@@ -23,9 +22,6 @@ from workbench.progress import Progress, part_of
 
 if TYPE_CHECKING:
     from workbench.quantization.quantized_model import QuantizedModel
-
-ROUNDING = 1e-2
-"""llama.cpp rounds the inputs of quantized matrices; more nats than this from the evaluation are no such rounding."""
 
 
 def prove_in_llama_cpp(
@@ -60,12 +56,7 @@ def prove_in_llama_cpp(
         generation_speed=runtime.generated_tokens_per_second, peak_bytes=runtime.peak_bytes,
         tokens=_tokens(runtime.tokens, ids, text), data=data,
     )  # fmt: skip
-    if not difference <= max(ROUNDING, plan_loss):
-        raise ExportError(
-            f"llama.cpp computes something else than was evaluated: its answers lie {difference:.3g} {proof.unit} from "
-            f"the evaluation, which lies {plan_loss:.3g} from the floating-point model; please report"
-        )
-    return proof
+    return require_as_evaluated(proof, "llama.cpp")
 
 
 def _file(content: Content, file: Path | None, folder: Path, progress: Progress) -> Path:

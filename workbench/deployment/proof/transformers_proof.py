@@ -14,7 +14,7 @@ from workbench.deployment.checkpoints.compressed_tensors import CompressedTensor
 from workbench.deployment.checkpoints.write import prove_checkpoint, write_checkpoint
 from workbench.deployment.proof.child import SECONDS, carry_out, require_package, threads_of_machine
 from workbench.deployment.proof.llama_cpp import Run
-from workbench.deployment.proof.record import RuntimeProof
+from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.runtime_proof import _answers, _embedding_losses, _token_losses, _tokens
 from workbench.errors import ExportError
 from workbench.models.model import Model
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 MEMORY, SPARE = 3.0, 6 << 30
 """The process may hold this many times the weights in float32, and so many bytes more."""
-ROUNDING = 1e-2
-"""More nats than this from the evaluation are no rounding of inputs."""
 MARKS = ("Error:", "error:", "Killed")
 
 
@@ -73,12 +71,7 @@ def prove_in_transformers(
         generation_speed=runtime.generated_tokens_per_second, peak_bytes=runtime.peak_bytes,
         tokens=_tokens(runtime.tokens, ids, text), data=data,
     )  # fmt: skip
-    if not difference <= max(ROUNDING, plan_loss):
-        raise ExportError(
-            f"transformers computes something else than was evaluated: its answers lie {difference:.3g} {proof.unit} "
-            f"from the evaluation, which lies {plan_loss:.3g} from the floating-point model; please report"
-        )
-    return proof
+    return require_as_evaluated(proof, "transformers")
 
 
 def _request(
