@@ -168,6 +168,14 @@
         <translation>Schichten, die das Ziel nicht ausführen kann, das nächste ausführbare Schema geben</translation>
     </message>
     <message>
+        <source>&amp;Next Decision</source>
+        <translation>&amp;Nächste Entscheidung</translation>
+    </message>
+    <message>
+        <source>Select the layer where more bits save most loss for each byte</source>
+        <translation>Die Schicht wählen, in der mehr Bits je Byte den meisten Verlust sparen</translation>
+    </message>
+    <message>
         <source>Select &amp;All Layers</source>
         <translation>&amp;Alle Schichten wählen</translation>
     </message>

@@ -193,6 +193,10 @@ def clicks(window: Any, app: Any) -> list[Row]:
     select = [_milliseconds(app, window, functools.partial(workspace.select, [names[n]])) for n in range(50, 4950, 350)]
     panel = window.panels["sensitivity"]
     assign = [_milliseconds(app, window, functools.partial(panel._click, n, 4 + n % 3)) for n in range(60, 4900, 350)]
+    from workbench.gui.shell import theme
+
+    colours = (theme.DARK, theme.LIGHT) * 2
+    themes = [_milliseconds(app, window, functools.partial(window.recolour, each)) for each in colours]
     workspace.open(_many(300), None)
     _milliseconds(app, window, lambda: window.reveal("pareto"))
     slider = window.panels["pareto"].slider
@@ -205,6 +209,7 @@ def clicks(window: Any, app: Any) -> list[Row]:
     return [
         Row(what="click on a layer to histograms, 5,000 layers", value=_median(select), unit="ms", limit=50),
         Row(what="click on a cell to totals and colours, 5,000 layers", value=_median(assign), unit="ms", limit=50),
+        Row(what="light to dark, 5,000 layers", value=_median(themes), unit="ms", limit=200),
         Row(what="slider to plan, totals and plots, 300 layers", value=_median(slide), unit="ms", limit=33),
     ]  # fmt: skip
 

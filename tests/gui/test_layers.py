@@ -16,6 +16,8 @@ from workbench.gui.shell import settings
 from workbench.gui.tables.layer_columns import BITS, CACHE, LOSS, MEASURED, SCHEME, SIZE, TIME
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.insight import quantities
+from workbench.insight.decisions import decisions
+from workbench.insight.layer_facts import PlanFacts
 from workbench.planning.totals import layer_bits
 
 UP = "model.layers.1.mlp.up_proj"
@@ -151,5 +153,22 @@ def test_a_block_shows_the_sums_and_the_worst_of_its_layers(live: Callable[..., 
         await person.layer(block[0].name)
         await person.press(Qt.Key.Key_0, person.window, control=True)
         assert shown(SIZE) != quantities.data_size(bits / 8), "an edit changes the sums"
+
+    live(story)
+
+
+def test_the_next_decision_goes_through_the_layers_by_what_more_bits_save(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        panel = person.window.panels["layers"]
+        await person.type(panel.filter, "kind:embedding")
+        facts = PlanFacts(person.state.session, person.state.assignments, person.state.metric)
+        ordered = decisions(map(facts.of, person.state.session.model.layers))
+        assert len(ordered) > 2
+        for expected in (*ordered, ordered[0]):
+            await person.act(lambda: person.window.trigger("next_decision"))
+            assert person.state.selection == (expected.layer,)
+            assert person.window.context.messages.entries[-1].title == expected.sentence("nats")
+        assert panel.filter.text() == ""
 
     live(story)

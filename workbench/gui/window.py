@@ -112,6 +112,7 @@ class Window(QMainWindow):
         self._timer.timeout.connect(self._poll)
         self._timer.start()
         QApplication.styleHints().colorSchemeChanged.connect(self._system_colours)
+        self.setStyleSheet(theme.style_sheet(self.colours))
 
     def _changed(self, old: State, new: State) -> None:
         self._is_outdated = True
@@ -287,6 +288,7 @@ class Window(QMainWindow):
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         theme.apply(app, colours)
+        self.setStyleSheet(theme.style_sheet(colours))
         self.area.colours = colours
         parts: list[Coloured] = [self.bars, self.stepper, self.start_page, *self.panels.values()]
         for part in parts:

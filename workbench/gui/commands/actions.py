@@ -76,6 +76,8 @@ ACTIONS = (
     Action(id="select_similar", text="Select Si&milar Layers", shortcut="Ctrl+Shift+M", menu="&Edit",
            run=lambda c: edit.layers_panel(c, reveal=False).select_similar(c.context.workspace.state.selection),
            why_not=has_selection, tip="Select the layers of the same kind, shape and last name"),
+    Action(id="next_decision", text="&Next Decision", shortcut="Ctrl+J", menu="&Edit", run=edit.next_decision,
+           why_not=action.has_table, tip="Select the layer where more bits save most loss for each byte"),
     Action(id="columns", text="&Columns…", shortcut="Ctrl+Shift+C", menu="&Edit",
            run=lambda c: edit.layers_panel(c).choose_columns(), why_not=has_session,
            tip="Choose the columns of the layers"),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from workbench.gui.commands.command import Command
 from workbench.gui.context import edits
 from workbench.insight import legality, quantities, schemes
+from workbench.insight.decisions import decisions
+from workbench.insight.layer_facts import PlanFacts
 from workbench.planning.plan import KEEP
 from workbench.session.session import Session
 
@@ -47,6 +49,24 @@ def repair(command: Command) -> None:
 def select_all(command: Command) -> None:
     """Select every layer."""
     command.context.workspace.select(layer.name for layer in command.session.model.layers)
+
+
+def next_decision(command: Command) -> None:
+    """Select the layer where more bits save most loss for each byte; from one of those, the layer after it."""
+    context = command.context
+    state = context.workspace.state
+    facts = PlanFacts(state.session, state.assignments, state.metric)
+    ordered = decisions(map(facts.of, command.session.model.layers))
+    if not ordered or facts.table is None:
+        context.messages.say("No layer can be improved", "No unlocked layer loses less with a larger scheme.")
+        return
+    names = [each.layer for each in ordered]
+    at = names.index(state.selection[0]) + 1 if state.selection and state.selection[0] in names else 0
+    chosen = ordered[at % len(ordered)]
+    layers_panel(command).filter.clear()
+    context.workspace.select([chosen.layer])
+    place = f"{names.index(chosen.layer) + 1} of {len(ordered)}, most loss saved for each byte first"
+    context.messages.say(chosen.sentence(facts.table.unit), place)
 
 
 def change_bits(command: Command, direction: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,17 @@ class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
         super().paint(painter, *args)
 
 
+class Box(pg.ViewBox):  # type: ignore[misc]
+    """The plane of a plot without pyqtgraph's menu of pixel modes and exports: a hundred widgets for each plot."""
+
+    open_menu: Callable[[Any], None]
+
+    def mouseClickEvent(self, event: Any) -> None:
+        if event.button() == Qt.MouseButton.RightButton:
+            event.accept()
+            self.open_menu(event)
+
+
 class Plot(pg.PlotWidget):  # type: ignore[misc]
     """A subclass describes its axes in class attributes, stores its data, and draws them in ``draw()``.
 
@@ -74,7 +86,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     """Axes whose values are exponents of ten."""
 
     def __init__(self, colours: Colours, name: str = "", *, bottom: str = "") -> None:
-        super().__init__()
+        super().__init__(viewBox=Box(enableMenu=False), enableMenu=False)
         self.colours = colours
         self.setAccessibleName(name or self.name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -82,7 +94,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item = self.getPlotItem()
         self.item.hideButtons()
         self.item.layout.setContentsMargins(1, 1, 1, LABEL_OVERHANG)
-        self.item.getViewBox().raiseContextMenu = self._open_menu  # pyqtgraph's own speaks of pixel modes and exports
+        self.item.getViewBox().open_menu = self._open_menu
         for axis in AXES:
             self.item.getAxis(axis).enableAutoSIPrefix(False)  # with a label, this call itself scales the axis
         self._labels = {"left": self.left, "bottom": bottom or self.bottom}

@@ -64,13 +64,15 @@ def choose(setting: str = "system") -> Colours:
 
 
 def apply(app: QApplication, colours: Colours) -> None:
-    """Give ``app`` the Fusion style, the palette, the font and the style sheet."""
-    if not app.property(STYLED):  # each of these goes through every widget: a change of colours needs the others only
+    """Give ``app`` the Fusion style, the palette and the font; the window sets :func:`style_sheet` itself.
+
+    A style sheet of the application goes through every widget, hidden menus of plots too: it takes five times as long.
+    """
+    if not app.property(STYLED):  # style and font go through every widget: a change of colours needs the palette only
         app.setStyle(QStyleFactory.create("Fusion"))
         app.setFont(interface_font())
         app.setProperty(STYLED, True)
     app.setPalette(_palette(colours))
-    app.setStyleSheet(style_sheet(colours))
 
 
 def interface_font() -> QFont:

@@ -9,11 +9,13 @@ from typing import Any
 
 from workbench.gui.tables.fields import METRIC_UNIT, Field
 from workbench.insight import quantities
+from workbench.insight.decisions import decision
 from workbench.insight.layer_facts import LayerFacts
 from workbench.models.layer import StoredTensor
 from workbench.planning.plan import KEEP
 
-NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS, MEASURED, TIME, ALGORITHM, CACHE = range(14)
+(NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS, MEASURED, TIME, ALGORITHM, CACHE,
+ SAVING) = range(15)  # fmt: skip
 FIELDS = {SCHEME: "weights", INPUTS: "inputs", CACHE: "cache"}
 """The columns that are edited in place, and the field of the Assignment that each holds."""
 
@@ -38,6 +40,11 @@ def _scheme(facts: LayerFacts) -> str:
 def _variance(facts: LayerFacts) -> float:
     statistics = facts.statistics
     return statistics.variance if statistics else math.nan
+
+
+def _saving(facts: LayerFacts) -> float:
+    best = decision(facts)
+    return best.rate * 1e6 if best else math.nan
 
 
 def block_sums(layers: list[LayerFacts]) -> dict[int, Any]:
@@ -91,4 +98,6 @@ COLUMNS = (
            tip="How the weight is rounded"),
     Column("Cache", lambda facts: facts.cache, width=14, muted=True, hidden=True,
            tip="How the KV cache stores the keys or values that the layer makes; double-click to change it"),
+    Column("Saving", _saving, numeric=True, unit="loss per MB", width=12, hidden=True,
+           tip="Loss that the best larger scheme saves for each MB that it adds; high: give this layer more bits"),
 )  # fmt: skip

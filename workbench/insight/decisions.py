@@ -1,0 +1,57 @@
+"""Which layer to decide next: where more bits save most loss for what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from workbench.insight import quantities
+from workbench.insight.layer_facts import LayerFacts
+from workbench.planning.plan import KEEP
+from workbench.planning.totals import layer_bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A layer's best way to more bits, ``scheme`` to ``better``: ``saved`` in the table's unit, ``cost`` in bytes."""
+
+    layer: str
+    scheme: str
+    better: str
+    saved: float
+    cost: float
+
+    @property
+    def rate(self) -> float:
+        """Loss saved for each byte."""
+        return self.saved / self.cost
+
+    def sentence(self, unit: str) -> str:
+        """Say what the change costs and saves."""
+        return (
+            f"{self.layer}: {self.scheme} to {self.better} saves {quantities.number(self.saved)} {unit} "
+            f"for {quantities.data_size(self.cost)}"
+        )
+
+
+def decision(facts: LayerFacts) -> Decision | None:
+    """Return the change to a larger scheme of the table, or to ``keep``, that saves most loss for each byte.
+
+    None for tied and locked layers, where the table does not know the layer, and where nothing larger loses less.
+    """
+    layer, table, session = facts.layer, facts.plan.table, facts.plan.session
+    if table is None or session is None or layer.tied_to or layer.name in session.locked or math.isnan(facts.loss):
+        return None
+    best = None
+    for name in (*table.schemes, KEEP):
+        saved = facts.loss - (0.0 if name == KEEP else table.of(layer.name, name))
+        cost = (layer_bits(layer, name) - facts.bits) / 8
+        if saved > 0 and cost > 0 and (best is None or saved / cost > best.rate):
+            best = Decision(layer=layer.name, scheme=facts.scheme, better=name, saved=saved, cost=cost)
+    return best
+
+
+def decisions(layers: Iterable[LayerFacts]) -> list[Decision]:
+    """Return the decisions of all layers, the one that saves most for each byte first."""
+    return sorted(filter(None, map(decision, layers)), key=lambda each: -each.rate)
