@@ -38,15 +38,36 @@ class Curvature:
     count: int
     outputs: np.ndarray | None = None
     error: float = math.nan
+    counts: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if self.rows.ndim != 1 or self.columns.ndim != 1:
+        if self.rows.ndim != 1 or self.columns.ndim not in (1, 2) or self.rows.size % len(self.by_run):
             raise ValueError(f"expected vectors; got shapes {self.rows.shape} and {self.columns.shape}")
-        square = (self.columns.size, self.columns.size)
+        square = (self.width, self.width)
         if self.full is not None and (self.full.shape[-2:] != square or self.full.ndim not in (2, 3)):
-            raise ValueError(f"full: expected a square matrix over {self.columns.size} columns; got {self.full.shape}")
+            raise ValueError(f"full: expected a square matrix over {self.width} columns; got {self.full.shape}")
         if self.outputs is not None and self.outputs.shape != (self.rows.size, self.rows.size):
             raise ValueError(f"outputs: expected a square matrix over {self.rows.size} rows; got {self.outputs.shape}")
+
+    @property
+    def width(self) -> int:
+        """The columns of the weight's matrix."""
+        return int(self.columns.shape[-1])
+
+    @property
+    def by_run(self) -> np.ndarray:
+        """``columns`` as ``[runs, columns]``: equal runs of rows see the same inputs, all of them but for experts."""
+        return self.columns.reshape(-1, self.width) if self.columns.size else self.columns.reshape(1, -1)
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether ``rows`` are known."""
+        return bool(np.isfinite(self.rows).all())
+
+    def importance(self) -> np.ndarray:
+        """Return the columns' weights, float32 ``[1, columns]``, or ``[rows, columns]`` for experts."""
+        runs = self.by_run.astype(np.float32)
+        return runs if len(runs) == 1 else runs.repeat(self.rows.size // len(runs), axis=0)
 
     def merge(self, other: Curvature) -> Curvature:
         """Return the means over the tokens of both; whole matrices are kept if both have them."""
@@ -59,14 +80,18 @@ class Curvature:
         share = other.count / count if count else 0.0
         return Curvature(
             rows=self.rows + (other.rows - self.rows) * share, count=count, full=_mean(self.full, other.full, share),
-            columns=self.columns + (other.columns - self.columns) * share,
+            columns=self._merged_columns(other, share),
             outputs=_mean(self.outputs, other.outputs, share),
+            counts=None if self.counts is None or other.counts is None else self.counts + other.counts,
             error=math.hypot((1 - share) * self.error, share * other.error),
         )  # fmt: skip
 
-    def importance(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``rows`` float32 ``[rows, 1]`` and ``columns`` float32 ``[1, columns]``; their product weighs D**2."""
-        return self.rows.astype(np.float32)[:, None], self.columns.astype(np.float32)[None]
+    def _merged_columns(self, other: Curvature, share: float) -> np.ndarray:
+        """Return the mean of both, each expert's by its own tokens."""
+        if self.counts is None or other.counts is None:
+            return np.asarray(self.columns + (other.columns - self.columns) * share)
+        own = (other.counts / np.maximum(self.counts + other.counts, 1))[:, None]
+        return np.asarray(self.columns + (other.columns - self.columns) * own)
 
 
 def _mean(first: np.ndarray | None, other: np.ndarray | None, share: float) -> np.ndarray | None:
@@ -85,15 +110,17 @@ def predicted_loss(difference: torch.Tensor, curvature: Curvature, weight: torch
     import torch
 
     _check(difference, curvature)
-    columns = torch.from_numpy(curvature.columns).to(difference.device)
+    columns = torch.from_numpy(curvature.by_run).to(difference.device)
     weights = torch.from_numpy(curvature.rows).to(difference.device)
     loss = torch.zeros((), dtype=torch.float64, device=difference.device)
     norm = columns.max().clamp_min(torch.finfo(torch.float64).tiny) if columns.numel() else columns.new_ones(())
-    unit = (columns / norm).to(torch.float32)
-    for part in row_tiles(*difference.shape):
-        changed = difference[part].detach().to(torch.float32)
-        by_row = (changed if weight is None else changed - weight[part]).square() @ unit
-        loss += (by_row.to(torch.float64) @ weights[part]) * norm
+    run = len(difference) // len(columns)
+    for number, unit in enumerate((columns / norm).to(torch.float32)):
+        for tile in row_tiles(run, difference.shape[1]):
+            part = slice(number * run + tile.start, number * run + tile.stop)
+            changed = difference[part].detach().to(torch.float32)
+            by_row = (changed if weight is None else changed - weight[part]).square() @ unit
+            loss += (by_row.to(torch.float64) @ weights[part]) * norm
     return 0.5 * float(loss)
 
 
@@ -137,6 +164,6 @@ def output_energy(matrix: torch.Tensor, full: torch.Tensor) -> torch.Tensor:
 
 
 def _check(difference: torch.Tensor, curvature: Curvature) -> None:
-    expected = (curvature.rows.size, curvature.columns.size)
+    expected = (curvature.rows.size, curvature.width)
     if tuple(difference.shape) != expected:
         raise ValueError(f"expected a difference of shape {expected}; got {tuple(difference.shape)}")

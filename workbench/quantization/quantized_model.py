@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
 from workbench.models.model import Model, Replacement
 from workbench.models.summary import ModelSummary
+from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.rounding.algorithm import Rounded
@@ -29,7 +30,8 @@ class QuantizedModel:
     weights, an algorithm or a format that cannot serve it; ``notes`` say the same and what else there is to tell.
     ``kept`` maps norms, biases and buffers to corrected ones.
     ``changes`` are what the plan's transforms made of the model before; ``summary`` is then of the rewritten model,
-    where tied layers may have got a weight of their own.
+    where tied layers may have got a weight of their own.  ``curvature`` is that of the calibration on the data called
+    ``calibrated_on``, for forms that write it.
     """
 
     summary: ModelSummary
@@ -40,6 +42,8 @@ class QuantizedModel:
     left: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
     changes: RewrittenTensors = field(default_factory=RewrittenTensors)
+    curvature: Mapping[str, Curvature] = field(default_factory=dict)
+    calibrated_on: str = ""
 
     @property
     def fingerprint(self) -> str:

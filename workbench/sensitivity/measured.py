@@ -87,6 +87,8 @@ def output_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]], tick: Tick
             yield name, _errors_by_moment(weight, rounded, torch.from_numpy(moment.full))
         elif scoring.dataset is not None and name in seen:
             yield name, _tapped_errors(scoring, scoring.dataset, name, weight, rounded)
+        elif moment is not None and not moment.has_gradients:
+            yield name, _errors_by_importance(weight, rounded, torch.from_numpy(moment.importance()))
         else:
             yield name, dict.fromkeys(schemes, math.nan)
 
@@ -96,6 +98,14 @@ def _errors_by_moment(
 ) -> dict[str, float]:
     energy = output_energy(weight, full).sum().clamp_min(1e-300)
     return {scheme: float(output_energy(matrix - weight, full).sum() / energy) for scheme, matrix in rounded.items()}
+
+
+def _errors_by_importance(
+    weight: torch.Tensor, rounded: Mapping[str, torch.Tensor], importance: torch.Tensor
+) -> dict[str, float]:
+    energy = float((weight.square() * importance).sum(dtype=torch.float64)) or math.nan
+    errors = {s: (matrix - weight).square() * importance for s, matrix in rounded.items()}
+    return {scheme: float(error.sum(dtype=torch.float64)) / energy for scheme, error in errors.items()}
 
 
 def _tapped_errors(

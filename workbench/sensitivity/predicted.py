@@ -107,7 +107,8 @@ def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list
     summary, data = scoring.model.summary, scoring.dataset
     seen = {layer.name for layer in tappable(scoring.model)}
     separable = {n for n in names if form_of(summary, summary.by_name[n]) is Form.KRONECKER}
-    kronecker = [n for n in names if n in scoring.curvature and (data is None or n in separable)]
+    known = {n for n in names if n in scoring.curvature and scoring.curvature[n].has_gradients}
+    kronecker = [n for n in names if n in known and (data is None or n in separable)]
     reached = [n for n in names if n not in kronecker and not (n in separable and n in seen)]
     if not kronecker and (data is None or not reached) and names:
         raise MissingResultError(

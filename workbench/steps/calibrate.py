@@ -15,9 +15,14 @@ from workbench.session.session import Environment, Session
 from workbench.session.table import of_tap
 from workbench.steps import session_data
 from workbench.steps.files.first_look import start
-from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, option
+from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, OptionInfo, option
 from workbench.steps.requirements import RUNS, without_results
 from workbench.steps.step import Step, arguments, short
+
+IMATRIX = OptionInfo(
+    label="Importance matrix", path="file", metavar="FILE", empty="none: the inputs are those of the data",
+    help="llama.cpp's importance matrix (.gguf or .dat) to take the inputs' mean squares from; needs no data",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,32 +35,49 @@ class CalibrateOptions:
     seed: int = option(0, SEED)
     column: str = option("", COLUMN)
     window: int | None = option(None, WINDOW)
+    imatrix: str = option("", IMATRIX)
 
 
 def calibrate(
     model: Model, data: str | Path | None = None, *, samples: int | None = None, batch_size: int = 8, seed: int = 0,
-    column: str = "", window: int | None = None, session: Session | None = None, progress: Progress = silent,
+    column: str = "", window: int | None = None, imatrix: str | Path = "", session: Session | None = None,
+    progress: Progress = silent,
 ) -> Session:  # fmt: skip
     """Observe the model on ``data`` and return ``session`` (or a new one) with statistics, ranges and curvature.
 
     ``data`` is a text file, a table, a folder of texts, images or sounds, an array file or ``demo:...``; a bundled
     model has its own by default, any other needs it (MissingResultError).  ``column`` names the columns of a table,
     ``window`` is the length of a window in tokens (default 256).  A weights-only model gets the statistics and ranges
-    of its weights, or CannotRunError if ``data`` was given.  Results of other data (tables, evaluations) and ranges set
-    by hand are kept.  Where weights with NaN or infinity spoil every batch, the weights' part of the session is there
-    and a note says so.
+    of its weights, or CannotRunError if ``data`` was given.  ``imatrix`` is an importance matrix of llama.cpp: its mean
+    squares of inputs replace those of the data, and serve ``rtn-weighted`` alone where there are none.  Results of
+    other data (tables, evaluations) and ranges set by hand are kept.  Where weights with NaN or infinity spoil every
+    batch, the weights' part of the session is there and a note says so.
     """
+    from workbench.deployment.imatrix import with_imatrix
+
+    curvature, note = with_imatrix(model.summary, {}, imatrix) if imatrix else ({}, "")  # a bad file costs no run
     session = _with_weights(model, session, part_of(progress, 0.0, 0.1))
-    if model.summary.cannot_run is None:
+    without_data = bool(curvature) and not data and session_data.bundled_data(model.summary.source.path) is None
+    if model.summary.cannot_run is None and not without_data:
         session = _observed(
             model, session, data, samples, batch_size, seed, Reading(column=column, window=window),
             part_of(progress, 0.1, 0.85),
         )  # fmt: skip
     elif data:
         raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
+    if imatrix:
+        curvature, note = with_imatrix(model.summary, session.curvature, imatrix)
+        notes = tuple(dict.fromkeys((*session.notes, note, *((NO_GRADIENTS,) if without_data else ()))))
+        session = replace(session, curvature=curvature, notes=notes)
     ranges = all_ranges(session.statistics, part_of(progress, 0.85, 1.0))
     active = ranges_in_force(model.summary, session.plan, ranges, session.active_ranges)
     return replace(session, environment=Environment.here(ran_on(model)), ranges=ranges, active_ranges=active)
+
+
+NO_GRADIENTS = (
+    "an importance matrix has no gradients: rtn-weighted and the metric output_error work with it alone; a predicted "
+    "loss, GPTQ and ranges of inputs need data (--data DATA)"
+)
 
 
 def _observed(

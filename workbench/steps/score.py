@@ -89,7 +89,8 @@ def score(
 
 def _run(context: Context, options: ScoreOptions) -> Sensitivity:
     metric, notes = find_metric(options.metric), list[str]()
-    if metric.part != "weights" or metric.needs_data:
+    from_imatrix = metric.moments and context.session.calibration is None and context.session.curvature
+    if metric.part != "weights" or (metric.needs_data and not from_imatrix):
         _require_calibrated(context.session, metric.name)
     table = (_weight_table if metric.part == "weights" else _activation_table)(context, options, notes)
     notes += place_notes(context.model(), "computed")
@@ -103,7 +104,7 @@ def _weight_table(context: Context, options: ScoreOptions, notes: list[str]) -> 
     from workbench.sensitivity.score import score as score_cells
 
     names, metric, session = scheme_names(options.schemes), options.metric, context.session
-    dataset = _data(context, options) if find_metric(metric).needs_data else None
+    dataset = _data(context, options) if find_metric(metric).needs_data and session.calibration else None
     earlier = session.sensitivities.get(metric)
     if earlier is not None and _extends(earlier, options, dataset):
         names = (*earlier.schemes, *(name for name in names if name not in earlier.column))

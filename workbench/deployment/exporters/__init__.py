@@ -11,6 +11,7 @@ from workbench.deployment.exporters.compressed_tensors import CompressedTensors
 from workbench.deployment.exporters.gguf import Gguf
 from workbench.deployment.exporters.gptq import Gptq
 from workbench.deployment.exporters.huggingface import HuggingFaceFolder
+from workbench.deployment.exporters.imatrix import ImportanceMatrix
 from workbench.deployment.exporters.mlx import Mlx
 from workbench.deployment.exporters.onnx import Onnx
 from workbench.deployment.exporters.onnx_genai import OnnxGenai
@@ -61,8 +62,8 @@ class Exporter(Protocol):
 
 EXPORTERS: tuple[Exporter, ...] = (
     PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(), CompressedTensors(),
-    Gptq(), Mlx(), Torchao(), Recipe(), TensorTypes(), Onnx(),
-    OnnxGenai(),
+    Gptq(), Mlx(), Torchao(), Recipe(), TensorTypes(), ImportanceMatrix(),
+    Onnx(), OnnxGenai(),
 )  # fmt: skip
 
 REGISTRY: Registry[Exporter] = Registry(

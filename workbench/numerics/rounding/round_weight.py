@@ -64,9 +64,9 @@ def context_for(
             "calibrate with curvature and give the session, or choose rtn-clip",
             command="workbench apply ... --session S.qwb",
         )
-    rows = torch.from_numpy(curvature.rows).float()
+    rows = torch.from_numpy(curvature.rows).float() if curvature.has_gradients else None
     if curvature.full is None:
-        return Context(importance=torch.from_numpy(curvature.columns).float()[None], rows=rows)
+        return Context(importance=torch.from_numpy(curvature.importance()), rows=rows)
     return Context(
         second_moment=torch.from_numpy(curvature.full), rows=rows, outputs=_outputs(curvature),
         samples=curvature.count if curvature.full.ndim == 2 else None,
@@ -83,7 +83,8 @@ def _sequence(layer: str, method: Algorithm, curvature: Curvature | None, prefix
         )
     return Context(
         second_moment=prefix.present, cross_moment=prefix.cross, samples=prefix.count,
-        rows=None if curvature is None else torch.from_numpy(curvature.rows).float(), outputs=_outputs(curvature),
+        rows=torch.from_numpy(curvature.rows).float() if curvature is not None and curvature.has_gradients else None,
+        outputs=_outputs(curvature),
     )  # fmt: skip
 
 

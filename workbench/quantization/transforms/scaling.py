@@ -102,7 +102,8 @@ class SmoothQuant:
 
 def _smoothed(draft: Draft, assignment: Assignment, fold: Fold, name: str, seen: Inputs) -> Consumer:
     weight, curvature, inputs = draft.weight(name), draft.curvature.get(name), torch.cat(seen.rows)
-    importance = torch.ones(weight.shape[0]) if curvature is None else torch.from_numpy(curvature.rows).float()
+    known = curvature is not None and curvature.has_gradients
+    importance = torch.from_numpy(curvature.rows).float() if curvature and known else torch.ones(weight.shape[0])
 
     def output_error(rounded: torch.Tensor, factor: torch.Tensor) -> float:
         error = quantized_inputs(assignment.inputs, seen, inputs / factor, factor) @ rounded.T - inputs @ weight.T

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
-    known = {name: schemes for name, schemes in cells.items() if name in scoring.curvature}
+    whole = {name for name, curvature in scoring.curvature.items() if curvature.has_gradients}
+    known = {name: schemes for name, schemes in cells.items() if name in whole}
     if not known:
         raise MissingResultError("hessian_trace needs the calibrated curvature, and the session holds none; calibrate")
     scoring.fill(((name, _losses(scoring, name, schemes)) for name, schemes in known.items()), len(known))

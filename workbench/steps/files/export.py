@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from workbench.errors import ExportError
@@ -92,7 +92,10 @@ def export(
         return apply(model, plan, kind, out, session=session, settings=settings, progress=progress)
     require_same(session.model, plan, None)
     resolve(plan, session.model.layers)
-    bare = QuantizedModel(summary=session.model, plan=plan, tensors={}, ranges=ranges_of_plan(session, plan))
+    bare = QuantizedModel(
+        summary=session.model, plan=plan, tensors={}, ranges=ranges_of_plan(session, plan),
+        curvature=session.curvature, calibrated_on=session.calibration.name if session.calibration else "",
+    )  # fmt: skip
     return chosen.export(bare, None, Path(out), progress)
 
 
@@ -105,9 +108,15 @@ def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
     return tuple(str(path) for path in paths)
 
 
+def _needs(session: Session, options: ExportOptions) -> Session:
+    """Add the moments that the plan's algorithms look at, and those that are what is written."""
+    reduced = with_moments(session, options)
+    return replace(reduced, curvature=session.curvature) if options.kind == "imatrix" else reduced
+
+
 EXPORT: Step[ExportOptions, tuple[str, ...]] = Step(
     runs_model=True,
-    name="export", title="Export", options=ExportOptions, run=_run, needs=with_moments, call="wb.export",
+    name="export", title="Export", options=ExportOptions, run=_run, needs=_needs, call="wb.export",
     summary="Writes the plan, or the quantized model, for another program.",
     heading=lambda options, session: f"Export {options.kind} to {short(options.out)}",
     first=lambda session: ExportOptions(kind=kinds()[0].value, out=""),

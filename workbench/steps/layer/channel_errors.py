@@ -53,9 +53,9 @@ def _run(context: Context, options: ChannelErrorsOptions) -> ChannelErrors:
     if rounded is not None:
         squares = (rounded.double().to(weight.device) - weight).square().cpu().numpy()
     curvature = session.curvature.get(layer)
-    weighed = curvature is not None and (curvature.rows.size, curvature.columns.size) == squares.shape
+    weighed = curvature is not None and (curvature.rows.size, curvature.width) == squares.shape
     if curvature is not None and weighed:
-        squares = squares * curvature.rows[:, None] * curvature.columns[None]
+        squares = squares * (curvature.rows[:, None] if curvature.has_gradients else 1.0) * curvature.importance()
     total = float(squares.sum()) or 1.0
     return ChannelErrors(
         layer=layer, scheme=scheme, rows=squares.sum(axis=1) / total, columns=squares.sum(axis=0) / total,
