@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import shlex
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication
 
+from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.cli import main
 from workbench.gui.context import edits
+from workbench.insight.deployments import FORMS
+from workbench.insight.legality import refusals
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
@@ -27,3 +35,62 @@ def test_a_plan_is_run_where_it_will_run(live: Callable[..., None]) -> None:
         person.picture("deploy")
 
     live(story)
+
+
+def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3), tmp_path / "mine.qwb")
+        await person.act(lambda: person.window.reveal("deploy"))
+        panel = person.window.panels["deploy"]
+        forms, layers = panel.forms, person.state.session.model.layers
+        names = [layer.name for layer in layers if layer.tied_to is None]
+        await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g32", algorithm="rtn"))
+        rows = {row.form.kind: row for row in forms.table.records.records}
+        assert set(rows) == {form.kind for form in FORMS}
+        for row in rows.values():
+            refused = refusals(person.state.session.plan, layers, row.form.target)
+            assert row.refused == refused
+            assert refused or row.nbytes == person.state.totals.nbytes
+        kinds = [row.form.kind for row in forms.table.records.records]
+        await person.row(forms.table, kinds.index("gguf"))
+        assert not forms.export.isEnabled() and forms.repair.isVisible()
+        person.picture("refused")
+        before = person.state.session.plan
+        await person.click(forms.repair)
+        assert not forms.repair.isVisible() and forms.export.isEnabled()
+        assert not refusals(person.state.session.plan, layers, "gguf")
+        assert Path(forms.place.text()).parent == tmp_path and forms.place.text().endswith(".gguf")
+        assert not forms.copy.isEnabled(), "the saved session is older"
+        person.picture("repaired")
+        await person.act(person.context.workspace.undo)
+        assert person.state.session.plan == before and forms.repair.isVisible()
+
+    live(story, size=(1600, 900))
+
+
+def test_the_copied_command_writes_what_the_button_writes(
+    live: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path("demo:language-model"))
+        await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
+        await person.act(lambda: person.window.reveal("deploy"))
+        forms = person.window.panels["deploy"].forms
+        names = [layer.name for layer in person.state.session.model.layers if layer.tied_to is None]
+        await person.act(lambda: edits.assign(person.context.workspace, names, weights="q8_0", algorithm="rtn"))
+        kinds = [row.form.kind for row in forms.table.records.records]
+        await person.row(forms.table, kinds.index("safetensors"))
+        await person.type(forms.place, str(tmp_path / "button.safetensors"))
+        await person.click(forms.export)
+        await person.until(lambda: (tmp_path / "button.safetensors").exists())
+        person.state.session.save(tmp_path / "demo.qwb")
+        await person.act(lambda: person.context.workspace.saved(tmp_path / "demo.qwb", person.state.session))
+        await person.type(forms.place, str(tmp_path / "command.safetensors"))
+        await person.click(forms.copy)
+
+    live(story, size=(1600, 900))
+    command = shlex.split(QApplication.clipboard().text())
+    assert command[0] == "workbench" and main(command[1:]) == 0
+    written = (tmp_path / "command.safetensors").read_bytes()
+    assert written == (tmp_path / "button.safetensors").read_bytes()
+    assert json.loads(written[8 : 8 + int.from_bytes(written[:8], "little")])

@@ -60,6 +60,6 @@ PANELS = (
     PanelSpec("timing", "Timing", "right bottom", "Alt+Shift+2", later("timing.panel", "TimingPanel")),
     PanelSpec("reconstruction", "Reconstruction", "right top", "Alt+Shift+4",
               later("reconstruction", "ReconstructionPanel")),
-    PanelSpec("deploy", "Deploy", "right top", "Alt+Shift+5", later("deploy", "DeployPanel")),
+    PanelSpec("deploy", "Deploy", "right top", "Alt+Shift+5", later("deploy.panel", "DeployPanel")),
     PanelSpec("jobs", "Jobs", "right bottom", "Alt+Shift+3", later("jobs", "JobsPanel")),
 )  # fmt: skip

@@ -1,10 +1,11 @@
-"""Plans in the runtime that they are for: bytes, loss there and here, speed, memory."""
+"""The forms of the plan, and plans in the runtime that they are for: bytes, loss there and here, speed, memory."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
 
+from workbench.gui.panels.deploy.forms import DeployForms
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell.widgets import button, fitted, row
 from workbench.gui.tables.fields import Field, Number
@@ -12,6 +13,7 @@ from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.session.workspace import State
 from workbench.steps.checks.runtime import LLAMA_CPP, RUNTIME, TRANSFORMERS, proofs
+from workbench.steps.files.first_look import is_first_look
 
 FIELDS = (
     Field("Plan", lambda row: row.plan_name),
@@ -41,35 +43,44 @@ BUTTONS = {
 
 
 class DeployPanel(Panel):
-    """*Run* writes the plan's file for a runtime, runs it there and adds a row, and one of the model as it is."""
+    """*Export* writes a form.  *Run* runs the plan's file in a runtime and adds a row for it and the model as it is."""
 
     def _build(self) -> None:
+        self.forms = DeployForms(self.context)
         self.buttons = {
             name: button(title, partial(self.prove, name), RUNTIME.summary) for name, title in BUTTONS.items()
         }  # fmt: skip
         self.summary = fitted()
         self.table = RecordsView("Plans in their runtime", FIELDS, lambda row: f"{row.plan} {row.runtime}")
+        self.table.resizeColumnsToContents()
         self.column(
-            row(*self.buttons.values(), self.summary, stretch=self.summary), self.table, stretch=self.table,
-            focus=self.buttons[LLAMA_CPP],
+            self.forms, row(*self.buttons.values(), self.summary, stretch=self.summary), self.table,
+            stretch=self.table, focus=self.forms.table,
         )
 
     def redraw(self, old: State, new: State) -> None:
         """Show every proof, or say what is missing."""
-        reason = RUNTIME.why_not(new.session)
-        if new.session is None or reason:
-            self.say_empty(f"{(reason or '')[:1].upper()}{(reason or '')[1:]}.")
+        session = new.session if new.session is not None and not is_first_look(new.session) else None
+        self.say_empty("" if session else "Open a model to deploy it.")
+        if session is None:
             return
-        self.say_empty("")
-        rows = proofs(new.session)
+        self.forms.show_state(new)
+        reason, rows = RUNTIME.why_not(session), proofs(session)
+        for each in self.buttons.values():
+            each.setEnabled(not reason)
+        mine = next((each for each in reversed(rows) if each.plan == session.plan.hash), None)
         self.table.show_records(rows)
-        mine = next((each for each in reversed(rows) if each.plan == new.session.plan.hash), None)
-        self.summary.setText(
-            "This plan has not run in its runtime yet" if mine is None else
-            f"This plan there: {quantities.number(mine.runtime_loss)} {mine.unit}, here "
-            f"{quantities.number(mine.plan_loss)}; {quantities.number(mine.generation_speed or mine.prompt_speed)} "
-            f"a second ({mine.runtime})"
-        )  # fmt: skip
+        if reason:
+            text = f"{reason[:1].upper()}{reason[1:]}"
+        elif mine is None:
+            text = "This plan has not run in its runtime yet"
+        else:
+            speed = quantities.number(mine.generation_speed or mine.prompt_speed)
+            text = (
+                f"This plan there: {quantities.number(mine.runtime_loss)} {mine.unit}, here "
+                f"{quantities.number(mine.plan_loss)}; {speed} a second ({mine.runtime})"
+            )
+        self.summary.setText(text)
 
     def prove(self, runtime: str) -> None:
         """Run the current plan's file in a runtime, in the engine's machine."""

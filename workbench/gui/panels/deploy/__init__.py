@@ -1,0 +1,1 @@
+"""The Deploy panel and its parts."""

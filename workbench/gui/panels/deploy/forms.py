@@ -1,0 +1,103 @@
+"""The forms of the plan: what each holds, who loads it, what is refused; a click writes one or repairs the plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QApplication, QLineEdit
+
+from workbench.gui.panels.panel import PanelPart
+from workbench.gui.panels.plan.target import repair
+from workbench.gui.shell.foreign import as_line
+from workbench.gui.shell.widgets import button, column, fill, label, named, row
+from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.records import RecordsView
+from workbench.insight.deployments import FORMS, Deployment, command, deployments, place
+from workbench.insight.latest import same_objects
+from workbench.session.workspace import State
+from workbench.steps.files.export import EXPORT, ExportOptions
+
+FIELDS = (
+    Field("Form", lambda row: row.form.title, tip="The kind of file or folder that Export writes"),
+    Field("Loaded by", lambda row: row.form.loads, tip="The programs that load it"),
+    Field("Plan", lambda row: row.verdict, tooltip=lambda row: row.reasons, tip="What the runtime refuses of the plan"),
+    Number("Tensors", lambda row: row.nbytes / 1e6, unit="MB", tip="Bytes of all tensors of the plan"),
+    Field("Holds", lambda row: row.holds, tip="The schemes of the plan, with their numbers of layers"),
+)  # fmt: skip
+
+
+class DeployForms(PanelPart):
+    """A row for each form; below, where it is written, and the buttons of the selected one."""
+
+    def _build(self) -> None:
+        self._basis: tuple[object, ...] = ()
+        self._suggested = ""
+        self.table = RecordsView("Forms of the plan", FIELDS, lambda row: row.form.kind)
+        self.table.setSelectionMode(RecordsView.SelectionMode.SingleSelection)
+        self.table.horizontalHeader().setStretchLastSection(True)
+        self.table.setMaximumHeight(self.table.verticalHeader().defaultSectionSize() * (len(FORMS) + 2))
+        self.table.selectionModel().selectionChanged.connect(lambda *_: self._choose())
+        self.place = named(QLineEdit(), "Write to", "The file or folder to write")
+        self.export = button("E&xport", self.write, "Write the plan in the selected form, and prove it", role="primary")
+        self.repair = button("Re&pair", self.mend, "Give refused layers the nearest scheme that the runtime runs")
+        self.copy = button("Copy &Command", self.copy_command, "Copy the command line that writes the same")
+        self.folder = button("Open Fol&der", self.open_folder, "Show the folder that it is written to")
+        title, buttons = label("&Write to", buddy=self.place), (self.export, self.repair, self.copy, self.folder)
+        fill(self, column(self.table, row(title, self.place, *buttons, stretch=self.place), stretch=self.table))
+
+    @property
+    def chosen(self) -> Deployment | None:
+        """The selected form."""
+        return next(iter(self.table.selected()), None)
+
+    def redraw(self, old: State, new: State) -> None:
+        """Show the forms of the snapshot's plan; the form of its target is selected at first."""
+        basis = (new.assignments, new.session.model if new.session else None, new.path, new.dirty)
+        if same_objects(basis, self._basis):
+            return
+        self._basis = basis
+        rows = deployments(new)
+        self.table.show_records(rows)
+        self.table.resizeColumnsToContents()
+        if rows and self.chosen is None:
+            wanted = next((at for at, each in enumerate(rows) if new.target and each.form.target == new.target), 0)
+            self.table.selectRow(wanted)
+        self._choose()
+
+    def _choose(self) -> None:
+        chosen = self.chosen
+        for widget in (self.place, self.export, self.copy, self.folder):
+            widget.setEnabled(chosen is not None)
+        self.repair.setVisible(chosen is not None and bool(chosen.refused))
+        if chosen is None:
+            return
+        self.export.setEnabled(not chosen.refused)
+        if self.place.text() == self._suggested:  # else it is the user's
+            self._suggested = as_line(str(place(self.state, chosen.form)))
+            self.place.setText(self._suggested)
+        self.copy.setEnabled(bool(command(self.state, chosen.form, self.place.text())))
+
+    def write(self) -> None:
+        """Write the selected form."""
+        if self.chosen is not None and self.state.session is not None:
+            options = ExportOptions(kind=self.chosen.form.kind, out=self.place.text().strip())
+            self.context.runner.submit(EXPORT.request(self.state.session, options))
+
+    def mend(self) -> None:
+        """Repair what the selected form's runtime refuses, as one undoable step."""
+        if self.chosen is not None:
+            repair(self.context, self.chosen.form.target)
+
+    def copy_command(self) -> None:
+        """Copy the command line."""
+        if self.chosen is not None:
+            QApplication.clipboard().setText(command(self.state, self.chosen.form, self.place.text().strip()))
+            self.context.messages.say("Copied the command", "it writes the saved session's plan in the same form")
+
+    def open_folder(self) -> None:
+        """Open the nearest folder of the place that is there."""
+        out = Path(self.place.text().strip()).expanduser()
+        folder = next((each for each in (out, *out.parents) if each.is_dir()), Path.home())
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

@@ -1,0 +1,95 @@
+"""The forms that a plan can be shipped in: what loads each, its size, and what the runtime refuses of the plan."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.insight import quantities
+from workbench.insight.legality import Refusal, refusals
+from workbench.session.workspace import State
+from workbench.steps.files.export import ENDINGS
+
+LISTED = 3
+"""How many schemes the summary of a plan names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A kind of export: ``target`` names the runtime whose rules hold (empty: none), ``loads`` what loads it."""
+
+    kind: str
+    title: str
+    target: str
+    loads: str
+
+
+FORMS = (
+    Form("gguf", "GGUF file", "gguf", "llama.cpp, Ollama, LM Studio"),
+    Form("compressed-tensors", "compressed-tensors folder", "vllm", "vLLM, transformers"),
+    Form("onnx", "ONNX file", "onnxruntime", "ONNX Runtime, OpenVINO"),
+    Form("onnx-genai", "ONNX folder", "onnxruntime", "ONNX Runtime GenAI"),
+    Form("torchao", "torchao folder", "torchao", "torchao, transformers"),
+    Form("mlx", "MLX folder", "mlx", "mlx-lm"),
+    Form("safetensors", "Packed safetensors", "", "Python: load_packed"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """A form for the present plan; ``nbytes`` of its tensors is NaN where the runtime refuses layers."""
+
+    form: Form
+    refused: tuple[Refusal, ...]
+    nbytes: float
+    holds: str
+
+    @property
+    def verdict(self) -> str:
+        """What the runtime refuses, in a few words."""
+        layers = len({name for refusal in self.refused for name in refusal.layers})
+        return f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
+
+    @property
+    def reasons(self) -> str:
+        """Every refusal on a line of its own."""
+        return "\n".join(refusal.sentence for refusal in self.refused) or self.verdict
+
+
+def deployments(state: State) -> tuple[Deployment, ...]:
+    """Return every form for the plan of ``state``; nothing without a plan that fits the model."""
+    session, totals = state.session, state.totals
+    if session is None or totals is None or not state.assignments:
+        return ()
+    counts = Counter(state.assignments[layer.name].weights for layer in session.model.stored)
+    more = f", {len(counts) - LISTED} more" if len(counts) > LISTED else ""
+    holds = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common(LISTED)) + more
+    refused = {
+        target: refusals(session.plan, session.model.layers, target, state.assignments)
+        for target in {form.target for form in FORMS}
+    }
+    return tuple(
+        Deployment(
+            form=form, refused=refused[form.target], holds=holds,
+            nbytes=math.nan if refused[form.target] else float(totals.nbytes),
+        )
+        for form in FORMS
+    )  # fmt: skip
+
+
+def place(state: State, form: Form) -> Path:
+    """Return where a form of the plan is written unless the user says otherwise: beside the session, else at home."""
+    folder = state.path.parent if state.path is not None else Path.home()
+    name = Path(state.session.model.name).name if state.session else "model"
+    bits = f"-{state.totals.bits_per_weight:.3g}bit" if state.totals else ""
+    return folder / f"{name}{bits}-{form.kind}{ENDINGS[form.kind]}"
+
+
+def command(state: State, form: Form, out: str) -> str:
+    """Return the command line that writes the form from the saved session; empty while there is none."""
+    if state.path is None or state.dirty:
+        return ""
+    return shlex.join(("workbench", "export", str(state.path), "--to", form.kind, "--out", out))
