@@ -80,6 +80,22 @@ def test_run_all_goes_from_the_model_to_an_evaluated_plan(live: Callable[..., No
     live(story)
 
 
+def test_an_empty_panel_says_that_its_step_runs(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
+        await person.until(lambda: statuses(person)[0] is DONE)
+        await person.act(lambda: person.window.reveal("sensitivity"))
+        step = person.window.panels["sensitivity"].next_step
+        assert step.text() == "Calibrate…" and step.isEnabled()
+        await person.press(Qt.Key.Key_F5, person.window, control=True)
+        await person.until(lambda: StageStatus.RUNNING in statuses(person))
+        assert not step.isEnabled() and step.text() == "Running…"
+        await person.until(lambda: statuses(person)[4] is DONE)
+        assert step.isEnabled()
+
+    live(story)
+
+
 def test_every_stage_has_its_panel_and_action(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         assert {stage.panel for stage in STAGES} <= set(person.window.docks)

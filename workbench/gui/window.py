@@ -182,6 +182,9 @@ class Window(QMainWindow):
         now = self._action_state()
         self.bars.enable(now)
         self.stepper.show_marks(self.stages.marks(now))
+        running = self.stages.running()
+        for panel in self.panels.values():
+            panel.show_running(running)
 
     def _choose_stage(self, place: int) -> None:
         """Start the stage that comes next, show the result of one that is done, or say why it is not possible yet."""

@@ -109,7 +109,7 @@ class Stages:
 
     def marks(self, now: ActionState) -> tuple[Mark, ...]:
         """Return what every stage shows now."""
-        running = self._running()
+        running = self.running()
         marks: list[Mark] = []
         for stage in STAGES:
             outcome = stage.outcome(now.state) or self._deployed_here(stage, now.state.session)
@@ -129,7 +129,7 @@ class Stages:
             marks.append(Mark(tr(stage.title), status, tip))
         return tuple(marks)
 
-    def _running(self) -> dict[str, str]:
+    def running(self) -> dict[str, str]:
         """Return what the running and waiting jobs are doing, by the name of their step; note finished exports."""
         texts: dict[str, str] = {}
         for view in self._jobs.views:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
@@ -50,7 +51,8 @@ class Panel(QWidget):
         self._hint = label(role="empty", wrap=True)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._hint.setMargin(24)
-        self._action = ""
+        self._action = self._step = ""
+        self._running: Collection[str] = ()
         self.next_step = button("", lambda: self.context.trigger(self._action), name="Next step")
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.body)
@@ -101,11 +103,22 @@ class Panel(QWidget):
     def say_empty(self, text: str, step: str = "") -> None:
         """Cover the body with ``text``, or uncover it if the text is empty; below it stands the button of ``step``."""
         self._hint.setText(text)
-        self._action, title = BUTTONS.get(step, ("", ""))
-        self.next_step.setText(title)
+        self._step = step
+        self._show_step()
+        self._stack.setCurrentIndex(1 if text else 0)
+
+    def show_running(self, steps: Collection[str]) -> None:
+        """Say in the button of an empty panel whether its step is among those that run or wait."""
+        self._running = steps
+        self._show_step()
+
+    def _show_step(self) -> None:
+        self._action, title = BUTTONS.get(self._step, ("", ""))
+        runs = self._step in self._running
+        self.next_step.setText("Running…" if runs and title else title)
+        self.next_step.setEnabled(not runs)
         self.next_step.setAccessibleName(title.rstrip("…") or "Next step")
         self.next_step.setVisible(bool(title))
-        self._stack.setCurrentIndex(1 if text else 0)
 
     @property
     def empty_text(self) -> str:
