@@ -76,6 +76,12 @@ def confine() -> None:
         os.close(rules)
 
 
+def end_with_parent() -> None:
+    """Have this process, a fork, killed when its parent ends, also by a signal (Linux)."""
+    kill_me_with_my_parent = 1
+    ctypes.CDLL(None).prctl(kill_me_with_my_parent, signal.SIGKILL, 0, 0, 0)
+
+
 def _here(work: Callable[[], Sequence[np.ndarray]], what: str, error: type[WorkbenchError]) -> list[np.ndarray]:
     try:
         return list(work())
@@ -111,6 +117,7 @@ def _work(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float,
     """Be the fork: give everything up, work, write the answer, end."""
     code = 1
     try:
+        end_with_parent()
         gc.disable()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -61,9 +61,16 @@ def _header(entries: list[Entry], metadata: Mapping[str, str]) -> tuple[bytes, i
 
 
 def read_safetensors(path: Path) -> TensorStore:
-    """Return the tensors of a written file, read by the library; ExportError for a foreign or damaged one."""
+    """Return the tensors of a written file, which the library has to open; ExportError for a damaged one."""
+    from safetensors import SafetensorError, safe_open
+
     from workbench.models.sources.stored import tensors_in_files
 
+    try:
+        with safe_open(str(path), framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise ExportError(f"{path} is not a whole safetensors file: {error}") from None
     return tensors_in_files([path], ExportError)
 
 

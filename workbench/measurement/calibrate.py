@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from workbench.errors import DataError
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.second_moments import same_tensor
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
+from workbench.measurement.unfinished import pieces_of
 from workbench.measurement.weight_gradients import ConvolutionGeometry, Squares, row_and_column_squares
 from workbench.models.data.batches import (
     Data,
@@ -32,10 +33,11 @@ from workbench.models.data.batches import (
 )
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
+from workbench.models.placement import ran_on
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.observe import observe, observe_tokens
-from workbench.numerics.statistics.outliers import TokenOutliers
+from workbench.numerics.statistics.outliers import Peaks, TokenOutliers
 from workbench.progress import Progress, silent
 
 
@@ -80,9 +82,18 @@ def calibrate(
     summary = model.summary
     require_data(model, dataset, "calibration")
     batch_size = fitting_batch(batch_size, dataset, model, gradients=True) if curvature else batch_size
-    sums = _Sums(layers={layer.name: layer for layer in tappable(model)})
+    saved = pieces_of("calibration", SAVED, lambda: {
+        "model": summary.fingerprint, "place": ran_on(model), "data": repr(dataset.record), "batch_size": batch_size,
+        "seed": seed, "curvature": curvature, "first_sample": first_sample,
+    })  # fmt: skip
+    done, state = saved.load("sums") or (0, {})
+    sums = _Sums(layers={layer.name: layer for layer in tappable(model)}, **state)
+    if done:
+        saved.goes_on(f"calibration continues at batch {done + 1} of {-(-len(dataset) // batch_size)}")
     gradients = GradientPass(model) if curvature else None
     for number, batch in numbered_batches(model, dataset, batch_size, progress, "calibrating"):
+        if number < done:
+            continue
         if not number:
             require_repeatable(model, batch)
         places = BatchPlaces.of(batch, first_sample + number * batch_size)
@@ -94,11 +105,16 @@ def calibrate(
             with torch.no_grad():
                 batch_sums.is_finite(model.run(batch, tap=batch_sums.forward, layers=tuple(sums.layers)))
         sums.add(batch_sums, number, units_of(batch, summary))
+        if saved.due():
+            saved.save({"sums": (number + 1, sums.state())})
     if not sums.samples:
         raise DataError(f"no batch of {dataset.record.name} went through without NaN or infinity: {sums.notes[0]}")
     progress(1.0, "calibrated")
     return sums.result()
 
+
+SAVED = (LayerStatistics, TokenOutliers, TokenSums, PlacedPeaks, BatchPlaces, Peaks)
+"""What the sums of an interrupted pass are made of."""
 
 Observed = tuple[LayerStatistics, np.ndarray, PlacedPeaks | None]
 """Statistics of a tensor, sums of the squares of its channels, its tokens with the largest values."""
@@ -224,6 +240,10 @@ class _Sums:
             _accumulate(self.scatter, name, torch.stack([each.new_tensor(len(each)), each.sum(), each.square().sum()]))
         self.units += units
         self.samples += samples_of(batch.batch)
+
+    def state(self) -> dict[str, object]:
+        """Return everything but the layers, by field."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "layers"}
 
     def result(self) -> Calibration:
         """Return means, and notes on the layers that no data reached."""

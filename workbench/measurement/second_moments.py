@@ -15,6 +15,7 @@ import torch
 
 from workbench.errors import AlgorithmError
 from workbench.measurement.gradients import GradientPass, fitting_batch
+from workbench.measurement.unfinished import digest
 from workbench.measurement.weight_gradients import ConvolutionGeometry
 from workbench.models.data.batches import Data, numbered_batches, padding_masks, tappable, without_padding
 from workbench.models.layer import Layer, LayerKind
@@ -41,6 +42,11 @@ LEAST_BYTES = 1 << 28
 
 TRANSFORM_BYTES = 1 << 30
 """The most bytes of moments that are rewritten with a model; later layers have the diagonal."""
+
+
+def digest_of(curvature: Mapping[str, Curvature]) -> str:
+    """Return a checksum of curvature; nothing is collected for it."""
+    return curvature.digest if isinstance(curvature, SecondMoments) else digest(dict(curvature), (Curvature,))
 
 
 class SecondMoments(Mapping[str, Curvature]):
@@ -79,6 +85,11 @@ class SecondMoments(Mapping[str, Curvature]):
             self._collected = {}
             self._collected = self._collect(self._groups[number])
         return self._collected[name]
+
+    @property
+    def digest(self) -> str:
+        """A checksum of what decides the values."""
+        return digest([digest_of(self._curvature), repr(self._data.record), self._batch_size, self._seed])
 
     def bounded(self, nbytes: int = TRANSFORM_BYTES) -> tuple[dict[str, Curvature], tuple[str, ...]]:
         """Return the curvature of all layers, whole for the first ``nbytes`` of moments, and the layers beyond."""

@@ -8,9 +8,12 @@ from operator import itemgetter
 from pathlib import Path
 
 from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
+from workbench.measurement.second_moments import digest_of
+from workbench.measurement.unfinished import Pieces, pieces_of
 from workbench.models.data.batches import Data, batches_of, require_data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.model import Model, Replacement
+from workbench.models.placement import ran_on
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.rounding.algorithm import PrefixMoments
@@ -48,12 +51,48 @@ class Rounding:
     inputs: Mapping[str, Replacement]
     tensors: dict[str, QuantizedTensor] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
+    saved: Pieces = field(init=False)
+    waiting: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.saved = pieces_of("quantizing", (QuantizedTensor,), self._facts)
+
+    def _facts(self) -> dict[str, object]:
+        collected = self.collected
+        return {
+            "model": self.model.summary.fingerprint, "place": ran_on(self.model), "transforms": collected.transforms,
+            "assignments": repr(dict(self.assignments)), "curvature": digest_of(collected.curvature),
+            "ranges": repr(sorted(collected.ranges.items(), key=itemgetter(0))),
+            "data": "" if collected.data is None else repr(collected.data.record),
+        }  # fmt: skip
+
+    def _restored(self, names: Collection[str]) -> set[str]:
+        """Take the layers that an interrupted run has rounded; returns them."""
+        found = {name: piece for name in names if (piece := self.saved.load(name)) is not None}
+        for name, piece in found.items():
+            if isinstance(piece, QuantizedTensor):
+                self.tensors[name] = piece
+            else:
+                self.left[name] = str(piece)
+        if found:
+            self.saved.goes_on(f"quantizing continues after {len(found)} of {len(names)} layers")
+        return set(found)
+
+    def _save(self, names: Collection[str]) -> None:
+        """Save rounded layers when it is time."""
+        self.waiting |= {name: self.tensors.get(name) or self.left[name] for name in names}
+        if self.saved.due():
+            self.saved.save(self.waiting)
+            self.waiting = {}
 
     def round_each(self, names: Collection[str], progress: Progress) -> None:
         """Quantize layers that need nothing of each other."""
+        done = self._restored(names)
         for number, name in enumerate(names):
-            progress(number / len(names), f"quantizing {name} to {self.assignments[name].weights}")
-            self._round(name)
+            if name not in done:
+                progress(number / len(names), f"quantizing {name} to {self.assignments[name].weights}")
+                self._round(name)
+                self._save([name])
 
     def round_in_sequence(self, names: Collection[str], progress: Progress) -> None:
         """Quantize layers in the order in which they run, each with the inputs that those before it give it.
@@ -75,12 +114,16 @@ class Rounding:
             if name not in reached:
                 algorithm = self.assignments[name].algorithm
                 self.left[name] = f"{algorithm} keeps no second moment of the inputs of {name}; it was kept as it is"
+        done = self._restored(sorted(reached))
         weights = decoded(self.tensors)
         for number, stage in enumerate(order):
+            if done.issuperset(stage.layers):
+                continue
             progress(number / len(order), f"quantizing {', '.join(stage.layers)} with the inputs that it gets")
             moments = prefix_moments(self.model, self.model.with_weights(weights), stage, data, self.inputs)
             for name in stage.layers:
                 self._round(name, moments)
+            self._save(stage.layers)
             weights |= decoded({name: self.tensors[name] for name in stage.layers if name in self.tensors})
 
     def learn(self, names: Collection[str], progress: Progress) -> None:

@@ -10,15 +10,19 @@ import numpy as np
 from workbench.errors import ModelError, nearest
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import fitting_batch
+from workbench.measurement.second_moments import digest_of
+from workbench.measurement.unfinished import pieces_of
 from workbench.models.data.batches import Data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.execution.dependence import unused_layers
 from workbench.models.model import Model
+from workbench.models.placement import ran_on
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.progress import Progress, rising, silent
 from workbench.sensitivity.activations import scored_layers
+from workbench.sensitivity.interaction import Directions
 from workbench.sensitivity.metrics import find_metric
 from workbench.sensitivity.metrics.metric import Part, SensitivityMetric
 from workbench.sensitivity.scoring import Scoring
@@ -48,6 +52,17 @@ def score(
     table = _empty_table(model, record, schemes, dataset, seed, algorithm, layers)
     if table.samples:
         table = _without_unused(model, table, dataset)
+    saved = pieces_of("scoring", (Sensitivity, Directions), lambda: {
+        "model": model.summary.fingerprint, "place": ran_on(model), "metric": metric, "layers": table.layers,
+        "schemes": table.schemes, "seed": seed, "algorithm": table.algorithm, "data": table.data_hash,
+        "samples": table.samples, "batch_size": batch_size, "ranges": repr(ranges),
+        "curvature": digest_of(curvature or {}),
+    })  # fmt: skip
+    interrupted = saved.load("table")
+    if interrupted is not None and interrupted.computed_like(table):
+        previous = interrupted
+        cells = int(np.isfinite(interrupted.score).sum())
+        saved.goes_on(f"scoring continues after {cells} of {interrupted.score.size} cells")
     if previous is not None and previous.computed_like(table):
         known = previous.cells(table.layers, table.schemes)
         error = None if previous.error is None else np.array(
@@ -59,7 +74,7 @@ def score(
     fits = batch_size if dataset is None else fitting_batch(batch_size, dataset, model, gradients=False)
     scoring = Scoring(
         model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=fits, seed=seed,
-        algorithm=table.algorithm, progress=rising(progress), ranges=ranges or {},
+        algorithm=table.algorithm, progress=saved.saving("table", rising(progress)), ranges=ranges or {},
         finite=FiniteBatches(model=model, notes=[] if notes is None else notes),
     )  # fmt: skip
     record.fill(scoring, _open_cells(model, table, record.part))

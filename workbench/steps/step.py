@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from workbench.engine.failure import out_of_memory
 from workbench.engine.model_cache import ModelCache
 from workbench.errors import MissingResultError
+from workbench.measurement.unfinished import remembered
 from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.progress import Progress, silent
@@ -113,11 +114,16 @@ class Step(Generic[O, R]):
     def within(self, context: Context, options: O) -> R:
         """Run the step in a context whose session meets its requirements; else raises their errors.
 
-        Where memory runs out, it runs again with batches half as large, down to single samples; a note says so.
+        Where memory runs out, it runs again with batches half as large, down to single samples; a note says so, as it
+        does where the step goes on from an interrupted run.
         """
         if context.document is not None:
             for requirement in self.requires:
                 requirement.require(context.document)
+        with remembered(context.notes):
+            return self._with_memory(context, options)
+
+    def _with_memory(self, context: Context, options: O) -> R:
         while True:
             try:
                 return self.run(context, options)

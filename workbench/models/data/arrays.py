@@ -13,6 +13,7 @@ from workbench.models.data.files import Prepare, Stored
 from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.text import windows
+from workbench.models.readers.torch_file import OddTensor
 
 INPUTS = ("input_ids", "tokens", "pixel_values", "input_values", "input_features", "images", "inputs", "x", "data")
 MASKS = ("attention_mask", "mask")
@@ -123,9 +124,10 @@ def _prepare(inputs: torch.Tensor, spec: InputSpec) -> Prepare:
 def _load(file: Path) -> dict[str, torch.Tensor]:
     try:
         if file.suffix == ".safetensors":
-            from safetensors.torch import load_file
+            from workbench.models.sources.stored import tensors_in_files
 
-            return dict(load_file(file))
+            store = tensors_in_files([file], DataError)
+            return {name: store.read(name) for name in store.tensors}
         if file.suffix in (".pt", ".pth"):
             return _tensors(file)
         loaded = np.load(file, allow_pickle=False)
@@ -140,15 +142,20 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:
-    from workbench.errors import ModelError
-    from workbench.models.sources.state_dict_file import load_weights_only
+    from workbench.errors import NotAModelError, UnsafeModelError
+    from workbench.models.sources.state_dict_file import load_weights_only, require_plain
 
     try:
         loaded = load_weights_only(file)
-    except ModelError:
+        for value in loaded.values() if isinstance(loaded, Mapping) else loaded if isinstance(loaded, list) else ():
+            if isinstance(value, OddTensor):
+                require_plain(value, f"{file}: a tensor")
+    except UnsafeModelError:
         raise DataError(
             f"{file} holds pickled objects, which are never opened; save plain tensors (torch.save)"
         ) from None
+    except NotAModelError as error:
+        raise DataError(str(error)) from None
     if isinstance(loaded, torch.Tensor):
         return {"inputs": loaded}
     if isinstance(loaded, list | tuple):

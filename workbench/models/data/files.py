@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import DataError, nearest
-from workbench.models.data.tables import READERS
+from workbench.models.data.table_file import SUFFIXES
 
 if TYPE_CHECKING:
     import torch
@@ -118,7 +118,7 @@ def _in_file(file: Path, split: str, half: int | None) -> tuple[Path, int | None
 def _named(folder: Path, split: str) -> Path | None:
     """Return the file or folder of ``folder`` that is named after a split."""
     entries = sorted(entry for entry in folder.iterdir() if entry.stem.split("_")[0] == split)
-    suffixes = (*TEXT, *ARRAYS, *READERS)
+    suffixes = (*TEXT, *ARRAYS, *SUFFIXES)
     return next((entry for entry in entries if entry.is_dir() or entry.suffix.lower() in suffixes), None)
 
 
@@ -126,7 +126,7 @@ def _kind(file: Path) -> str:
     suffix = file.suffix.lower()
     if file.is_dir():
         return _kind_of_folder(file)
-    if suffix in READERS:
+    if suffix in SUFFIXES:
         return "table"
     if suffix in SOUNDS:
         return "sounds"

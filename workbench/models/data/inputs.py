@@ -5,15 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import DataError
-from workbench.limited import MEMORY, limited
+from workbench.models.readers.tokenizer import require_tokenizer
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 SHAPES = {
@@ -149,22 +147,3 @@ def fast_tokenizer(folder: Path | None) -> Any:
         return Tokenizer.from_file(str(folder / "tokenizer.json"))
     except Exception as error:  # the tokenizers' own errors have no common type
         raise DataError(f"the tokenizer in {folder} cannot be used: {error}") from error
-
-
-def require_tokenizer(file: Path) -> None:
-    """Raise DataError where reading ``tokenizer.json`` fails, hangs, crashes or fills the memory: tried aside, once."""
-    status = file.stat()
-    _tried(file, status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=16)
-def _tried(file: Path, changed: int, size: int) -> None:
-    from tokenizers import Tokenizer
-
-    content = file.read_bytes()
-
-    def work() -> list[np.ndarray]:
-        Tokenizer.from_str(content.decode()).encode("Some text: 1 ä")
-        return []
-
-    limited(work, f"the tokenizer {file}", DataError, seconds=10 + size / 1e6, memory=MEMORY + 100 * size)

@@ -1,21 +1,15 @@
-"""Tables through the ``datasets`` library: JSON Lines, JSON, CSV, Parquet, Arrow, and folders of texts."""
+"""Tables (JSON Lines, JSON, CSV, Parquet, Arrow) and folders of texts: which columns are samples, which are labels."""
 
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import BackendUnavailableError, DataError, first_line, nearest
-
-READERS = {
-    ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet",
-    ".arrow": "arrow",
-}  # fmt: skip
-"""The reader of ``datasets`` for each suffix."""
+from workbench.errors import DataError, nearest
+from workbench.models.data.table_file import Columns, read_columns
 
 CHATS = ("messages", "conversations", "conversation")
 TEXTS = ("text", "sentence", "content", "document", "prompt", "question", "input_ids", "image", "audio", "file_name")
@@ -39,98 +33,40 @@ class Table:
 def read_table(file: Path, column: str) -> Table:
     """Read the columns ``column`` (by commas; a column of numbers is the label) or, for none, those with usual names.
 
-    Nothing is fetched and no code of a data set runs; the library's cache is a folder that is removed.  Raises
-    DataError, and BackendUnavailableError without ``datasets``.
+    Nothing is fetched and no code of a data set runs.  Raises DataError, and BackendUnavailableError without pyarrow.
     """
-    try:
-        import datasets
-    except ImportError as error:
-        raise BackendUnavailableError(
-            f"reading {file.name} needs the package datasets: {error}; pip install 'quantization-workbench[data]'"
-        ) from None
-    from datasets.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
-
-    shown = is_progress_bar_enabled()
-    disable_progress_bar()
-    try:
-        with tempfile.TemporaryDirectory(prefix="workbench-data-") as cache:
-            rows = _load(datasets, file, cache)
-            names = _columns(rows, column, file)
-            columns = {name: rows[name][:] for name in names}
-    except DataError:
-        raise
-    except Exception as error:  # pyarrow, pandas and datasets raise many types
-        cause = error.__cause__ or error
-        if "corresponds to no data" in str(error):
-            raise DataError(f"{file} is empty; give at least one row") from None
-        raise DataError(f"{file} cannot be read as a table: {first_line(cause)}") from error
-    finally:
-        if shown:
-            enable_progress_bar()
-    return _table(columns, names, file)
+    columns = read_columns(file, lambda table: _columns(table, column, file))
+    return _table(columns, list(columns), file)
 
 
-def _load(datasets: Any, file: Path, cache: str) -> Any:
-    if file.stat().st_size == 0:
-        raise DataError(f"{file} is empty; give at least one row")
-    kind, options = READERS[file.suffix.lower()], {"cache_dir": cache, "keep_in_memory": True}
-    if kind == "arrow":
-        rows = datasets.Dataset.from_file(str(file), in_memory=True)
-    elif kind == "csv":
-        rows = datasets.Dataset.from_csv(str(file), sep=_separator(file), **options)
-    else:
-        rows = getattr(datasets.Dataset, f"from_{kind}")(str(file), **options)
-    if not len(rows):
-        raise DataError(f"{file} is empty; give at least one row")
-    for name, feature in rows.features.items():
-        if isinstance(feature, datasets.Image | datasets.Audio):
-            rows = rows.cast_column(name, type(feature)(decode=False))
-    return rows
-
-
-def _separator(file: Path) -> str:
-    """Return what parts the columns: a comma, but a tab or semicolons where the first line has those alone."""
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        first = lines.readline()
-    return next((mark for mark in ("\t", ";") if mark in first and "," not in first), ",")
-
-
-def _columns(rows: Any, column: str, file: Path) -> list[str]:
+def _columns(table: Columns, column: str, file: Path) -> list[str]:
     """Return the names of the columns to read."""
-    known = list(rows.column_names)
+    known = list(table.kinds)
     if column:
-        names = [name.strip() for name in column.split(",") if name.strip()]
+        names = list(dict.fromkeys(name.strip() for name in column.split(",") if name.strip()))
         for name in names:
             if name not in known:
                 raise DataError(f"{file} has no column {name!r}{nearest(name, known)}; its columns are "
                                 f"{', '.join(known)} (--column)")  # fmt: skip
     else:
-        names = _usual(known, rows, file)
+        names = _usual(known, table, file)
     labels = [name for name in LABELS if name in known and name not in names]
-    numbers = [_is_number(rows, name) for name in names]
+    numbers = [table.kinds[name] == "number" for name in names]
     return names if any(numbers) and not all(numbers) else names + labels[:1]
 
 
-def _usual(known: list[str], rows: Any, file: Path) -> list[str]:
+def _usual(known: list[str], table: Columns, file: Path) -> list[str]:
     pair = next((list(pair) for pair in PAIRS if set(pair) <= set(known)), None)
     name = next((name for name in (*CHATS, *TEXTS) if name in known), None)
     if pair or name:
         return pair or [str(name)]
-    strings = [name for name in known if rows.features[name] is not None and _is_string(rows, name)]
-    numbers = [name for name in known if _is_number(rows, name) and name not in LABELS]
+    strings = [name for name in known if table.kinds[name] == "string"]
+    numbers = [name for name in known if table.kinds[name] == "number" and name not in LABELS]
     if len(strings) == 1:
         return strings
     if not strings and numbers:
         return numbers
     raise DataError(f"{file}: which column is meant? Its columns are {', '.join(known)} (--column)")
-
-
-def _is_string(rows: Any, name: str) -> bool:
-    return str(getattr(rows.features[name], "dtype", "")).endswith("string")
-
-
-def _is_number(rows: Any, name: str) -> bool:
-    return str(getattr(rows.features[name], "dtype", "")).startswith(("int", "uint", "float", "double", "bool"))
 
 
 def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table:

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 
 from workbench.errors import DataError, first_line
-from workbench.models.data.inputs import InputSpec, fast_tokenizer, require_tokenizer
+from workbench.models.data.inputs import InputSpec, fast_tokenizer
 from workbench.models.data.tables import messages_of
+from workbench.models.readers.tokenizer import require_tokenizer
 
 LONGEST_SENTENCE = 512
 """Tokens after which a sentence is cut where nothing is asked for and the model could take more."""

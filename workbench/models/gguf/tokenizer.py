@@ -13,6 +13,7 @@ from workbench.errors import DataError, WorkbenchError, first_line
 from workbench.models.gguf.container import read_gguf
 from workbench.models.gguf.pre_tokenizers import MERGES_IGNORED, pre_tokenizer_steps
 from workbench.models.gguf.vocabulary import BYTE, CONTROL, UNKNOWN, USER_DEFINED
+from workbench.models.readers.tokenizer import require_document
 
 _PREFIX = "▁"
 _GGML = "tokenizer.ggml."
@@ -35,8 +36,10 @@ def _tokenizer(path: Path, changed: int) -> Any:
         return None
     from tokenizers import Tokenizer
 
+    text = json.dumps(document)
+    require_document(text, f"the tokenizer in {path}")
     try:
-        return Tokenizer.from_str(json.dumps(document))
+        return Tokenizer.from_str(text)
     except Exception as error:  # the tokenizers' own errors have no common type
         raise DataError(f"the tokenizer in {path} cannot be used: {first_line(error)}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -77,15 +78,19 @@ class ExportedProgramFile:
 
 def _load(archive: PlainArchive, path: Path) -> tuple[Any, nn.Module]:
     """Return the program and its modules, from the bytes that were checked."""
+    log = logging.getLogger("torch.export")  # it writes tracebacks
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            log.disabled = True
             program = torch.export.load(archive.image)
             return program, torch.export.unflatten(program)
         except Exception as error:  # the reader raises nearly everything for an archive that it does not understand
             raise NotAModelError(
                 f"torch.export cannot load {path}: {first_line(error)}; export the model again"
             ) from error
+        finally:
+            log.disabled = False
 
 
 def in_single_precision(network: nn.Module) -> None:

@@ -62,7 +62,7 @@ class HuggingFaceFolder:
         dtype = _loaded_dtype(request, store)
         require_memory(memory_to_run(store.tensors.values(), dtype.itemsize), str(folder))
         _require_possible(config, store, folder / "config.json")
-        network = _load(folder, architecture_of(config), dtype)
+        network = load_network(folder, architecture_of(config), store, dtype)
         head = head_of(type(network).__name__)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
         takes, _ = arguments_of(network.forward)
@@ -172,15 +172,28 @@ def _loaded_dtype(request: Opening, store: TensorStore) -> torch.dtype:
     return own if stored == {str(own).removeprefix("torch.")} else torch.float32
 
 
-def _load(folder: Path, architecture: str, dtype: torch.dtype) -> Any:
+def load_network(folder: Path, architecture: str, store: TensorStore, dtype: torch.dtype) -> Any:
+    """Return the network of config.json with the tensors of ``store``: the bytes that were hashed, and no other file.
+
+    Raises NotAModelError with the reason where transformers cannot build it or the tensors do not belong to it.
+    """
     try:
         from workbench.models.sources.lean_transformers import transformers
     except ImportError as error:
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
         with quiet(transformers):
-            network, report = network_class(transformers, folder, architecture).from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=dtype,
+            made = network_class(transformers, folder, architecture)
+            settings = transformers.AutoConfig.from_pretrained(
+                str(folder), local_files_only=True, trust_remote_code=False
+            )
+            if hasattr(settings, "quantization_config"):
+                del settings.quantization_config
+            if not architecture:
+                with torch.device("meta"):
+                    made = type(made.from_config(settings))
+            network, report = made.from_pretrained(
+                None, config=settings, state_dict={name: store.read(name) for name in store.tensors}, dtype=dtype,
                 output_loading_info=True, ignore_mismatched_sizes=True,  # they are named below
             )  # fmt: skip
     except NotAModelError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,8 +22,7 @@ from workbench.models.model import Model, Overrides
 from workbench.models.sources.huggingface import (
     TOKENIZERS,
     architecture_of,
-    network_class,
-    quiet,
+    load_network,
     read_config,
     token_inputs,
 )
@@ -174,7 +172,7 @@ def _packed(folder: Path, raw: TensorStore, said: Any) -> Packed:
 
 def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoint: Checkpoint) -> QuantizedNetwork:
     """Build the network from the logical tensors; NotAModelError with the reason where transformers cannot."""
-    network = _load(folder, config, checkpoint.logical)
+    network = load_network(folder, architecture_of(config), checkpoint.logical, torch.float32)
     head = head_of(type(network).__name__)
     takes, _ = arguments_of(network.forward)
     if network.main_input_name != "input_ids":
@@ -191,30 +189,3 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
         call_of(head, inputs, network.config), inputs, sample_of(network, inputs),
     )  # fmt: skip
     return QuantizedNetwork(built.summary, built.body, inputs, checkpoint=checkpoint)
-
-
-def _load(folder: Path, config: dict[str, Any], logical: TensorStore) -> Any:
-    from workbench.models.sources.lean_transformers import transformers
-
-    cls = network_class(transformers, folder, architecture_of(config))
-    try:
-        with quiet(transformers):
-            settings = transformers.AutoConfig.from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=False
-            )
-            settings = copy.deepcopy(settings)
-            if hasattr(settings, "quantization_config"):
-                del settings.quantization_config
-            state = {name: logical.read(name) for name in logical.tensors}
-            network, report = cls.from_pretrained(
-                None, config=settings, state_dict=state, dtype=torch.float32, output_loading_info=True
-            )
-    except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
-        raise NotAModelError(f"transformers cannot load {folder}: {first_line(error)}") from error
-    missing = sorted({*report["missing_keys"], *(str(entry) for entry in report["mismatched_keys"])})
-    if missing:
-        raise NotAModelError(
-            f"{folder}: {len(missing)} tensors are missing or of another shape than config.json says, the first is "
-            f"{missing[0]}; the configuration and the weights do not belong together"
-        )
-    return network

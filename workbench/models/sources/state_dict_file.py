@@ -12,6 +12,8 @@ import torch
 from workbench.errors import NotAModelError, UnsafeModelError
 from workbench.models.dtypes import DTYPES, dtype_name
 from workbench.models.model import Model
+from workbench.models.readers.plain_pickle import NotPlainError
+from workbench.models.readers.torch_file import OddTensor, read_torch_file
 from workbench.models.sources.source import Opening
 from workbench.models.sources.stored import require_memory, tensors_in_memory
 from workbench.models.sources.weights_only import weights_only_model
@@ -44,35 +46,30 @@ class StateDictFile:
 
 
 def load_weights_only(path: Path) -> Any:
-    """Load a file of ``torch.save`` that holds tensors and plain containers.
+    """Load a file of ``torch.save`` that holds tensors and plain containers; the tensors are mapped from it.
 
     Raises UnsafeModelError where opening it would run code, NotAModelError for any other file.
     """
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # a damaged pickle can make the reader of torch raise nearly everything
-        text = str(error)
-        if any(mark in text for mark in ("Unsupported global", "Unsupported class", "TorchScript", "GLOBAL", "REDUCE")):
-            raise UnsafeModelError(
-                f"{path} is a pickled module, and opening it would run the code that it contains; {WAY_OUT}"
-            ) from None
+        return read_torch_file(path)
+    except NotPlainError as error:
+        raise UnsafeModelError(
+            f"{path} is a pickled module ({error}), and opening it would run the code that it contains; {WAY_OUT}"
+        ) from None
+    except (ValueError, OSError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise NotAModelError(
-            f"{path} was not written by torch.save or is damaged; fetch it again or {WAY_OUT}"
+            f"{path} was not written by torch.save or is damaged ({reason}); fetch it again or {WAY_OUT}"
         ) from None
 
 
-def _require_plain(tensor: torch.Tensor, what: str) -> None:
-    """Raise NotAModelError for a tensor that is not plain numbers in memory, each at a place of its own."""
-    name = dtype_name(tensor)
-    if tensor.is_nested or tensor.is_meta or tensor.layout is not torch.strided:
-        kind = "nested" if tensor.is_nested else "without data" if tensor.is_meta else str(tensor.layout)
-        raise NotAModelError(f"{what} is {kind.removeprefix('torch.')}; save it dense (tensor.to_dense())")
-    if tensor.is_quantized or name not in DTYPES:
-        raise NotAModelError(f"{what} has the dtype {name}, known are {', '.join(DTYPES)}; convert it to one of them")
-    if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
-        raise NotAModelError(
-            f"{what} has the shape {tuple(tensor.shape)}, but the file holds fewer values; save tensor.contiguous()"
-        )
+def require_plain(tensor: torch.Tensor | OddTensor, what: str) -> None:
+    """Raise NotAModelError for a tensor that is not plain numbers in a file, each at a place of its own."""
+    if isinstance(tensor, OddTensor):
+        raise NotAModelError(f"{what} is {tensor.kind}; save it dense (tensor.to_dense(), tensor.contiguous())")
+    if dtype_name(tensor) not in DTYPES:
+        known = ", ".join(DTYPES)
+        raise NotAModelError(f"{what} has the dtype {dtype_name(tensor)}, known are {known}; convert it to one of them")
 
 
 def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
@@ -82,9 +79,9 @@ def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
         if isinstance(loaded, Mapping) and isinstance(loaded.get(key), Mapping):
             loaded = loaded[key]
     if isinstance(loaded, Mapping):
-        tensors = {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor)}
+        tensors = {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor | OddTensor)}
         for name, tensor in tensors.items():
-            _require_plain(tensor, f"{path}: the tensor {name}")
+            require_plain(tensor, f"{path}: the tensor {name}")
         if tensors:
             return tensors
     raise NotAModelError(f"{path} holds {type(loaded).__name__} without named tensors; a state dict was expected")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
-from workbench.models.dtypes import BY_CODE, FLOATING, dtype_name, hash_of
+from workbench.models.dtypes import FLOATING, dtype_name, hash_of
 from workbench.models.layer import StoredTensor
+from workbench.models.readers.mapped import MappedFile
+from workbench.models.readers.safetensors_header import Header, UnknownDtypeError, read_header
 
 WORKING_SHARE = 1.2
 """A model in use takes its weights and about a fifth more: activations of a small batch, one layer's copies."""
@@ -33,28 +33,36 @@ class TensorStore:
 
 
 class _SafetensorsFile:
-    """A file that stays open, as parsing a header of 15,000 tensors takes 60 ms; opened again when it has changed."""
+    """A file that stays mapped, as reading a header of 15,000 tensors takes 60 ms; mapped again when it has changed."""
 
     def __init__(self, path: Path, error: type[WorkbenchError]) -> None:
         self._path, self._error = path, error
         self._stamp: tuple[int, int] | None = None
-        self._handle: Any = None
+        self._opened: tuple[MappedFile, Header] | None = None
 
-    @contextmanager
-    def opened(self) -> Iterator[Any]:
-        """Yield the library's handle, which has checked the header; raises the error for what is damaged."""
-        from safetensors import SafetensorError, safe_open
-
+    def opened(self) -> tuple[MappedFile, Header]:
+        """Return the bytes and the checked header; raises the error for what is damaged."""
         try:
             status = self._path.stat()
             stamp = status.st_mtime_ns, status.st_size
-            if self._stamp != stamp:
-                self._handle, self._stamp = safe_open(str(self._path), framework="pt"), stamp
-            yield self._handle
-        except SafetensorError as error:
+            if self._opened is None or self._stamp != stamp:
+                file = MappedFile(self._path)
+                self._opened, self._stamp = (file, read_header(file)), stamp
+            return self._opened
+        except UnknownDtypeError as error:
+            raise self._error(f"{self._path}: {error}") from None
+        except ValueError as error:
             raise self._error(f"{self._path} is not a whole safetensors file: {error}; fetch it again") from None
         except OSError as error:
             raise self._error(f"{self._path} cannot be read: {error.strerror or error}") from error
+
+    def read(self, name: str) -> torch.Tensor:
+        """Return a tensor, mapped and never to be written into."""
+        file, header = self.opened()
+        entry = header.tensors.get(name)
+        if entry is None:
+            raise self._error(f"{self._path} holds no tensor {name} any more; it was changed while it was open")
+        return file.tensor(entry.start, entry.shape, getattr(torch, entry.dtype))
 
 
 def tensors_in_files(paths: Sequence[Path], error: type[WorkbenchError] = NotAModelError) -> TensorStore:
@@ -66,29 +74,19 @@ def tensors_in_files(paths: Sequence[Path], error: type[WorkbenchError] = NotAMo
     file_of: dict[str, _SafetensorsFile] = {}
     for path in paths:
         file = _SafetensorsFile(path, error)
-        with file.opened() as handle:
-            metadata |= handle.metadata() or {}
-            for name in handle.keys():  # noqa: SIM118 - it is no mapping
-                tensors[name], file_of[name] = _header(path, name, handle.get_slice(name), error), file
+        _, header = file.opened()
+        metadata |= header.metadata
+        for name, entry in header.tensors.items():
+            tensors[name], file_of[name] = StoredTensor(name=name, dtype=entry.dtype, shape=entry.shape), file
     if not tensors:
         raise error(f"{paths[0] if paths else 'the file'} holds no tensors; weights were expected")
 
     def read(name: str) -> torch.Tensor:
         if name not in file_of:
             raise error(f"{paths[0]} holds no tensor {name}")
-        with file_of[name].opened() as handle:
-            tensor: torch.Tensor = handle.get_tensor(name)
-        return tensor
+        return file_of[name].read(name)
 
     return TensorStore(tensors, read, metadata)
-
-
-def _header(path: Path, name: str, stored: Any, error: type[WorkbenchError]) -> StoredTensor:
-    code = stored.get_dtype()
-    if code not in BY_CODE:
-        known = ", ".join(BY_CODE)
-        raise error(f"{path}: the tensor {name} has the dtype {code}, known are {known}; convert it to one of them")
-    return StoredTensor(name=name, dtype=BY_CODE[code].name, shape=tuple(stored.get_shape()))
 
 
 def tensors_in_memory(state: Mapping[str, torch.Tensor]) -> TensorStore:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.errors import PlanError
+from workbench.measurement.unfinished import pieces_of
 
 _KEY = "key"
 
@@ -20,16 +21,25 @@ EVERY = 50
 
 
 class Checkpoint:
-    """The file of the run that ``facts`` identify: whatever decides its bits.  Without a path nothing is saved."""
+    """The file of the run that ``facts`` identify: whatever decides its bits.
+
+    Without a path it lies in the cache folder until the step has ended, see :mod:`workbench.measurement.unfinished`.
+    """
 
     def __init__(self, path: str | Path | None, **facts: object) -> None:
         self._path = None if path is None else Path(path)
         text = json.dumps(facts, sort_keys=True, default=str)
         self._key = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+        self._pieces = pieces_of("learning", (), lambda: facts)
 
     def load(self) -> dict[str, np.ndarray] | None:
         """Return the saved state, None where there is none yet; PlanError for a damaged file or another run's."""
-        if self._path is None or not self._path.exists():
+        if self._path is None:
+            state: dict[str, np.ndarray] | None = self._pieces.load("state")
+            if state is not None:
+                self._pieces.goes_on("learning continues")
+            return state
+        if not self._path.exists():
             return None
         try:
             with np.load(self._path, allow_pickle=False) as stored:
@@ -46,6 +56,7 @@ class Checkpoint:
     def save(self, state: Mapping[str, np.ndarray]) -> None:
         """Write the state, atomically."""
         if self._path is None:
+            self._pieces.save({"state": dict(state)})
             return
         part = self._path.with_name(self._path.name + ".part")
         with part.open("wb") as file:

@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO, cast
 import numpy as np
 
 from workbench.errors import DamagedSessionError, SessionError
-from workbench.limited import confine
+from workbench.limited import confine, end_with_parent
 from workbench.session.file import hdf5_child
 
 Scalar = str | np.generic
@@ -129,6 +129,7 @@ def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[byte
         process = os.fork()
     if not process:
         try:
+            end_with_parent()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)

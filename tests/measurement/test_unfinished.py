@@ -1,0 +1,153 @@
+"""Interrupted steps go on from their finished pieces, with the bits of an uninterrupted run, and leave nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.session.sessions import identical
+from workbench.errors import CancelledError
+from workbench.measurement import unfinished
+from workbench.measurement.token_outliers import BatchPlaces
+from workbench.planning.plan import Plan
+from workbench.session.session import Session
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+from workbench.steps.files.export import EXPORT, ExportOptions
+from workbench.steps.score import SCORE, ScoreOptions
+
+DATA = "demo:digits-classifier"
+OPTIONS = CalibrateOptions(data=DATA, samples=40, batch_size=8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, into which everything is saved at once."""
+    monkeypatch.setenv("WORKBENCH_CACHE_FOLDER", str(tmp_path / "cache"))
+    monkeypatch.setattr(unfinished, "FIRST", 0.0)
+    monkeypatch.setattr(unfinished, "EVERY", 0.0)
+    monkeypatch.setattr(unfinished, "SHARE", 0)
+    return tmp_path / "cache-unfinished"
+
+
+def pieces(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.safetensors"))
+
+
+class Interrupt:
+    """Cancels when the text of the progress holds ``words``."""
+
+    def __init__(self, words: str) -> None:
+        self.words, self.texts = words, list[str]()
+
+    def __call__(self, fraction: float, text: str, partial: object = None) -> None:
+        self.texts.append(text)
+        if self.words in text:
+            raise CancelledError("cancelled")
+
+
+def test_values_come_back_as_they_were() -> None:
+    places = BatchPlaces(first=3, samples=2, ids=np.arange(6).reshape(2, 3), real=None)
+    shared = np.array([1.5, np.nan])
+    value = {("a", "input"): [places, places], "b": (1, 2.5, None, True, float("inf")), "c": [shared, shared],
+             "d": torch.arange(4, dtype=torch.bfloat16).reshape(2, 2), "e": np.float64(0.1), "f": np.zeros((0, 3))}  # fmt: skip
+    arrays = unfinished.packed(value, (BatchPlaces,))
+    back = unfinished._Unpacking(arrays, {"BatchPlaces": BatchPlaces}).value
+    assert identical(list(back), list(value)) and back["b"] == value["b"]
+    one, other = back["a", "input"]
+    assert one is other and identical(one.ids, places.ids) and back["c"][0] is back["c"][1]
+    assert torch.equal(back["d"], value["d"]) and back["e"] == 0.1 and back["f"].shape == (0, 3)
+    with pytest.raises(TypeError, match="set cannot be saved"):
+        unfinished.packed({1, 2}, ())
+    assert unfinished.digest(value, (BatchPlaces,)) == unfinished.digest(value, (BatchPlaces,))
+
+
+def interrupted(run: Callable[[Any, list[str]], Any], words: str, folder: Path) -> tuple[Any, list[str], list[str]]:
+    """Interrupt a run, run it again; returns the result, its notes and the texts of its progress."""
+    with pytest.raises(CancelledError):
+        run(Interrupt(words), [])
+    assert pieces(folder)
+    notes, watch = list[str](), Interrupt("nothing")
+    result = run(watch, notes)
+    assert not pieces(folder)
+    return result, notes, watch.texts
+
+
+@cache
+def calibrated() -> Session:
+    from workbench.models.sources import open_model
+    from workbench.steps.calibrate import calibrate
+
+    return calibrate(open_model(DATA), DATA, samples=16)
+
+
+def test_calibration_goes_on(folder: Path) -> None:
+    start = calibrated()
+
+    def run(progress: Any, notes: list[str]) -> Session:
+        return CALIBRATE(start, OPTIONS, progress=progress, notes=notes)
+
+    whole = run(Interrupt("nothing"), [])
+    again, notes, _ = interrupted(run, "batch 4 of 5", folder)
+    assert notes == ["an interrupted run was found: calibration continues at batch 4 of 5"]
+    for name in ("statistics", "curvature", "outliers", "ranges"):
+        assert identical(getattr(again, name), getattr(whole, name)), name
+
+
+def test_pieces_of_other_options_are_not_taken(folder: Path) -> None:
+    start = calibrated()
+    with pytest.raises(CancelledError):
+        CALIBRATE(start, OPTIONS, progress=Interrupt("batch 4 of 5"))
+    notes = list[str]()
+    CALIBRATE(start, replace(OPTIONS, seed=1), notes=notes)
+    assert not notes and pieces(folder)
+
+
+def test_damaged_pieces_are_not_taken(folder: Path) -> None:
+    start, notes = calibrated(), list[str]()
+    with pytest.raises(CancelledError):
+        CALIBRATE(start, OPTIONS, progress=Interrupt("batch 4 of 5"))
+    (piece,) = pieces(folder)
+    content = bytearray(piece.read_bytes())
+    content[-100] ^= 1
+    piece.write_bytes(content)
+    again = CALIBRATE(start, OPTIONS, notes=notes)
+    assert not notes and identical(again.statistics, CALIBRATE(start, OPTIONS).statistics)
+
+
+@pytest.mark.parametrize("metric", ["predicted_kl", "measured_kl", "weight_error"])
+def test_scoring_goes_on(folder: Path, metric: str) -> None:
+    start, options = calibrated(), ScoreOptions(metric=metric, schemes=("int8", "int4-g32"), samples=16)
+
+    def run(progress: Any, notes: list[str]) -> Any:
+        return SCORE(start, options, progress=progress, notes=notes)
+
+    whole = run(Interrupt("nothing"), [])
+    again, notes, _ = interrupted(run, f"scored {whole.layers[2]}", folder)
+    cells = int(notes[0].partition("after ")[2].split()[0])
+    assert 0 < cells < whole.score.size
+    assert identical(again, whole)
+
+
+@pytest.mark.parametrize("algorithm", ["gptq", "rtn-clip", "learned"])
+def test_export_goes_on_in_the_middle_of_quantizing(folder: Path, tmp_path: Path, algorithm: str) -> None:
+    start = calibrated()
+    start = replace(start, plan=Plan().assign(["*"], weights="int4-g32", algorithm=algorithm))
+    out = tmp_path / "o.safetensors"
+    options = ExportOptions(kind="safetensors", out=str(out))
+
+    def run(progress: Any, notes: list[str]) -> bytes:
+        EXPORT(start, options, progress=progress, notes=notes)
+        return out.read_bytes()
+
+    whole = run(Interrupt("nothing"), [])
+    out.unlink()
+    again, notes, texts = interrupted(run, "writing", folder)
+    assert "an interrupted run was found" in notes[0] and not any("quantizing" in text for text in texts[:-3])
+    assert again == whole

@@ -1,0 +1,50 @@
+"""A file's bytes in memory, of which only the pages that are used are read."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+NO_RESERVE = 0x4000
+"""Linux: a private mapping takes no memory before it is written into, however large the file."""
+
+
+class MappedFile:
+    """The bytes of a file; ``tensor`` makes tensors of them without a copy, which may be written into (not the file).
+
+    Raises OSError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as stream:
+            self.size = stream.seek(0, 2)
+            if not self.size:
+                self.data: mmap.mmap | bytes = b""
+            elif sys.platform == "linux":
+                access = mmap.PROT_READ | mmap.PROT_WRITE
+                self.data = mmap.mmap(stream.fileno(), self.size, mmap.MAP_PRIVATE | NO_RESERVE, access)
+            else:
+                self.data = mmap.mmap(stream.fileno(), self.size, access=mmap.ACCESS_COPY)
+
+    def tensor(self, start: int, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Return the tensor whose numbers, row-major and little-endian, begin at byte ``start``.
+
+        Raises ValueError where it is not wholly within the file.
+        """
+        count = math.prod(shape)
+        size = count * dtype.itemsize
+        if start < 0 or start + size > self.size:
+            raise ValueError(f"{size} bytes at {start} were expected, the file has {self.size}")
+        if not count:
+            return torch.empty(tuple(shape), dtype=dtype)
+        stored = torch.uint8 if dtype is torch.bool else dtype
+        if start % dtype.itemsize:
+            tensor = torch.frombuffer(bytearray(self.data[start : start + size]), dtype=stored)
+        else:
+            tensor = torch.frombuffer(self.data, dtype=stored, count=count, offset=start)
+        return (tensor != 0 if dtype is torch.bool else tensor).reshape(tuple(shape))

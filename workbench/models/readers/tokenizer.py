@@ -1,0 +1,40 @@
+"""Tokenizers are tried in a limited process before the library of Rust reads them here: it panics, hangs and aborts."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.errors import DataError, first_line
+from workbench.limited import MEMORY, limited
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def require_tokenizer(file: Path) -> None:
+    """Raise DataError where reading ``tokenizer.json`` fails, hangs, crashes or fills the memory: tried aside, once."""
+    status = file.stat()
+    _tried(file, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=16)
+def _tried(file: Path, changed: int, size: int) -> None:
+    try:
+        document = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the tokenizer {file} cannot be read: {first_line(error)}") from None
+    require_document(document, f"the tokenizer {file}")
+
+
+def require_document(document: str, what: str) -> None:
+    """Raise DataError, which begins with ``what``, for a tokenizer.json that is damaged or made to do harm."""
+    from tokenizers import Tokenizer
+
+    def work() -> list[np.ndarray]:
+        Tokenizer.from_str(document).encode("Some text: 1 ä")
+        return []
+
+    size = len(document)
+    limited(work, what, DataError, seconds=10 + size / 1e6, memory=MEMORY + 100 * size)
