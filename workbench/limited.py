@@ -33,6 +33,10 @@ MEMORY = 1 << 30
 """Bytes that the work may take beyond what this process has."""
 
 
+WAIT = 60
+"""Seconds that a busy machine may keep the process waiting; what hangs takes processor time, which is counted apart."""
+
+
 def limited(
     work: Callable[[], Sequence[np.ndarray]], what: str, error: type[WorkbenchError], *, seconds: float = 10,
     memory: int = MEMORY,
@@ -103,7 +107,7 @@ def _forked(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: floa
     try:
         watched = os.pidfd_open(process)
         try:
-            ended = bool(select.select([watched], [], [], 5 * seconds + 5)[0])
+            ended = bool(select.select([watched], [], [], WAIT + 5 * seconds)[0])
         finally:
             os.close(watched)
     finally:

@@ -37,7 +37,7 @@ def test_every_writer_keeps_its_result(tmp_path: Path, count: int) -> None:
 
     def write(number: int) -> None:
         file = SharedFile.open(path)
-        ready.wait()  # all have read the same session
+        ready.wait(200)  # all have read the same session
         file.save(lambda session: added(session, f"writer {number}"))
 
     writers = [context.Process(target=write, args=(number,)) for number in range(count)]

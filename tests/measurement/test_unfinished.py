@@ -55,8 +55,10 @@ class Interrupt:
 def test_values_come_back_as_they_were() -> None:
     places = BatchPlaces(first=3, samples=2, ids=np.arange(6).reshape(2, 3), real=None)
     shared = np.array([1.5, np.nan])
-    value = {("a", "input"): [places, places], "b": (1, 2.5, None, True, float("inf")), "c": [shared, shared],
-             "d": torch.arange(4, dtype=torch.bfloat16).reshape(2, 2), "e": np.float64(0.1), "f": np.zeros((0, 3))}  # fmt: skip
+    value = {
+        ("a", "input"): [places, places], "b": (1, 2.5, None, True, float("inf")), "c": [shared, shared],
+        "d": torch.arange(4, dtype=torch.bfloat16).reshape(2, 2), "e": np.float64(0.1), "f": np.zeros((0, 3)),
+    }  # fmt: skip
     arrays = unfinished.packed(value, (BatchPlaces,))
     back = unfinished._Unpacking(arrays, {"BatchPlaces": BatchPlaces}).value
     assert identical(list(back), list(value)) and back["b"] == value["b"]

@@ -219,7 +219,7 @@ class _Unpacking:
                 return array.copy() if kind == "array" else array[()]
             case ["object", name, values]:
                 kind = self._kinds[name]
-                value = object.__new__(kind)
+                value: Any = object.__new__(kind)
                 for each, item in zip(fields(kind), values, strict=True):
                     object.__setattr__(value, each.name, self._of(item))
                 return value

@@ -196,10 +196,11 @@ def _called(name: str, arguments: tuple[Any, ...]) -> object:
             return _called(arguments[0].name, arguments[2])
         case "_rebuild_parameter" | "_rebuild_parameter_with_state":
             return arguments[0]
-    return _view(*arguments[:4], arguments[6].name if name.endswith("_v3") else "")
+    return _view(arguments, arguments[6].name if name.endswith("_v3") else "")
 
 
-def _view(storage: Any, offset: Any, shape: Any, strides: Any, dtype: str) -> _View:
+def _view(arguments: tuple[Any, ...], dtype: str) -> _View:
+    storage, offset, shape, strides = arguments[:4]
     if not isinstance(storage, _Storage):
         raise ValueError("a tensor has no storage")
     sizes, steps = _whole(shape), _whole(strides)

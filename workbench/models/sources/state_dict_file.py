@@ -63,13 +63,14 @@ def load_weights_only(path: Path) -> Any:
         ) from None
 
 
-def require_plain(tensor: torch.Tensor | OddTensor, what: str) -> None:
-    """Raise NotAModelError for a tensor that is not plain numbers in a file, each at a place of its own."""
+def require_plain(tensor: torch.Tensor | OddTensor, what: str) -> torch.Tensor:
+    """Return a tensor; raises NotAModelError where it is not plain numbers in a file, each at a place of its own."""
     if isinstance(tensor, OddTensor):
         raise NotAModelError(f"{what} is {tensor.kind}; save it dense (tensor.to_dense(), tensor.contiguous())")
     if dtype_name(tensor) not in DTYPES:
         known = ", ".join(DTYPES)
         raise NotAModelError(f"{what} has the dtype {dtype_name(tensor)}, known are {known}; convert it to one of them")
+    return tensor
 
 
 def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
@@ -80,8 +81,6 @@ def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
             loaded = loaded[key]
     if isinstance(loaded, Mapping):
         tensors = {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor | OddTensor)}
-        for name, tensor in tensors.items():
-            require_plain(tensor, f"{path}: the tensor {name}")
         if tensors:
-            return tensors
+            return {name: require_plain(each, f"{path}: the tensor {name}") for name, each in tensors.items()}
     raise NotAModelError(f"{path} holds {type(loaded).__name__} without named tensors; a state dict was expected")

@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO, cast
 import numpy as np
 
 from workbench.errors import DamagedSessionError, SessionError
-from workbench.limited import confine, end_with_parent
+from workbench.limited import WAIT, confine, end_with_parent
 from workbench.session.file import hdf5_child
 
 Scalar = str | np.generic
@@ -141,7 +141,7 @@ def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[byte
     try:
         watched = os.pidfd_open(process)
         try:
-            ended = bool(select.select([watched], [], [], 5 * settings["seconds"])[0])
+            ended = bool(select.select([watched], [], [], WAIT + 5 * settings["seconds"])[0])
         finally:
             os.close(watched)
     finally:
@@ -159,7 +159,7 @@ def _spawned(image: bytes | memoryview, settings: dict[str, Any], result: IO[byt
         source.write(image)
         source.flush()
         source.seek(0)
-        timeout = 5 * settings["seconds"]
+        timeout = WAIT + 5 * settings["seconds"]
         try:
             return subprocess.run(
                 command, stdin=source, stdout=result, stderr=told, env=environment, timeout=timeout
