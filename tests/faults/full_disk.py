@@ -1,6 +1,7 @@
 """Saves and exports on a disk that is full at the first write, then at the second, and so on until it is large enough.
 
-Run with the shim preloaded: ``python -m tests.faults.full_disk SHIM FOLDER``.  Prints a line of JSON for each writer.
+Run with the shim preloaded: ``python -m tests.faults.full_disk SHIM FOLDER files|folders``.  Prints a line of JSON for
+each writer.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +58,20 @@ def tried(shim: ctypes.CDLL, write: Callable[[Path], object], out: Path) -> dict
     return {"writes": number, "problems": problems}
 
 
+FOLDERS = ("huggingface", "compressed-tensors")
+
+
+def _exports_folder(kind: str) -> Callable[[Path], object]:
+    """Return what exports a tiny Llama as a folder."""
+    from tests.deployment.exporters.llamas import folder_of
+
+    llama = folder_of("llama", Path(tempfile.mkdtemp()), hidden_size=32, intermediate_size=32, num_hidden_layers=1)
+    model = open_model(llama)
+    plan = Plan().assign(["model.layers.*.mlp.*"], weights="int8-channel", algorithm="rtn")
+    result = quantize(model, plan)
+    return lambda out: exporter(kind).export(result, model, out, silent)
+
+
 def main() -> None:
     """Try every writer."""
     warnings.simplefilter("ignore")
@@ -73,6 +89,8 @@ def main() -> None:
     }  # fmt: skip
     for kind in ("plan", "script", "safetensors", "state-dict"):
         writers[kind] = (f"out{ENDINGS[kind]}", exports(kind))
+    if sys.argv[3] == "folders":
+        writers = {f"{kind} folder": ("out", _exports_folder(kind)) for kind in FOLDERS}
     for name, (file, write) in writers.items():
         place = folder / name.replace(" ", "-")
         place.mkdir()

@@ -14,9 +14,11 @@ import sys
 import time
 import warnings
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 LATEST = 2.0
 """Seconds within which a command ends after SIGINT or SIGTERM (on a machine that has nothing else to do)."""
@@ -79,13 +81,99 @@ def problem(session: Path, out: Path, wholes: tuple[bytes, ...]) -> str:
 
 
 def left_over(group: int) -> bool:
-    """Tell whether a process of the command lives on."""
-    time.sleep(0.02)
+    """Tell whether a process of the command lives on, a second later; one that has ended is nobody's to wait for."""
+    end = time.monotonic() + 1
+    while living := [process for process in psutil.process_iter() if _is_of(process, group)]:
+        if time.monotonic() > end:
+            return bool(living)
+        time.sleep(0.02)
+    return False
+
+
+def _is_of(process: psutil.Process, group: int) -> bool:
     try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
+        return os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE
+    except (ProcessLookupError, psutil.NoSuchProcess):
         return False
-    return True
+
+
+@dataclass(slots=True, kw_only=True)
+class Kills:
+    """Commands that are killed: their lengths in seconds, what went wrong, how they ended."""
+
+    number: signal.Signals
+    folder: Path
+    whole: bytes = b""
+    commands: dict[str, list[str]] = field(default_factory=dict)
+    lengths: dict[str, float] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    codes: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def session(self) -> Path:
+        return self.folder / "s.qwb"
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+    @property
+    def told(self) -> Path:
+        return self.folder / "told"
+
+    def measure(self) -> None:
+        """Run every command once, and note how long it takes."""
+        for command, words in COMMANDS.items():
+            words = [word.replace("O/", f"{self.out}/") if word != "S" else str(self.session) for word in words]
+            self.commands[command] = words
+            start = time.monotonic()
+            code = finished(forked(words, self.told), 300)
+            assert code == 0, (words, code, self.told.read_text())
+            self.lengths[command] = time.monotonic() - start
+            shutil.rmtree(self.out)
+            self.out.mkdir()
+        self.whole = self.session.read_bytes()
+
+    def kill(self, attempt: int, moment: float) -> None:
+        """Kill a command at a moment, in parts of its length, and look at what it left."""
+        command = list(COMMANDS)[attempt % len(COMMANDS)]
+        self.session.write_bytes(self.whole)
+        (self.out / "repaired.qwb").unlink(missing_ok=True)
+        process = forked(self.commands[command], self.told)
+        time.sleep(moment * self.lengths[command])
+        os.kill(process, self.number)
+        at = time.monotonic()
+        code = finished(process, 60)
+        took, text = time.monotonic() - at, self.told.read_text(errors="replace")
+        self.codes[str(code)] += 1
+        troubles = self._troubles(code, took, text)
+        if broken := problem(self.session, self.out, (self.whole,)):
+            troubles.append(broken)
+        if left_over(process):
+            troubles.append("a process lives on")
+            os.killpg(process, signal.SIGKILL)
+        self.problems += [f"{attempt} {command}: {trouble}" for trouble in troubles]
+
+    def _troubles(self, code: int | None, took: float, text: str) -> list[str]:
+        lines, troubles = text.strip().splitlines(), list[str]()
+        told = code == 128 + self.number and len(lines) == 1 and lines[0].endswith("cancelled")
+        if not (code == 0 or (code == -9 if self.number == signal.SIGKILL else told)) or "Traceback" in text:
+            troubles.append(f"code {code}: {text[-600:]}")
+        if self.number != signal.SIGKILL and took > LATEST * 3:
+            troubles.append(f"it took {took:.1f} s to end")
+        return troubles
+
+    def clean(self) -> None:
+        """Write beside what the killed left once more: that removes it."""
+        for words in self.commands.values():
+            for file in self.out.iterdir():
+                if not file.name.startswith("."):
+                    file.unlink()
+            self.session.write_bytes(self.whole)
+            assert finished(forked(words, self.told), 300) == 0, self.told.read_text()
+        left = sorted(file.name for place in (self.folder, self.out) for file in place.iterdir() if file.name[0] == ".")
+        if left:
+            self.problems.append(f"left over: {left}")
 
 
 def main() -> None:
@@ -100,56 +188,14 @@ def main() -> None:
 
     for module in (*LOADED_WHEN_IDLE, "workbench.steps", "workbench.measurement.gradients"):
         importlib.import_module(module)
-
-    number, random = signal.Signals[name], np.random.default_rng(seed)
-    session, out, told = folder / "s.qwb", folder / "out", folder / "told"
-    out.mkdir()
-    lengths, problems, codes = {}, list[str](), Counter[str]()
-    for command, words in COMMANDS.items():
-        words = [word.replace("S", str(session), 1) if word == "S" else word.replace("O/", f"{out}/") for word in words]
-        COMMANDS[command] = words
-        start = time.monotonic()
-        code = finished(forked(words, told), 300)
-        assert code == 0, (words, code, told.read_text())
-        lengths[command] = time.monotonic() - start
-        shutil.rmtree(out)
-        out.mkdir()
-    whole = session.read_bytes()
+    random, kills = np.random.default_rng(seed), Kills(number=signal.Signals[name], folder=folder)
+    kills.out.mkdir()
+    kills.measure()
     for attempt in range(count):
-        command = list(COMMANDS)[attempt % len(COMMANDS)]
-        session.write_bytes(whole)
-        (out / "repaired.qwb").unlink(missing_ok=True)
-        process = forked(COMMANDS[command], told)
-        time.sleep(float(random.uniform(0.02, 1.05)) * lengths[command])
-        os.kill(process, number)
-        at = time.monotonic()
-        code = finished(process, 60)
-        text, where = told.read_text(errors="replace"), f"{attempt} {command}"
-        codes[str(code)] += 1
-        if number == signal.SIGKILL:
-            expected = code in (0, -9)
-        else:
-            lines = text.strip().splitlines()
-            expected = code == 0 or (code == 128 + number and len(lines) == 1 and lines[0].endswith("cancelled"))
-        if not expected or "Traceback" in text:
-            problems.append(f"{where}: code {code}: {text[-600:]}")
-        if number != signal.SIGKILL and time.monotonic() - at > LATEST * 3:
-            problems.append(f"{where}: it took {time.monotonic() - at:.1f} s to end")
-        if broken := problem(session, out, (whole,)):
-            problems.append(f"{where}: {broken}")
-        if left_over(process):
-            problems.append(f"{where}: a process lives on")
-            os.killpg(process, signal.SIGKILL)
-    for words in COMMANDS.values():  # the next write beside them removes what the killed left
-        for file in out.iterdir():
-            if not file.name.startswith("."):
-                file.unlink()
-        session.write_bytes(whole)
-        assert finished(forked(words, told), 300) == 0, told.read_text()
-    left = sorted(file.name for place in (folder, out) for file in place.iterdir() if file.name.startswith("."))
-    if left:
-        problems.append(f"left over: {left}")
-    print(json.dumps({"signal": name, "seed": seed, "count": count, "codes": codes, "problems": problems}))
+        kills.kill(attempt, float(random.uniform(0.02, 1.05)))
+    kills.clean()
+    facts = {"signal": name, "seed": seed, "count": count, "codes": kills.codes, "problems": kills.problems}
+    print(json.dumps(facts))
 
 
 if __name__ == "__main__":

@@ -16,17 +16,18 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_every_write_may_be_the_one_that_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("what", "writers"), [("files", 7), pytest.param("folders", 2, marks=pytest.mark.slow)])
+def test_every_write_may_be_the_one_that_fails(tmp_path: Path, what: str, writers: int) -> None:
     shim, folder = tmp_path / "full.so", tmp_path / "files"
     folder.mkdir()
     source = Path(__file__).with_name("full_disk.c")
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
     environment = {**os.environ, "LD_PRELOAD": str(shim), "FULL_FOLDER": str(folder), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.faults.full_disk", str(shim), str(folder)]
+    command = [sys.executable, "-m", "tests.faults.full_disk", str(shim), str(folder), what]
     ended = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-3000:]
     lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
     for line in lines:
         print(line)
         assert line["writes"] >= 2 and not line["problems"], line
-    assert len(lines) == 7
+    assert len(lines) == writers

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.models.data.test_datasets import model
+from workbench.errors import DataError
 from workbench.models.data.datasets import open_dataset
 from workbench.models.data.files import half_of
 
@@ -37,3 +38,10 @@ def test_groups_are_halved_whole() -> None:
     halves = [half_of(21, half, groups) for half in (0, 1)]
     assert sorted(np.concatenate(halves)) == list(range(21))
     assert not {*groups[halves[0]]} & {*groups[halves[1]]}
+
+
+def test_a_rate_that_no_sound_has_is_refused(tmp_path: Path) -> None:
+    """The filter from a prime number of points in a second to a usual one would take gigabytes."""
+    soundfile.write(tmp_path / "x.wav", np.zeros(100, np.float32), 4_194_429)
+    with pytest.raises(DataError, match="has 4194429 points in a second"):
+        open_dataset(tmp_path, model(tokens=False, rate=16000))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError, WorkbenchError
+from workbench.limited import MEMORY, limited
 from workbench.models.data.files import Prepare, Stored
 from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
@@ -130,15 +133,32 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
             return {name: store.read(name) for name in store.tensors}
         if file.suffix in (".pt", ".pth"):
             return _tensors(file)
-        loaded = np.load(file, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return {"inputs": _tensor(loaded)}
-        with loaded:
-            return {name: _tensor(loaded[name]) for name in loaded.files}
+        with file.open("rb") as stream:
+            is_archive = stream.read(2) == b"PK"
+        if is_archive:
+            return {name: _tensor(array) for name, array in _unpacked(file).items()}
+        return {"inputs": _tensor(np.load(file, allow_pickle=False))}
     except WorkbenchError:
         raise
     except Exception as error:  # safetensors has an error type of its own, and NumPy raises many
         raise DataError(f"{file} cannot be read as arrays (pickled objects are never read): {error}") from error
+
+
+def _unpacked(file: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of an archive (.npz), unpacked in a limited process."""
+    import encodings.cp437  # noqa: F401 - of members' names; here, because the limited process cannot
+
+    content = file.read_bytes()
+
+    def work() -> list[np.ndarray]:
+        with np.load(io.BytesIO(content), allow_pickle=False) as loaded:
+            names = np.frombuffer(json.dumps(loaded.files).encode(), np.uint8)
+            return [names, *(np.ascontiguousarray(loaded[name]) for name in loaded.files)]
+
+    names, *arrays = limited(
+        work, str(file), DataError, seconds=10 + len(content) / 1e7, memory=MEMORY + 20 * len(content)
+    )
+    return dict(zip(json.loads(names.tobytes()), arrays, strict=True))
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:

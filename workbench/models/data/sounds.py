@@ -21,6 +21,9 @@ from workbench.models.data.reading import Reading
 from workbench.models.data.tables import class_numbers
 from workbench.models.data.text import Transcriber, padded, tokenizer_of
 
+RATES = (100, 1_000_000)
+"""Points in a second: others come from damage, and the filter that brings them to a usual rate fills the memory."""
+
 
 def sounds_in(folder: Path) -> tuple[list[Path], list[str] | None]:
     """Return the sounds of a folder in the order of their paths, with the names of their class folders or None."""
@@ -119,6 +122,8 @@ def _decode(content: bytes, name: str) -> tuple[np.ndarray, int]:
         raise DataError(f"{name} cannot be read as a sound: {first_line(error)}") from None
     if not wave.size:
         raise DataError(f"{name} is empty; remove it")
+    if not RATES[0] <= rate <= RATES[1]:
+        raise DataError(f"{name} has {rate} points in a second, {RATES[0]} to {RATES[1]} are read; it may be damaged")
     return (wave.mean(axis=1) if wave.ndim > 1 else wave), int(rate)
 
 

@@ -1,0 +1,59 @@
+"""Tables are parsed in the limited process alone, and hand over plain values."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.errors import DataError
+from workbench.models.data import table_file
+from workbench.models.data.table_file import Columns, read_columns
+
+pyarrow = pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow"])
+def test_another_process_parses(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / f"x{suffix}").write_text("anything")
+    monkeypatch.setattr(table_file, "_parsed", lambda *_: Columns({"pid": "number"}, lambda name: [os.getpid()], 1))
+    (pid,) = read_columns(tmp_path / f"x{suffix}", lambda table: ["pid"])["pid"]
+    assert pid != os.getpid()
+
+
+def test_values_of_every_kind(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    rows: dict[str, list[Any]] = {
+        "i": [1, None], "f": [0.1, float("inf")], "s": ["a", "ä\n"], "b": [b"\0\xff", b""], "l": [[1, 2], []],
+        "d": [{"bytes": b"x", "path": None}, {"bytes": b"y", "path": "p"}], "t": [datetime.datetime(2024, 1, 2)] * 2,
+        "n": [decimal.Decimal("1.5")] * 2, "k": [True, False],
+    }  # fmt: skip
+    table = pyarrow.table({**rows, "c": pyarrow.array(["u", "v"]).dictionary_encode()})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    kinds: dict[str, str] = {}
+
+    def choose(table: Columns) -> list[str]:
+        assert table.kinds["c"] == table.kinds["s"] == "string" and table.kinds["k"] == table.kinds["f"] == "number"
+        return list(table.kinds)
+
+    columns = read_columns(tmp_path / "x.parquet", choose)
+    assert not kinds and columns["c"] == ["u", "v"] and columns["n"] == [1.5, 1.5]
+    assert columns["t"][0].startswith("2024-01-02")
+    for name in ("i", "f", "s", "b", "l", "d", "k"):
+        assert columns[name] == rows[name], name
+
+
+def test_a_bomb_is_one_line(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    table = pyarrow.table({"text": pyarrow.array(["x" * (1 << 20)]).dictionary_encode().take([0] * 20_000)})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    assert (tmp_path / "x.parquet").stat().st_size < 1 << 22
+    with pytest.raises(DataError, match="memory|cannot be read") as caught:
+        read_columns(tmp_path / "x.parquet", lambda table: ["text"])
+    assert "\n" not in str(caught.value)
