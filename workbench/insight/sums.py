@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 
 from workbench.insight import quantities
-from workbench.models.layer import LayerKind
-from workbench.models.summary import quantizable
+from workbench.insight.latest import Latest
+from workbench.models.layer import Layer, LayerKind
+from workbench.models.summary import ModelSummary, quantizable
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import Totals
 from workbench.sensitivity.metrics import BY_NAME
@@ -25,11 +26,15 @@ def whole_bits(session: Session, totals: Totals) -> float:
     return 8 * totals.nbytes / session.model.parameters if session.model.parameters else math.nan
 
 
+@Latest
+def _others(model: ModelSummary, locked: frozenset[str]) -> list[Layer]:
+    searched = {layer.name for layer in quantizable(model.layers)} | locked
+    return [layer for layer in model.stored if layer.name not in searched]
+
+
 def left_out(session: Session, assignments: Mapping[str, Assignment]) -> tuple[str, ...]:
     """Say which layers a search leaves as they are although they are not locked: in full, and shorter; or nothing."""
-    model = session.model
-    searched = {layer.name for layer in quantizable(model.layers)} | session.locked
-    others = [layer for layer in model.stored if layer.name not in searched]
+    model, others = session.model, _others(session.model, session.locked)
     if not others or not assignments:
         return ("",)
     share = sum(layer.parameters for layer in others) / max(model.parameters, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from workbench.engine.jobs import Jobs, JobStatus
@@ -14,7 +14,7 @@ from workbench.insight import quantities
 from workbench.insight.dashboard import evaluation_of
 from workbench.insight.latest import Latest
 from workbench.insight.roles import lacks_schemes
-from workbench.planning.plan import KEEP, Plan
+from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.calibrate import CALIBRATE
@@ -70,8 +70,13 @@ def _scored(state: State) -> str:
 
 
 def _planned(state: State) -> str:
-    quantized = sum(each.weights != KEEP for each in state.assignments.values())
+    quantized = _quantized(state.assignments)
     return f"{quantities.plural(quantized, 'layer')} quantized" if quantized else ""
+
+
+@Latest
+def _quantized(assignments: Mapping[str, Assignment]) -> int:
+    return sum(each.weights != KEEP for each in assignments.values())
 
 
 def _evaluated(state: State) -> str:

@@ -11,6 +11,7 @@ from workbench.gui.context.messages import Message
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.widgets import button, label, named
 from workbench.insight import quantities
+from workbench.insight.latest import Latest
 from workbench.insight.sums import shown_unit, whole_bits
 from workbench.measurement.units import short_unit
 from workbench.models.placement import Placement
@@ -124,12 +125,15 @@ def _loss(state: State) -> str:
     return f"{title}: not scored"
 
 
+_rounded, _cached = Latest(quantized_inputs), Latest(cached_layers)
+
+
 def _summed(state: State) -> str:
     """Return what the sum includes and what it does not."""
     session = state.session
     assert session is not None
-    rounded = quantized_inputs(session.model, state.assignments)
-    cached = cached_layers(session.model.layers, state.assignments)
+    rounded = _rounded(session.model, state.assignments)
+    cached = _cached(session.model.layers, state.assignments)
     included, missing = ["weights"], list[str]()
     for what, places, table in (
         ("the rounded inputs", rounded, session.inputs_table(state.metric)),
