@@ -22,6 +22,7 @@ _WHERE = {
     "calibrate": "workbench.steps.calibrate",
     "evaluate": "workbench.steps.evaluate",
     "export": "workbench.steps.files.export",
+    "memory_limit": "workbench.memory",
     "open": "workbench.steps.files.open_model",
     "parse_scheme": "workbench.numerics.formats",
     "quantize": "workbench.steps.quantize",
@@ -49,6 +50,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from workbench.errors import WorkbenchError as WorkbenchError
+    from workbench.memory import memory_limit as memory_limit
     from workbench.models.model import Model as Model
     from workbench.numerics.formats import parse_scheme as parse_scheme
     from workbench.planning.plan import Assignment as Assignment

@@ -48,6 +48,10 @@ class ModelTooLargeError(ModelError):
     """The model does not fit into this machine's memory; the numbers are in the message."""
 
 
+class MemoryLimitError(WorkbenchError):
+    """The work does not fit into the memory that it may take, or what is beyond it not onto the disk."""
+
+
 class CannotRunError(ModelError):
     """The model has weights only; the action needs to run it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import psutil
 import pytest
 import torch
 from torch import nn
@@ -11,6 +10,7 @@ from torch import nn
 from tests.measurement.moments import whole_curvature
 from tests.models.networks import Rows, convolutions, decoder, images, model_of, tokens
 from workbench.errors import AlgorithmError, CancelledError
+from workbench.measurement import second_moments
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.second_moments import SecondMoments
@@ -99,8 +99,9 @@ def test_a_batch_with_nan_is_left_out():
 def test_a_layer_that_does_not_fit_is_an_error_with_the_numbers(monkeypatch):
     model, data = decoder(), tokens()
     whole = SecondMoments(model, data, calibrate(model, data).curvature)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("", (), {"available": 10})())
-    with pytest.raises(AlgorithmError, match=r"second moments of .* GB of memory are free; choose rtn-clip"):
+    for room in ("available_memory", "disk_room"):
+        monkeypatch.setattr(second_moments, room, lambda: 10)
+    with pytest.raises(AlgorithmError, match=r"second moments of .* of memory and disk are free; choose rtn-clip"):
         whole["up"]
 
 

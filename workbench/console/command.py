@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 from workbench.console.flags import (
     DEVICE,
     DTYPE,
+    MEMORY,
     PLAN,
     SESSION,
     TRUST,
@@ -97,7 +98,7 @@ def of_step(
         ))  # fmt: skip
 
     saving = () if step.join is None else (OUT if to_out else NO_SAVE,)
-    place = (DEVICE, DTYPE) if step.runs_model else ()
+    place = (DEVICE, DTYPE, MEMORY) if step.runs_model else ()
     flags = (SESSION, TRUST, *place, *((PLAN,) if with_plan else ()), flags_of(step.options), *own, *saving)
     return Command(name=step.name, help=step.summary, example=f"{step.name} {example}", flags=flags, run=run)
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from workbench.memory import parse_size
 from workbench.models.placement import AUTO, DTYPES, Placement
 from workbench.steps.options import OptionField, option_fields, scheme_name
 
@@ -22,6 +23,14 @@ def flag(*names: str, **settings: Any) -> Flags:
     return lambda entry: entry.add_argument(*names, **settings)
 
 
+def amount(text: str) -> int:
+    """Return bytes from a number with a unit; raises ArgumentTypeError."""
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 TRUST = flag("--trust", action="store_true", help="allow the Python file to run (only your own files)")
 SESSION = flag("session", metavar="S.qwb", help="a session file")
 PLAN = flag("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
@@ -31,6 +40,9 @@ DEVICE = flag("--device", default=AUTO, metavar="DEVICE",
 DTYPE = flag("--dtype", default=AUTO, choices=DTYPES, metavar="{" + ",".join(DTYPES) + "}",
              help="what the model computes in: stored (the dtype of most weights in its file), float32, or auto: "
              "float32 on the CPU, stored elsewhere (default auto)")  # fmt: skip
+MEMORY = flag("--memory", type=amount, metavar="SIZE",
+              help="how much memory the work may take, such as 2GB or 1.5GiB: what is beyond it is read from the "
+              "model's file when it is used, or put on the disk (default: what is free)")  # fmt: skip
 LAYER = flag("--layer", default="*", metavar="PATTERN", help="only layers that match, such as '*.mlp.*' (default: all)")
 TAP = flag(
     "--tap", choices=("input", "output", "weight"), default="input", help="which tensor of a layer (default input)"
@@ -46,7 +58,8 @@ def most(what: str, name: str = "most", default: int = 10) -> Flags:
 
 def placement_of(arguments: argparse.Namespace) -> Placement:
     """Return where a command's model is to run; anywhere for a command without these flags."""
-    return Placement(getattr(arguments, "device", AUTO), getattr(arguments, "dtype", AUTO))
+    values = vars(arguments)
+    return Placement(values.get("device", AUTO), values.get("dtype", AUTO), values.get("memory"))
 
 
 def number(text: str, kind: type[N]) -> N:

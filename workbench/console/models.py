@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.console.command import Command, Outcome
-from workbench.console.flags import DEVICE, DTYPE, SESSION, TRUST, flag, flags_of, options_of
+from workbench.console.flags import DEVICE, DTYPE, MEMORY, SESSION, TRUST, flag, flags_of, options_of
 from workbench.console.report import Report, Table, readable_bytes, row
 from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.plans import left_to_the_runtime
@@ -29,7 +29,7 @@ from workbench.steps.files.open_model import OpenModelOptions
 from workbench.steps.files.open_model import open as open_model
 from workbench.steps.quantize import quantize
 
-MODEL = (flags_of(OpenModelOptions), TRUST, DEVICE, DTYPE)
+MODEL = (flags_of(OpenModelOptions), TRUST, DEVICE, DTYPE, MEMORY)
 """The path of a model, how to open it and where it runs."""
 
 

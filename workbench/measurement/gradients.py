@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 
 import torch
 
+from workbench.memory import available_memory, limit
 from workbench.models.data.batches import Data, output_mask, tappable
+from workbench.models.execution.saved import SavedTensors
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Tap
 from workbench.models.summary import OutputKind
@@ -23,6 +26,12 @@ PASS_BYTES = 1 << 30
 
 In float32 two windows of 2,048 tokens of a vocabulary of 49,152 have logits of as much.
 """
+
+WATCHED = 4
+"""Where so many times as much is free, nothing is watched."""
+
+SAVED_SHARE = 0.4
+"""The part of the memory that may be taken which may hold what waits for its gradient."""
 
 COPIES_OF_LOGITS = 4
 """Logits, their probabilities, the drawn gradient and what the loss keeps."""
@@ -127,20 +136,15 @@ def _right_angles(
 class GradientPass:
     """Runs batches forward and backward, and hands every layer's input, output and output gradient to its listeners.
 
-    The user's model is never changed, and no gradient at its own weights is formed.  Gradients flow back to copies of
-    the embeddings' weights and to the input of the first layer after them, or of every layer where the network has
-    weights that no tap sees.
+    The user's model is never changed, and no gradient at a weight is formed.  Gradients flow back to the outputs of the
+    embeddings and to the input of the first layer after them, or of every layer where the network has weights that no
+    tap sees.  Beyond what memory there is, what waits for its gradient lies on the disk.
     """
 
     def __init__(self, model: Model) -> None:
         self._summary = model.summary
         self._layers = tappable(model)
-        self._embeddings = {
-            layer.name: model.weight(layer.name).detach().clone().requires_grad_()
-            for layer in self._layers
-            if layer.kind is LayerKind.EMBEDDING and layer.tied_to is None
-        }
-        self._model = model.with_weights(self._embeddings) if self._embeddings else model
+        self._model = model
 
     def run(
         self, batch: Batch, number: int, seed: int, forward: Tap | None,
@@ -154,7 +158,8 @@ class GradientPass:
         one after another, and ``drawn()`` is called after each.  Returns the detached output.
         """
         everywhere = len(self._layers) < len(self._summary.layers)
-        leaves = list(self._embeddings.values())
+        saved = self._saved()
+        leaves: list[torch.Tensor] = []
 
         def start(tensor: torch.Tensor) -> torch.Tensor:  # gradients flow back to inputs, no weight needs its own
             if tensor.is_floating_point() and not tensor.requires_grad:
@@ -164,20 +169,35 @@ class GradientPass:
                 leaves.append(tensor)
             return tensor
 
+        def looked_up(tensor: torch.Tensor) -> torch.Tensor:  # a copy: networks may write into what they looked up
+            leaves.append(tensor.detach().requires_grad_())
+            return leaves[-1].clone()
+
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if forward is not None:
                 forward(name, tensor.detach(), output)
             if output.requires_grad:
-                values = tensor.detach()
-                output.register_hook(lambda gradient: backward(name, values, gradient.detach()))  # type: ignore[no-untyped-call]
+                values = saved.pack(tensor) if saved is not None else tensor.detach()
+                output.register_hook(lambda gradient: backward(name, SavedTensors.unpack(values), gradient.detach()))  # type: ignore[no-untyped-call]
 
         names = tuple(layers) if layers is not None else tuple(layer.name for layer in self._layers)
-        starts = {layer.name: start for layer in self._layers if layer.kind is not LayerKind.EMBEDDING}
-        with torch.enable_grad():
-            output = self._model.run(batch, tap=tap, inputs=starts, layers=names)
+        tables = [layer.name for layer in self._layers if layer.kind is LayerKind.EMBEDDING]
+        starts = {layer.name: start for layer in self._layers if layer.name not in tables}
+        with torch.enable_grad(), nullcontext() if saved is None else saved.saving():
+            output = self._model.run(
+                batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, looked_up)
+            )
         if proceed(output.detach()) and output.requires_grad and leaves:
             generator = batch_generator(seed, number)
             for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generator, draws)):
                 torch.autograd.grad(output, leaves, gradient, allow_unused=True, retain_graph=draw + 1 < draws)
                 drawn()
         return output.detach()
+
+    def _saved(self) -> SavedTensors | None:
+        """Return what holds the pass's tensors where memory is limited, None where it need not be watched."""
+        available = available_memory()
+        if limit() is None and available > WATCHED * PASS_BYTES:
+            return None
+        own = (each.values() for each in (getattr(self._model, "_parameters", {}), self._model.overrides.weights))
+        return SavedTensors(room=int(available * SAVED_SHARE), own=[tensor for part in own for tensor in part])

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-import psutil
 import torch
 
 from workbench.errors import AlgorithmError
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.unfinished import digest
 from workbench.measurement.weight_gradients import ConvolutionGeometry
+from workbench.memory import Spill, available_memory, disk_room, size_text
 from workbench.models.data.batches import Data, numbered_batches, padding_masks, tappable, without_padding
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
@@ -52,12 +52,12 @@ def digest_of(curvature: Mapping[str, Curvature]) -> str:
 class SecondMoments(Mapping[str, Curvature]):
     """The curvature of every layer of ``curvature``, with its whole moments: those of one group of layers at a time.
 
-    A group is consecutive layers whose moments take at most ``nbytes`` together (default: a quarter of the free
-    memory); it is collected by one run over ``data`` when one of its layers is asked for, and replaces the group
-    before.  Groups decide nothing about the values.  Curvature that has its whole moments already, as in sessions of
-    earlier versions, is returned as it is.  ``progress`` hears of every batch, always at 0 (see
-    :func:`workbench.progress.rising`), and may cancel.  Raises AlgorithmError
-    for a layer whose moments alone do not fit into the free memory.
+    A group is consecutive layers whose moments take at most ``nbytes`` together (default: a quarter of the free memory,
+    or what the disk has room for, where they lie beyond that); it is collected by one run over ``data`` when one of its
+    layers is asked for, and replaces the group before.  Groups decide nothing about the values.  Curvature that has its
+    whole moments already, as in sessions of earlier versions, is returned as it is.  ``progress`` hears of every batch,
+    always at 0 (see :func:`workbench.progress.rising`), and may cancel.  Raises AlgorithmError for a layer whose
+    moments alone fit neither into the free memory nor onto the disk.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SecondMoments(Mapping[str, Curvature]):
         self._model, self._data, self._curvature = model, data, curvature
         self._batch_size = fitting_batch(batch_size, data, model, gradients=True)
         self._seed, self._progress = seed, progress
-        self._nbytes = nbytes or max(psutil.virtual_memory().available // SHARE_OF_MEMORY, LEAST_BYTES)
+        self._nbytes = nbytes or max(available_memory() // SHARE_OF_MEMORY, disk_room(), LEAST_BYTES)
         self._groups = self._grouped()
         self._collected: dict[str, Curvature] = {}
 
@@ -119,14 +119,14 @@ class SecondMoments(Mapping[str, Curvature]):
 
     def _collect(self, group: Mapping[str, Layer]) -> dict[str, Curvature]:
         name, needed = next(iter(group)), sum(_nbytes(layer) for layer in group.values())
-        if needed > psutil.virtual_memory().available:
+        if needed > (most := available_memory() + disk_room()):
             raise AlgorithmError(
-                f"the second moments of {name} take {needed / 1e9:.1f} GB, and "
-                f"{psutil.virtual_memory().available / 1e9:.1f} GB of memory are free; choose rtn-clip for it"
+                f"the second moments of {name} take {size_text(needed)}, and {size_text(most)} of memory and disk are "
+                "free; choose rtn-clip for it"
             )
         passes, left_out, alone = GradientPass(self._model), set[int](), set[str]()
         while True:
-            sums = _Sums(layers=group, alone=alone)
+            sums = _Sums(layers=group, alone=alone, spill=Spill(share=1 / SHARE_OF_MEMORY))
             bad = self._run(passes, sums, left_out)
             if bad is not None:
                 left_out.add(bad)
@@ -164,6 +164,7 @@ class _Sums:
 
     layers: Mapping[str, Layer]
     alone: set[str]
+    spill: Spill
     calls: Counter[str] = field(default_factory=Counter)
     apart: set[str] = field(default_factory=set)
     owner: dict[str, str] = field(default_factory=dict)
@@ -191,7 +192,8 @@ class _Sums:
         rows = _multiplied(self.layers[name], tensor, output, self._masks) if owner == name else None
         if rows is not None:
             if name not in self.inputs:
-                self.inputs[name], self.counts[name] = rows.new_zeros(len(rows), rows.shape[-1], rows.shape[-1]), 0
+                size = rows.shape[-1]
+                self.inputs[name], self.counts[name] = self.spill.zeros(rows, len(rows), size, size), 0
             self.inputs[name].baddbmm_(rows.transpose(1, 2), rows)
             self.counts[name] += rows.shape[1]
 
@@ -203,7 +205,7 @@ class _Sums:
         some = flat[:: -(-len(flat) // OUTPUT_POSITIONS)].float()
         self.finite = self.finite and bool(some.isfinite().all())
         if name not in self.outputs:
-            self.outputs[name], self.sampled[name] = some.new_zeros(some.shape[-1], some.shape[-1]), 0
+            self.outputs[name], self.sampled[name] = self.spill.zeros(some, some.shape[-1], some.shape[-1]), 0
         self.outputs[name].addmm_(some.T, some)
         self.sampled[name] += len(some)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.errors import BackendUnavailableError
+from workbench.memory import size_text
 
 if TYPE_CHECKING:
     import torch
@@ -26,15 +27,20 @@ NO_DOUBLE = "has no float64, in which sums are formed"
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """``device``: ``auto`` (the first CUDA device, else the CPU) or what torch calls it; ``dtype``: one of DTYPES."""
+    """``device``: ``auto`` (the first CUDA device, else the CPU) or what torch calls it; ``dtype``: one of DTYPES.
+
+    ``memory`` is how many bytes of the host's memory the work may take, None for what is free.
+    """
 
     device: str = AUTO
     dtype: str = AUTO
+    memory: int | None = None
 
     @property
     def text(self) -> str:
         """The choice in a few words."""
-        return self.device if self.dtype == AUTO else f"{self.device}, {self.dtype}"
+        dtype = "" if self.dtype == AUTO else f", {self.dtype}"
+        return f"{self.device}{dtype}" + ("" if self.memory is None else f", {size_text(self.memory)} of memory")
 
     def resolved(self) -> torch.device:
         """Return the device; raises BackendUnavailableError, which names those that exist, for any other."""

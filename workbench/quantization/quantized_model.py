@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.memory import Spill
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
 from workbench.models.model import Model, Replacement
 from workbench.models.summary import ModelSummary
@@ -75,8 +76,9 @@ def encoded(scheme: str, rounded: Rounded) -> QuantizedTensor:
 
 
 def decoded(tensors: Mapping[str, QuantizedTensor]) -> dict[str, torch.Tensor]:
-    """Return the float32 matrices that ``tensors`` stand for."""
-    return {name: parse_scheme(stored.scheme).decode(stored) for name, stored in tensors.items()}
+    """Return the float32 matrices that ``tensors`` stand for; beyond a part of the free memory they lie in files."""
+    spill = Spill()
+    return {name: spill.keep(parse_scheme(stored.scheme).decode(stored)) for name, stored in tensors.items()}
 
 
 def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[str, Replacement]:

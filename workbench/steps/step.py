@@ -9,9 +9,10 @@ from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from workbench.engine.failure import out_of_memory
-from workbench.engine.model_cache import ModelCache
-from workbench.errors import MissingResultError
+from workbench.engine.model_cache import ModelCache, Stamp, stamp
+from workbench.errors import MissingResultError, ModelError
 from workbench.measurement.unfinished import remembered
+from workbench.memory import limited_to
 from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.progress import Progress, silent
@@ -24,6 +25,7 @@ O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
 
 NO_SESSION = "no model is open; open a model or a session first"
+WEIGHTS = (".safetensors", ".pt", ".pth", ".pt2", ".gguf")
 HEAD = "import workbench as wb\n"
 SESSION_LINE = 'session = wb.Session.load("session.qwb")  # the session of the window, saved\n'
 
@@ -124,9 +126,13 @@ class Step(Generic[O, R]):
             return self._with_memory(context, options)
 
     def _with_memory(self, context: Context, options: O) -> R:
+        before = _stamp(self, context)
         while True:
             try:
-                return self.run(context, options)
+                with limited_to(context.placement.memory):
+                    result = self.run(context, options)
+                _require_unchanged(before, _stamp(self, context), self.title, getattr(options, "out", None))
+                return result
             except (MemoryError, RuntimeError) as error:
                 smaller = _smaller(options) if out_of_memory(error) else None
                 if smaller is None and is_of_device(error):
@@ -244,6 +250,23 @@ class Request(Generic[O, R]):
         name, options = step.name.upper().replace("-", "_"), step.options.__name__
         called = f"{name}({(about or ['None'])[0]}, {options}({', '.join(arguments(self.options))}))"
         return f"{HEAD}from {step.run.__module__} import {name}, {options}\n\n{start}result = {called}\n"
+
+
+def _stamp(step: AnyStep, context: Context) -> Stamp:
+    """Return how the files of the session's model look that hold weights; none for a step that reads no model."""
+    if not step.runs_model or context.document is None:
+        return ()
+    return tuple(each for each in stamp(context.document.model.source) if each[0].endswith(WEIGHTS))
+
+
+def _require_unchanged(before: Stamp, after: Stamp, title: str, written: object) -> None:
+    """Raise ModelError where a file of weights is another one than before the run, unless the run wrote it."""
+    gone = [name for name, *_ in sorted({*before} - {*after}) if written is None or str(written) != name]
+    if gone:
+        raise ModelError(
+            f"{title}: {gone[0]} changed while it was read, so that the result would be of two models and was thrown "
+            "away; open the model again, and repeat it when nothing writes to that file"
+        )
 
 
 def _smaller(options: O) -> tuple[O, str] | None:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QDialog
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import dialogs, settings
 from workbench.gui.shell.forms import Form
+from workbench.memory import parse_size
 from workbench.models.placement import AUTO, CPU, SINGLE, STORED, Device, Placement
 from workbench.steps.devices import PLACES, PlacesOptions
 from workbench.steps.options import Choice, OptionInfo, option
@@ -37,7 +38,14 @@ def form_of(found: tuple[Device, ...], chosen: Placement) -> Form:
             choices=lambda: tuple(Choice(name, text) for name, text in MEANINGS.items()),
         ))  # fmt: skip
 
-    return Form(PlaceOptions(device=chosen.device, dtype=chosen.dtype))
+        memory: str = option("", OptionInfo(
+            label="Memory", empty="what is free", metavar="SIZE",
+            help="how much the work may take, such as 2GB: what is beyond it is read from the model's file, or put on "
+            "the disk",
+        ))  # fmt: skip
+
+    memory = "" if chosen.memory is None else f"{chosen.memory / 1e9:g}GB"
+    return Form(PlaceOptions(device=chosen.device, dtype=chosen.dtype, memory=memory))
 
 
 async def choose(command: Command) -> None:
@@ -52,7 +60,12 @@ async def choose(command: Command) -> None:
     if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
         return
     answer = form.value()
-    chosen = replace(runner.placement, device=answer.device, dtype=answer.dtype)
+    try:
+        memory = parse_size(answer.memory) if answer.memory.strip() else None
+    except ValueError as error:
+        command.context.messages.say("Memory", str(error), "error")
+        return
+    chosen = replace(runner.placement, device=answer.device, dtype=answer.dtype, memory=memory)
     settings.set_placement(chosen)
     command.window.use_placement(chosen)
     command.context.messages.say(f"Models run on {chosen.text} from the next job on")

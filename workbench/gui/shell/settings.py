@@ -91,7 +91,11 @@ def placement() -> Placement:
     """Return where models run."""
     store = _store()
     dtype = str(store.value("device/dtype", AUTO))
-    return Placement(str(store.value("device/name", AUTO)), dtype if dtype in DTYPES else AUTO)
+    memory = str(store.value("device/memory", ""))
+    return Placement(
+        str(store.value("device/name", AUTO)), dtype if dtype in DTYPES else AUTO,
+        int(memory) if memory.isdigit() and int(memory) else None,
+    )  # fmt: skip
 
 
 def set_placement(value: Placement) -> None:
@@ -99,6 +103,7 @@ def set_placement(value: Placement) -> None:
     store = _store()
     store.setValue("device/name", value.device)
     store.setValue("device/dtype", value.dtype)
+    store.setValue("device/memory", "" if value.memory is None else str(value.memory))
 
 
 def layout() -> tuple[QByteArray, QByteArray] | None:

@@ -18,6 +18,7 @@ from workbench.errors import CannotRunError, DataError, WorkbenchError, first_li
 from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.function_taps import FunctionTaps
 from workbench.models.execution.moving import moved
+from workbench.models.execution.widened import stored_values
 from workbench.models.model import Batch, Model, Overrides, Replacement, Tap
 from workbench.models.summary import ModelSummary, OutputKind
 
@@ -94,7 +95,7 @@ class NetworkModel(Model):
 
     def _stored(self, name: str, dtype: str) -> torch.Tensor:
         exact = self.body.exact.get(name)
-        tensor = self._tensor(name).detach() if exact is None else exact.to(self.device)
+        tensor = stored_values(self._tensor(name).detach()) if exact is None else exact.to(self.device)
         return tensor.to(getattr(torch, dtype))
 
     def _tensor(self, name: str) -> torch.Tensor:

@@ -18,12 +18,13 @@ import torch
 from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError, first_line
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
+from workbench.models.execution.widened import widened
 from workbench.models.model import Model
 from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, required_inputs, sample_of
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
-from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory, tensors_in_files
+from workbench.models.sources.stored import TensorStore, fits, memory_to_run, require_largest, tensors_in_files
 from workbench.models.summary import ModelSource, OutputKind
 
 NAMED = 3
@@ -60,9 +61,8 @@ class HuggingFaceFolder:
         config = read_config(folder)
         store = tensors_in_files(_weights(folder))
         dtype = _loaded_dtype(request, store)
-        require_memory(memory_to_run(store.tensors.values(), dtype.itemsize), str(folder))
         _require_possible(config, store, folder / "config.json")
-        network = load_network(folder, architecture_of(config), store, dtype)
+        network = load_network(folder, architecture_of(config), _copied_or_mapped(store, dtype, str(folder)), dtype)
         head = head_of(type(network).__name__)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
         takes, _ = arguments_of(network.forward)
@@ -170,6 +170,19 @@ def _loaded_dtype(request: Opening, store: TensorStore) -> torch.dtype:
     own = request.placement.run_dtype(_usual_dtype(store))
     stored = {tensor.dtype for tensor in store.tensors.values() if tensor.dtype in FLOATING}
     return own if stored == {str(own).removeprefix("torch.")} else torch.float32
+
+
+def _copied_or_mapped(store: TensorStore, dtype: torch.dtype, what: str) -> TensorStore:
+    """Return the tensors to load: as they are where a copy fits, else such that they stay in the file, mapped."""
+    if fits(memory_to_run(store.tensors.values(), dtype.itemsize)):
+        return store
+    require_largest(store, what)
+
+    def read(name: str) -> torch.Tensor:
+        stored = store.read(name)
+        return widened(stored) if dtype == torch.float32 and stored.is_floating_point() else stored
+
+    return replace(store, read=read)
 
 
 def load_network(folder: Path, architecture: str, store: TensorStore, dtype: torch.dtype) -> Any:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
+from workbench.memory import available_memory, size_text
 from workbench.models.dtypes import FLOATING, dtype_name, hash_of
 from workbench.models.layer import StoredTensor
 from workbench.models.readers.mapped import MappedFile
@@ -19,8 +19,8 @@ from workbench.models.readers.safetensors_header import Header, UnknownDtypeErro
 WORKING_SHARE = 1.2
 """A model in use takes its weights and about a fifth more: activations of a small batch, one layer's copies."""
 
-CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-CGROUP_USED = Path("/sys/fs/cgroup/memory.current")
+LARGEST_COPIES = 2
+"""A weight is rounded beside itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,15 +116,6 @@ def non_finite_tensors(store: TensorStore) -> list[str]:
     return [name for name in floating if not all_finite(store.read(name))]
 
 
-def available_memory() -> int:
-    """Bytes that this process can still use: the machine's free memory, or what its container is still allowed."""
-    free = int(psutil.virtual_memory().available)
-    try:
-        return min(free, max(int(CGROUP_LIMIT.read_text()) - int(CGROUP_USED.read_text()), 0))
-    except (OSError, ValueError):
-        return free
-
-
 def memory_to_run(tensors: Iterable[StoredTensor], itemsize: int = 4) -> int:
     """Bytes to load ``tensors`` in numbers of ``itemsize`` bytes (float64 as it is), and to run a small batch."""
     total = 0
@@ -132,6 +123,23 @@ def memory_to_run(tensors: Iterable[StoredTensor], itemsize: int = 4) -> int:
         size = 8 if tensor.dtype == "float64" else itemsize if tensor.dtype in FLOATING else 8
         total += size * math.prod(tensor.shape)
     return int(total * WORKING_SHARE)
+
+
+def fits(needed: int) -> bool:
+    """Tell whether ``needed`` bytes may be taken."""
+    return needed <= available_memory()
+
+
+def require_largest(store: TensorStore, what: str) -> None:
+    """Raise ModelTooLargeError, with the numbers, unless the largest tensor can be worked on where all others wait."""
+    largest = max(store.tensors.values(), key=lambda tensor: math.prod(tensor.shape))
+    count, available = math.prod(largest.shape), available_memory()
+    if LARGEST_COPIES * 4 * count > available:
+        raise ModelTooLargeError(
+            f"{what}: {largest.name} ({' x '.join(map(str, largest.shape))}) takes {size_text(4 * count)} in float32 "
+            f"and, to be worked on, {size_text(LARGEST_COPIES * 4 * count)}; {size_text(available)} of memory may be "
+            "taken; allow more (--memory), close other programs, or use a machine with more memory"
+        )
 
 
 def require_memory(needed: int, what: str) -> None:

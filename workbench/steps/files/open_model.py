@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.memory import limited_to, parse_size
 from workbench.models.model import Model
 from workbench.session.session import Session
 from workbench.steps.files.first_look import first_look, start
@@ -32,20 +33,24 @@ class OpenModelOptions:
 
 def open(
     path: str | Path, *, factory: str | None = None, weights: str | Path | None = None, trust: bool = False,
-    device: str = "auto", dtype: str = "auto",
+    device: str = "auto", dtype: str = "auto", memory: str | int | None = None,
 ) -> Model:  # fmt: skip
     """Open the model at ``path``: a folder, a file, or a bundled one (``demo:language-model``).
 
     ``factory`` and ``weights`` serve Python files, which run only with ``trust``.  ``device`` is ``auto`` (the first
     CUDA device, else the CPU) or a name that torch knows, ``dtype`` is ``float32``, ``stored`` (that of most weights in
     the file) or ``auto``: float32 on the CPU, ``stored`` elsewhere.  Whatever is done with the model is done there.
+    ``memory`` (``"2GB"`` or bytes; default: what is free) is what loading it may take: a model that is larger stays in
+    its file, mapped; for what is done with it then, see :func:`workbench.memory_limit`.
     Raises NotAModelError, UnsafeModelError, TrustRequiredError, ModelTooLargeError, BackendUnavailableError for a
     device that is not there.
     """
     from workbench.models.placement import Placement
     from workbench.models.sources import open_model
 
-    return open_model(path, factory=factory, weights=weights, trust=trust, placement=Placement(device, dtype))
+    place = Placement(device, dtype)
+    with limited_to(parse_size(memory) if isinstance(memory, str) else memory):
+        return open_model(path, factory=factory, weights=weights, trust=trust, placement=place)
 
 
 def _run(context: Context, options: OpenModelOptions) -> Session:

@@ -1,0 +1,62 @@
+"""Weights of two bytes that compute in float32: the bits of float32 weights, forward and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from workbench.models.execution import widened as module
+from workbench.models.execution.widened import Widened, widened
+
+
+@pytest.fixture(params=["at once", "in pieces"])
+def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "in pieces":
+        monkeypatch.setattr(module, "PIECE", 700)
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+USES: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "linear": lambda x, w: nn.functional.linear(x, w),
+    "linear with bias": lambda x, w: nn.functional.linear(x, w, random(96, seed=2)),
+    "inputs x outputs": lambda x, w: torch.addmm(random(48, seed=3), x.flatten(0, 1)[:, :1].expand(-1, 96), w),
+    "left of the product": lambda x, w: w @ x.flatten(0, 1).T,
+    "looked up": lambda x, w: x * nn.functional.embedding(torch.tensor([[1, 2, 0], [5, 5, 95]]), w),
+    "some rows": lambda x, w: x @ w[3:9].T,
+    "experts": lambda x, w: torch.bmm(x.flatten(0, 1)[:2, None], w.view(2, 48, 48)),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_bits_and_gradients_are_those_of_float32(use: str, pieces: None) -> None:
+    stored = random(96, 48).bfloat16()
+    results = []
+    for weight in (widened(stored), stored.float()):
+        x = random(2, 3, 48, seed=1).requires_grad_()
+        output = USES[use](x, nn.Parameter(weight))
+        results.append((output.detach(), *torch.autograd.grad(output.square().sum(), x)))
+    for found, exact in zip(*results, strict=True):
+        torch.testing.assert_close(found, exact, rtol=1e-6, atol=1e-6)
+
+
+def test_autograd_saves_the_stored_numbers_only() -> None:
+    weight, x = nn.Parameter(widened(random(96, 48).half())), random(5, 48).requires_grad_()
+    saved: list[torch.Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda each: (saved.append(each), each)[1], lambda each: each):
+        nn.functional.linear(x, weight)
+    assert [type(each) for each in saved if each.numel() == 96 * 48] == [Widened]
+
+
+def test_it_is_a_float32_parameter_that_stays_itself() -> None:
+    weight = nn.Parameter(widened(random(96, 48).bfloat16()))
+    assert weight.dtype == torch.float32 and isinstance(weight, nn.Parameter) and weight.to(torch.float32) is weight
+    assert isinstance(weight[...], Widened) and isinstance(weight.T, Widened)
+    low, high = torch.aminmax(weight.detach())
+    assert float(low) == float(weight.stored.float().min()) and high.dtype == torch.float32
+    assert not isinstance(widened(random(48).bfloat16()), Widened)  # what is small is simply float32

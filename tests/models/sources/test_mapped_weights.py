@@ -1,0 +1,118 @@
+"""Models that do not fit: their weights stay in the file, and every result is that of the model in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.networks import Rows
+from tests.models.sources.test_huggingface import SMALL, bert, save
+from workbench import memory
+from workbench.errors import MemoryLimitError
+from workbench.measurement import gradients
+from workbench.measurement.calibrate import Calibration, calibrate
+from workbench.measurement.second_moments import SecondMoments
+from workbench.memory import limited_to
+from workbench.models.execution import saved
+from workbench.models.execution.widened import Widened
+from workbench.models.model import Model
+from workbench.models.sources import huggingface, open_model
+
+
+def config(kind: str) -> Any:
+    import transformers
+
+    if kind == "BertForMaskedLM":
+        return bert()
+    if kind == "GPT2LMHeadModel":
+        return transformers.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=2)
+    return getattr(transformers, kind.replace("ForCausalLM", "Config"))(**SMALL, tie_word_embeddings=False)
+
+
+@pytest.fixture(params=["LlamaForCausalLM", "GPT2LMHeadModel", "BertForMaskedLM", "Qwen3ForCausalLM"])
+def both(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
+    """The same checkpoint of two bytes a weight, in memory and in its file, which nothing copies."""
+    with torch.random.fork_rng(devices=[]):
+        save(tmp_path, request.param, config(request.param), torch.bfloat16)
+    whole = open_model(tmp_path)
+    monkeypatch.setattr(huggingface, "fits", lambda nbytes: False)
+    return whole, open_model(tmp_path)
+
+
+IDS = np.random.default_rng(3).integers(0, 48, (6, 12))
+
+
+def test_outputs_facts_and_weights_are_the_same(both: tuple[Model, Model]) -> None:
+    whole, mapped = both
+    assert mapped.summary == whole.summary
+    batch = {"input_ids": torch.from_numpy(IDS)}
+    with torch.no_grad():
+        assert torch.equal(mapped.run(batch), whole.run(batch))
+    parameters = list(mapped.body.network.parameters())  # type: ignore[attr-defined]
+    assert any(isinstance(each, Widened) for each in parameters)
+    for layer in whole.summary.layers:
+        weight = mapped.weight(layer.name)
+        assert weight.dtype == torch.bfloat16 and torch.equal(weight.float(), whole.weight(layer.name).float())
+
+
+@pytest.fixture
+def spilling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Everything that autograd saves lies on the disk."""
+    monkeypatch.setenv(memory.SCRATCH_VARIABLE, str(tmp_path / "scratch"))
+    monkeypatch.setattr(gradients, "SAVED_SHARE", 0)
+    monkeypatch.setattr(saved, "SPILLED", 1)
+
+
+def observed(model: Model) -> Calibration:
+    return calibrate(model, Rows(input_ids=torch.from_numpy(IDS)), batch_size=2, seed=5)
+
+
+@pytest.mark.usefixtures("spilling")
+def test_calibration_gives_the_same_bits(both: tuple[Model, Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[torch.Tensor] = []
+    copy = memory.Scratch.copy
+    monkeypatch.setattr(memory.Scratch, "copy", lambda self, tensor: (copies.append(tensor), copy(self, tensor))[1])
+    whole, mapped = both
+    exact = observed(whole)
+    assert not copies
+    with limited_to(1 << 40):
+        found = observed(mapped)
+    assert copies and found.curvature.keys() == exact.curvature.keys() and found.curvature
+    for name, one in exact.curvature.items():
+        np.testing.assert_array_equal(found.curvature[name].rows, one.rows)
+        np.testing.assert_array_equal(found.curvature[name].columns, one.columns)
+    assert all(found.statistics[place].equals(one) for place, one in exact.statistics.items())
+
+
+@pytest.mark.usefixtures("spilling")
+def test_moments_on_the_disk_are_those_in_memory(both: tuple[Model, Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, mapped = both
+    data, known = Rows(input_ids=torch.from_numpy(IDS)), observed(whole).curvature
+    exact = dict(SecondMoments(whole, data, known))
+    monkeypatch.setattr(memory, "SPILLED", 1)
+    with limited_to(1):
+        found = dict(SecondMoments(mapped, data, known, nbytes=1 << 30))
+    for name, one in exact.items():
+        if one.full is not None:
+            np.testing.assert_array_equal(found[name].full, one.full)
+
+
+@pytest.mark.usefixtures("spilling")
+def test_a_disk_that_fills_while_a_pass_spills_is_told(
+    both: tuple[Model, Model], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    left = [5]
+
+    def filling(file: int, nbytes: int) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(memory, "reserve", filling)
+    with limited_to(1 << 40), pytest.raises(MemoryLimitError, match="No space left on device; free some of it"):
+        observed(both[1])
+    assert not list((tmp_path / "scratch").rglob("*.scratch"))

@@ -1,0 +1,71 @@
+"""Sizes, limits, tensors on the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from workbench import memory
+from workbench.errors import MemoryLimitError
+from workbench.memory import Scratch, Spill, available_memory, limit, limited_to, memory_limit, parse_size
+
+
+@pytest.mark.parametrize(
+    ("text", "nbytes"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 << 29), ("800M", 8 * 10**8), ("4096", 4096), ("1k", 1000)]
+)
+def test_sizes(text: str, nbytes: int) -> None:
+    assert parse_size(text) == nbytes
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "0", "two", "1 XB", "1e3", "nan", "0.0001"])
+def test_what_is_no_size_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match="write a number and a unit, such as 2GB"):
+        parse_size(text)
+
+
+def test_a_limit_holds_within_its_block_and_the_lowest_counts() -> None:
+    assert limit() is None
+    with memory_limit("3GB"), limited_to(10**9):
+        assert limit() == 10**9 and available_memory() < 10**9
+    with limited_to(1):
+        assert available_memory() == 0
+    assert limit() is None
+
+
+def test_tensors_on_the_disk_are_files_without_names(tmp_path: Path) -> None:
+    values = torch.arange(12.0).reshape(3, 4)
+    scratch = Scratch(tmp_path / "made")
+    copy, zeros = scratch.copy(values), scratch.empty((0, 3), torch.int64)
+    assert torch.equal(copy, values) and zeros.shape == (0, 3) and copy.dtype == values.dtype
+    copy[1] = 7
+    assert float(copy.sum()) == float(values.sum()) - 22 + 28
+    assert not list((tmp_path / "made").iterdir())
+
+
+def test_the_first_tensors_stay_in_memory() -> None:
+    spill, each = Spill(room=5 << 20), torch.ones(1 << 19)
+    kept = [spill.keep(each) for _ in range(4)]
+    assert [tensor is each for tensor in kept] == [True, True, False, False]
+    assert all(torch.equal(tensor, each) for tensor in kept) and spill.spilled == 4 << 20
+    assert spill.keep(torch.ones(5)).numel() == 5 and spill.spilled == 4 << 20
+    assert spill.zeros(each, 1024, 1024).sum() == 0
+
+
+def test_a_full_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int, nbytes: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(memory, "reserve", full)
+    with pytest.raises(MemoryLimitError, match=r"12 MB that do not fit .*No space left.*free some of it.*--memory"):
+        Scratch(tmp_path).empty((3_000_000,), torch.float32)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MemoryLimitError, match=r"cannot be put on the disk, at .*file.*name another"):
+        Scratch(tmp_path / "file" / "folder").empty((3,), torch.float32)

@@ -1,0 +1,222 @@
+"""How much memory this process may take, and arrays on the disk where that is not enough.
+
+What counts is anonymous memory: what files back (mapped weights, :class:`Scratch`) the system takes back when it needs
+the room.  Importing this loads no torch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+import psutil
+
+from workbench.errors import MemoryLimitError
+
+if TYPE_CHECKING:
+    import torch
+
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+CGROUP_USED = Path("/sys/fs/cgroup/memory.current")
+STATUS = Path("/proc/self/status")
+
+SPILLED = 1 << 20
+"""Smaller tensors stay in memory: a file of their own would cost more than they take."""
+
+M_MMAP_THRESHOLD = -3
+"""The option of glibc's ``mallopt``."""
+
+LEFT_ON_DISK = 1 << 28
+"""So much of the disk is left to others."""
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
+SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?|)b?", re.IGNORECASE)
+
+_limits: list[int] = []
+
+
+def parse_size(text: str) -> int:
+    """Return bytes from ``2GB``, ``1.5 GiB`` or ``800M`` (decimal units, binary ones with i); raises ValueError."""
+    match = SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * UNITS.get(match[2].lower(), 0)) if match else 0
+    if size < 1:
+        raise ValueError(f"{text!r} is no amount of memory; write a number and a unit, such as 2GB or 1.5GiB")
+    return size
+
+
+def size_text(nbytes: float) -> str:
+    """Return bytes for people: ``2.34 GB``, ``12 MB``."""
+    return f"{nbytes / 1e9:.3g} GB" if nbytes >= 1e9 else f"{max(nbytes / 1e6, 0.001):.3g} MB"
+
+
+def memory_limit(size: str | int) -> AbstractContextManager[None]:
+    """Let what is done in a ``with`` block take at most ``size`` of memory: ``"2GB"``, ``"1.5GiB"``, or bytes.
+
+    Models that are larger stay in their files, mapped; what is beyond the limit lies on the disk meanwhile.  Results
+    are the same.  Raises ValueError for what is no size.
+    """
+    return limited_to(parse_size(str(size)))
+
+
+@contextmanager
+def limited_to(nbytes: int | None) -> Iterator[None]:
+    """Let this process take at most ``nbytes`` of anonymous memory (None: what is free) meanwhile, as far as it can.
+
+    Nothing enforces it: what computes asks :func:`available_memory` and takes smaller pieces.
+    """
+    if nbytes is None:
+        yield
+        return
+    _limits.append(nbytes)
+    free_at_once()
+    release()
+    try:
+        yield
+    finally:
+        _limits.remove(nbytes)
+        release()
+
+
+def limit() -> int | None:
+    """Return the limit that is in force, None where there is none."""
+    return min(_limits, default=None)
+
+
+def anonymous_memory() -> int:
+    """Return the bytes of this process that no file backs; where the system does not say, what is resident."""
+    with suppress(OSError, StopIteration, ValueError):
+        lines = STATUS.read_text(encoding="ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("RssAnon")).split()[1]) * 1024
+    return int(psutil.Process().memory_info().rss)
+
+
+def available_memory() -> int:
+    """Bytes that this process can still use: of the limit, the machine's free memory and what its container allows."""
+    free = int(psutil.virtual_memory().available)
+    with suppress(OSError, ValueError):
+        free = min(free, max(int(CGROUP_LIMIT.read_text()) - int(CGROUP_USED.read_text()), 0))
+    bound = limit()
+    return free if bound is None else min(free, max(bound - anonymous_memory(), 0))
+
+
+def release() -> None:
+    """Give freed memory back to the system: what many small results took stays with the process otherwise."""
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def free_at_once() -> None:
+    """Let the C library give back large blocks as they are freed, from now on; it keeps some to be faster."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, SPILLED)
+
+
+class Scratch:
+    """Tensors in files that are gone when the tensors are, or when the process ends.
+
+    ``folder`` (default: :func:`scratch_folder`) must lie on a disk with room.  Raises MemoryLimitError where it is
+    full, before anything is written into the tensor.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or scratch_folder()
+
+    def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """Return a tensor of zeros that a file backs."""
+        import torch
+
+        count = 1
+        for size in shape:
+            count *= size
+        nbytes = max(count * dtype.itemsize, 1)
+        file = -1
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if psutil.disk_usage(str(self._folder)).free < nbytes + LEFT_ON_DISK:
+                raise OSError(28, "no space left")
+            file, name = tempfile.mkstemp(prefix="workbench-", suffix=".scratch", dir=self._folder)
+            try:
+                reserve(file, nbytes)
+                storage = torch.UntypedStorage.from_file(name, shared=True, nbytes=nbytes)
+            finally:
+                os.close(file)
+                with suppress(OSError):  # where an open file keeps its name, the folder is cleared later
+                    os.unlink(name)
+        except (OSError, RuntimeError) as error:
+            raise MemoryLimitError(
+                f"{size_text(nbytes)} that do not fit into memory cannot be put on the disk, at {self._folder}: "
+                f"{getattr(error, 'strerror', None) or str(error).splitlines()[0]}; free some of it, name another "
+                f"folder ({SCRATCH_VARIABLE}), or allow more memory (--memory)"
+            ) from None
+        return torch.empty(0, dtype=dtype).set_(storage, 0, shape)  # type: ignore[no-any-return,call-overload]
+
+    def copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a copy that a file backs."""
+        made = self.empty(tuple(tensor.shape), tensor.dtype)
+        made.copy_(tensor.detach())
+        return made
+
+
+SCRATCH_VARIABLE = "WORKBENCH_SCRATCH_FOLDER"
+"""The environment variable that names the folder for what does not fit into memory."""
+
+
+def scratch_folder() -> Path:
+    """Return the folder for what does not fit into memory: in that of the variable, else in the user's cache."""
+    named = os.environ.get(SCRATCH_VARIABLE)
+    return Path(named or platformdirs.user_cache_dir("quantization-workbench", appauthor=False)) / "scratch"
+
+
+def reserve(file: int, nbytes: int) -> None:
+    """Reserve the blocks of a file, so that a full disk is an OSError now and no crash at a write into the map."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, nbytes)
+    else:
+        os.truncate(file, nbytes)
+
+
+class Spill:
+    """Keeps tensors in memory until they take ``room`` bytes together, and later ones in files."""
+
+    def __init__(self, room: int | None = None, share: float = 0.25) -> None:
+        self._room = int(available_memory() * share) if room is None else room
+        self.spilled = 0
+
+    def takes(self, nbytes: int) -> bool:
+        """Tell whether so many more bytes stay in memory, and count them."""
+        fits = nbytes < SPILLED or nbytes <= self._room
+        self._room -= nbytes if fits else 0
+        self.spilled += 0 if fits else nbytes
+        return fits
+
+    def keep(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the tensor, or a copy of it in a file; what lies on a device stays there."""
+        return tensor if tensor.device.type != "cpu" or self.takes(tensor.nbytes) else Scratch().copy(tensor)
+
+    def zeros(self, like: torch.Tensor, *shape: int) -> torch.Tensor:
+        """Return zeros of the dtype and on the device of ``like``."""
+        count = like.element_size()
+        for size in shape:
+            count *= size
+        if like.device.type != "cpu" or self.takes(count):
+            return like.new_zeros(shape)
+        return Scratch().empty(shape, like.dtype)
+
+
+def disk_room() -> int:
+    """Return the bytes that may lie on the disk for what does not fit into memory."""
+    folder = scratch_folder()
+    there = next((each for each in (folder, *folder.parents) if each.is_dir()), folder)
+    try:
+        return max(int(psutil.disk_usage(str(there)).free) // 2 - LEFT_ON_DISK, 0)
+    except OSError:
+        return 0

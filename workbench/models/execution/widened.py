@@ -1,0 +1,126 @@
+"""Weights that compute in float32 and lie in memory as their file holds them: in two bytes, mapped, read when used.
+
+A :class:`Widened` tensor says that it is float32 and holds a narrower one.  Whatever is computed with it sees exact
+float32 values, some rows or columns at a time where a product allows it; autograd saves the tensor itself and not its
+float32 copy, so that neither direction holds more than one piece of one weight in float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+PIECE = 1 << 24
+"""Weights that are widened at once in a product: 64 MB in float32."""
+
+ops = torch.ops.aten
+
+VIEWS = {
+    ops.alias.default, ops.detach.default, ops.expand.default, ops.permute.default, ops.select.int,
+    ops.slice.Tensor, ops.squeeze.dim, ops.t.default, ops.transpose.int, ops.unsqueeze.default, ops.view.default,
+    ops._unsafe_view.default, ops.as_strided.default, ops.split.Tensor, ops.split_with_sizes.default,
+    ops.unbind.int, ops.chunk.default, ops.lift_fresh.default,
+}  # fmt: skip
+"""What looks at the same numbers in another shape: the result is widened when it is used."""
+
+PICKS = {ops.embedding.default, ops.index_select.default, ops.index.Tensor, ops.gather.default}
+"""What picks some of the numbers: only those are widened."""
+
+EXACT = {ops.aminmax.default, ops.amax.default, ops.amin.default}
+"""What gives one of the numbers, the same in either dtype."""
+
+
+class Widened(torch.Tensor):
+    """``stored`` (bfloat16 or float16), to all that compute with it in float32.  Nothing can be written into it."""
+
+    stored: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, stored: torch.Tensor) -> Widened:
+        made: Widened = torch.Tensor._make_wrapper_subclass(
+            cls, stored.size(), strides=stored.stride(), storage_offset=stored.storage_offset(), dtype=torch.float32,
+            device=stored.device, requires_grad=False,
+        )  # fmt: skip
+        made.stored = stored
+        return made
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"Widened({self.stored!r})"
+
+    def data_ptr(self) -> int:
+        """Return where the stored numbers lie."""
+        return int(self.stored.data_ptr())
+
+    def untyped_storage(self) -> torch.UntypedStorage:
+        """Return what holds the stored numbers."""
+        return self.stored.untyped_storage()
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        with torch._C.DisableTorchFunction():  # who watches functions sees the one that was called
+            return cls._dispatched(func, args, kwargs or {})
+
+    @staticmethod
+    def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
+        first = args[0] if args else None
+        if isinstance(first, Widened):
+            if func in VIEWS:
+                return pytree.tree_map_only(torch.Tensor, Widened, func(first.stored, *args[1:], **kwargs))
+            if func in PICKS and not _any_widened((args[1:], kwargs)):
+                return func(first.stored, *args[1:], **kwargs).float()
+            if func in EXACT:
+                return pytree.tree_map_only(torch.Tensor, torch.Tensor.float, func(first.stored, *args[1:], **kwargs))
+            if func is ops._to_copy.default and kwargs.get("dtype") == first.stored.dtype:
+                return func(first.stored, *args[1:], **kwargs)
+        if func in (ops.mm.default, ops.addmm.default):
+            pieces = _product(func, args, kwargs)
+            if pieces is not None:
+                return pieces
+        args, kwargs = pytree.tree_map_only(Widened, _float, (args, kwargs))
+        return func(*args, **kwargs)
+
+
+def _any_widened(values: Any) -> bool:
+    return any(isinstance(leaf, Widened) for leaf in pytree.tree_leaves(values))
+
+
+def _float(tensor: Widened) -> torch.Tensor:
+    return tensor.stored.float()
+
+
+def _product(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor | None:
+    """Return ``a @ b`` or ``bias + a @ b`` in pieces of a large widened ``a`` (its rows) or ``b`` (its columns)."""
+    *bias, a, b = args
+    own = b if isinstance(b, Widened) else a
+    if not isinstance(own, Widened) or own.numel() <= PIECE or _any_widened((bias, kwargs, b if own is a else a)):
+        return None
+    axis = 1 if own is b else 0
+    step = max(PIECE // own.stored.shape[1 - axis], 1)
+    result: torch.Tensor = (a if own is b else b).new_empty(a.shape[0], b.shape[1])
+    for start in range(0, own.shape[axis], step):
+        piece = own.stored.narrow(axis, start, min(step, own.shape[axis] - start)).float()
+        added = [_narrowed(each, axis, start, piece.shape[axis]) for each in bias]
+        part = func(*added, a, piece, **kwargs) if own is b else func(*added, piece, b, **kwargs)
+        result.narrow(axis, start, piece.shape[axis]).copy_(part)
+    return result
+
+
+def _narrowed(bias: torch.Tensor, axis: int, start: int, length: int) -> torch.Tensor:
+    """Return the part of a summand that belongs to a piece of the product; it may be broadcast."""
+    place = bias.ndim - 2 + axis
+    return bias if place < 0 or bias.shape[place] == 1 else bias.narrow(place, start, length)
+
+
+def widened(stored: torch.Tensor) -> torch.Tensor:
+    """Return ``stored`` as float32: a matrix of two bytes a number as it lies there, anything else as a copy."""
+    large = stored.ndim > 1 and stored.numel() >= 1 << 10
+    return Widened(stored) if large and stored.dtype in (torch.bfloat16, torch.float16) else stored.float()
+
+
+def stored_values(tensor: torch.Tensor) -> torch.Tensor:
+    """Return what a widened tensor holds, any other as it is."""
+    return tensor.stored if isinstance(tensor, Widened) else tensor
