@@ -17,7 +17,7 @@ from workbench.measurement import gradients
 from workbench.measurement.calibrate import Calibration, calibrate
 from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import limited_to
-from workbench.models.execution import saved
+from workbench.models.execution import saved, widened
 from workbench.models.execution.widened import Widened
 from workbench.models.model import Model
 from workbench.models.sources import huggingface, open_model
@@ -30,16 +30,19 @@ def config(kind: str) -> Any:
         return bert()
     if kind == "GPT2LMHeadModel":
         return transformers.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=2)
-    return getattr(transformers, kind.replace("ForCausalLM", "Config"))(**SMALL, tie_word_embeddings=False)
+    if kind == "GemmaForCausalLM":  # scales its embeddings, ties its head
+        return transformers.GemmaConfig(**SMALL, num_key_value_heads=1, head_dim=8)
+    return transformers.LlamaConfig(**SMALL, tie_word_embeddings=False)
 
 
-@pytest.fixture(params=["LlamaForCausalLM", "GPT2LMHeadModel", "BertForMaskedLM", "Qwen3ForCausalLM"])
+@pytest.fixture(params=["LlamaForCausalLM", "GPT2LMHeadModel", "BertForMaskedLM", "GemmaForCausalLM"])
 def both(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
     """The same checkpoint of two bytes a weight, in memory and in its file, which nothing copies."""
     with torch.random.fork_rng(devices=[]):
         save(tmp_path, request.param, config(request.param), torch.bfloat16)
     whole = open_model(tmp_path)
     monkeypatch.setattr(huggingface, "fits", lambda nbytes: False)
+    monkeypatch.setattr(widened, "LEAST", 2)
     return whole, open_model(tmp_path)
 
 

@@ -30,7 +30,7 @@ class Moved:
     def tensor(self) -> torch.Tensor:
         """Return the tensor, whose pages are the file's."""
         made: torch.Tensor = torch.empty(0, dtype=self.dtype)
-        return made.set_(self.storage.untyped_storage(), self.offset, self.size, self.stride)  # type: ignore[call-overload]
+        return made.set_(self.storage.untyped_storage(), self.offset, self.size, self.stride)
 
 
 Packed = torch.Tensor | Moved
@@ -74,10 +74,10 @@ class SavedTensors:
             if self.room >= storage.nbytes():
                 self.room -= storage.nbytes()
             else:
-                whole = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload]
+                whole = torch.empty(0, dtype=torch.uint8).set_(storage)
                 moved = self.scratch.copy(whole)
                 self.spilled += storage.nbytes()
-            self._seen[place] = reductions.StorageWeakRef(storage), values._version, moved
+            self._seen[place] = reductions.StorageWeakRef(storage), values._version, moved  # type: ignore[no-untyped-call]
         if moved is None:
             return values
         return Moved(

@@ -15,6 +15,9 @@ from torch.utils import _pytree as pytree
 PIECE = 1 << 24
 """Weights that are widened at once in a product: 64 MB in float32."""
 
+LEAST = 1 << 10
+"""Smaller tensors are float32 from the start."""
+
 ops = torch.ops.aten
 
 VIEWS = {
@@ -46,7 +49,7 @@ class Widened(torch.Tensor):
         made.stored = stored
         return made
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"Widened({self.stored!r})"
 
     def data_ptr(self) -> int:
@@ -117,7 +120,7 @@ def _narrowed(bias: torch.Tensor, axis: int, start: int, length: int) -> torch.T
 
 def widened(stored: torch.Tensor) -> torch.Tensor:
     """Return ``stored`` as float32: a matrix of two bytes a number as it lies there, anything else as a copy."""
-    large = stored.ndim > 1 and stored.numel() >= 1 << 10
+    large = stored.ndim > 1 and stored.numel() >= LEAST
     return Widened(stored) if large and stored.dtype in (torch.bfloat16, torch.float16) else stored.float()
 
 
