@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from workbench.errors import CannotRunError
 from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
+from workbench.numerics.curvature import Curvature
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.quantization.quantize import quantize
 from workbench.quantization.quantized_model import QuantizedModel
@@ -100,5 +102,9 @@ def plan_of(inputs: str | None = None, **schemes: str) -> Plan:
 
 
 def quantized(model: TensorModel, plan: Plan) -> QuantizedModel:
-    """Carry the plan out."""
-    return quantize(model, plan)
+    """Carry the plan out; the linear layers are calibrated."""
+    curvature = {
+        layer.name: Curvature(rows=np.ones(layer.matrix[0]), columns=np.ones(layer.matrix[1]), full=None, count=8)
+        for layer in model.summary.layers if layer.kind is LayerKind.LINEAR
+    }  # fmt: skip
+    return replace(quantize(model, plan), curvature=curvature)
