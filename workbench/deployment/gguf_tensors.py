@@ -19,6 +19,7 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.cast import CastScheme
 from workbench.numerics.formats.gguf.family import GgufScheme
+from workbench.numerics.formats.gguf.lattice import LatticeScheme
 
 if TYPE_CHECKING:
     import torch
@@ -78,13 +79,13 @@ def layer_refusal(layer: Layer, scheme: str | None, name: str | None) -> str | N
         return f"llama.cpp reads {name} in float32 alone; keep it, or give it fp32"
     if isinstance(chosen, CastScheme):
         return None
-    if not isinstance(chosen, GgufScheme):
-        types = "q4_0 to q8_0, q2_k to q6_k, iq4_nl, iq4_xs, mxfp4-gguf, fp16, ..."
+    if not isinstance(chosen, GgufScheme | LatticeScheme):
+        types = "q4_0 to q8_0, q2_k to q6_k, iq1_s to iq4_xs, mxfp4-gguf, fp16, ..."
         return f"{scheme} is no type of GGUF; its types are {types}"
     instead = chosen.fallback(layer.matrix)
     if instead is not chosen:
         return (
-            f"{scheme} stores blocks of {chosen.block.width} and its rows have {layer.matrix[1]} weights; "
+            f"{scheme} stores blocks of {chosen.granularity.size} and its rows have {layer.matrix[1]} weights; "
             f"llama.cpp's quantizer takes {instead.name} there"
         )
     return None
@@ -97,7 +98,7 @@ def file_type(layer: Layer, scheme: str | None, name: str) -> str:
     if scheme is None:
         return WIDENED[layer.dtype]
     chosen = parse_scheme(scheme)
-    return chosen.ggml_type if isinstance(chosen, GgufScheme) else CASTS[chosen.name]
+    return chosen.ggml_type if isinstance(chosen, GgufScheme | LatticeScheme) else CASTS[chosen.name]
 
 
 def file_tensors(

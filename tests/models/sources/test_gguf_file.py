@@ -19,6 +19,7 @@ from workbench.models.data.inputs import fast_tokenizer
 from workbench.models.gguf.architectures import ARCHITECTURES
 from workbench.models.model import Model
 from workbench.models.sources import open_model
+from workbench.numerics.formats.gguf.lattice import LATTICES
 from workbench.numerics.formats.gguf.stored import SIZES
 from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals
@@ -101,7 +102,8 @@ def test_types_that_are_only_read(tmp_path: Path) -> None:
     out = tmp_path / "iq.gguf"
     writer = gguf.GGUFWriter(out, "mamba")
     generator = np.random.default_rng(0)
-    for kind, (width, octets) in SIZES.items():
+    sizes = {**SIZES, **{lattice.ggml: (256, lattice.octets) for lattice in LATTICES}}
+    for kind, (width, octets) in sizes.items():
         blocks = generator.integers(0, 64, (4, 2 * octets), np.uint8)
         writer.add_tensor(f"{kind}.weight", blocks, raw_dtype=gguf.GGMLQuantizationType[kind])
         assert width * 2 % 64 == 0
@@ -118,8 +120,8 @@ def test_types_that_are_only_read(tmp_path: Path) -> None:
         assert np.array_equal(model.weight(tensor.name.removesuffix(".weight")).numpy(), expected)
     plan = as_stored(model, Plan())
     assert written(model, plan, tmp_path / "again.gguf").read_bytes() == out.read_bytes()
-    other = quantize(model, plan.assign(["IQ2_S"], weights="iq3_s"))
-    assert "iq3_s is only read" in other.left["IQ2_S"] and "IQ2_S" not in other.tensors
+    other = quantize(model, plan.assign(["IQ2_S"], weights="nvfp4-gguf"))
+    assert "nvfp4-gguf is only read" in other.left["IQ2_S"] and "IQ2_S" not in other.tensors
 
 
 def _metadata(**values: Any) -> bytes:

@@ -131,6 +131,10 @@ def test_rounding_by_columns_is_rounding_the_whole(scheme: Scheme) -> None:
     weight = matrix(5, 300)
     parameters = scheme.fit(weight)
     whole = scheme.round(weight, parameters)
+    if scheme.family == "gguf-lattice":
+        with pytest.raises(SchemeError, match="rounds whole vectors"):
+            parameters.columns(0, 1)
+        return
     for column in (0, 1, 15, 16, 31, 32, 63, 255, 256, 288, 299):
         part = scheme.round(weight[:, column : column + 1], parameters.columns(column, column + 1))
         assert same_bits(part, whole[:, column : column + 1].contiguous()), column

@@ -29,6 +29,7 @@ from workbench.models.sources.weights_only import WeightsOnlyModel, weights_only
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.gguf.family import FAMILY
+from workbench.numerics.formats.gguf.lattice import FAMILY as LATTICES
 from workbench.numerics.formats.gguf.stored import FAMILY as STORED
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scheme import Scheme
@@ -70,7 +71,8 @@ class GgufSource:
 def _scheme(tensor: StoredBlocks) -> Scheme | None:
     """Return the number format of a tensor's type, None where it is one of torch's own or not read."""
     name = tensor.type.lower()
-    return FAMILY.parse(name) or FAMILY.parse(name + "-gguf") or STORED.parse(name) or STORED.parse(name + "-gguf")
+    members = (family.parse(each) for family in (FAMILY, LATTICES, STORED) for each in (name, name + "-gguf"))
+    return next((scheme for scheme in members if scheme is not None), None)
 
 
 def encoded_blocks(file: GgufFile, name: str) -> QuantizedTensor | None:

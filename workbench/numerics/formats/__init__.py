@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from workbench.errors import SchemeError, nearest
 from workbench.numerics.formats import cast, codebook, floating, integer, microscaling
 from workbench.numerics.formats.gguf import family as gguf
+from workbench.numerics.formats.gguf import lattice as gguf_lattice
 from workbench.numerics.formats.gguf import stored as gguf_stored
 from workbench.numerics.granularity import PerTensor
 from workbench.numerics.scheme import Scheme
@@ -40,7 +41,7 @@ class Family(Protocol):
 
 FAMILIES: tuple[Family, ...] = (
     cast.FAMILY, integer.FAMILY, floating.FAMILY, microscaling.FAMILY, codebook.FAMILY, gguf.FAMILY,
-    gguf_stored.FAMILY,
+    gguf_lattice.FAMILY, gguf_stored.FAMILY,
 )  # fmt: skip
 
 REGISTRY: Registry[Family] = Registry(

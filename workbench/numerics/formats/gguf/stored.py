@@ -1,7 +1,6 @@
 """GGUF types that are read and not made here: weights that a file holds in them keep them, others cannot get them.
 
-llama.cpp's IQ formats of fewer than four bits choose whole vectors out of tables by a search over an importance
-matrix; the package ``gguf`` decodes them.
+The package ``gguf`` decodes them.
 """
 
 from __future__ import annotations
@@ -21,10 +20,7 @@ from workbench.numerics.scheme import Parameters, Scheme
 if TYPE_CHECKING:
     import torch
 
-SIZES = {
-    "IQ1_S": (256, 50), "IQ1_M": (256, 56), "IQ2_XXS": (256, 66), "IQ2_XS": (256, 74), "IQ2_S": (256, 82),
-    "IQ3_XXS": (256, 98), "IQ3_S": (256, 110), "NVFP4": (64, 36),
-}  # fmt: skip
+SIZES = {"NVFP4": (64, 36)}
 """Weights and bytes of a block."""
 
 
