@@ -19,7 +19,7 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.cast import CastScheme
 from workbench.numerics.formats.gguf.family import GgufScheme
-from workbench.numerics.formats.gguf.lattice import LatticeScheme
+from workbench.numerics.formats.gguf.lattice import WIDTH, LatticeScheme
 
 if TYPE_CHECKING:
     import torch
@@ -82,10 +82,10 @@ def layer_refusal(layer: Layer, scheme: str | None, name: str | None) -> str | N
     if not isinstance(chosen, GgufScheme | LatticeScheme):
         types = "q4_0 to q8_0, q2_k to q6_k, iq1_s to iq4_xs, mxfp4-gguf, fp16, ..."
         return f"{scheme} is no type of GGUF; its types are {types}"
-    instead = chosen.fallback(layer.matrix)
+    instead, width = chosen.fallback(layer.matrix), chosen.block.width if isinstance(chosen, GgufScheme) else WIDTH
     if instead is not chosen:
         return (
-            f"{scheme} stores blocks of {chosen.granularity.size} and its rows have {layer.matrix[1]} weights; "
+            f"{scheme} stores blocks of {width} and its rows have {layer.matrix[1]} weights; "
             f"llama.cpp's quantizer takes {instead.name} there"
         )
     return None
