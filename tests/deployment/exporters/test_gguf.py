@@ -26,7 +26,7 @@ from workbench.progress import silent
 from workbench.quantization.quantize import quantize
 
 TYPES = ("keep", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "mxfp4-gguf", "fp16", "bf16", "fp32", "q2_k", "q3_k",
-         "iq4_xs", "q4_k", "q5_k", "q6_k", "tq1_0", "tq2_0")  # fmt: skip
+         "iq4_xs", "iq1_m", "iq2_xxs", "iq3_s", "q4_k", "q5_k", "q6_k", "tq1_0", "tq2_0")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
