@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 import torch
 
+from tests.gui import sessions
 from workbench.engine.failure import portable
-from workbench.errors import WorkbenchError
+from workbench.errors import ModelError, WorkbenchError
+from workbench.memory import limit
+from workbench.models.placement import Placement
+from workbench.models.summary import ModelSource
 from workbench.steps.step import Context, Step
 
 
@@ -45,6 +50,43 @@ def test_what_does_not_fit_at_all_is_one_line() -> None:
     assert sizes == [8, 4, 2, 1]
     error = portable(caught.value, "Fill the memory")
     assert isinstance(error, WorkbenchError) and str(error).startswith("Fill the memory: the memory ran out; use fewer")
+
+
+@pytest.mark.parametrize("which", ["model.safetensors", "notes.txt", "out.gguf"])
+def test_a_model_file_that_changes_during_a_step_is_told(which: str, tmp_path: Path) -> None:
+    for name in ("model.safetensors", "notes.txt", "out.gguf"):
+        (tmp_path / name).write_bytes(b"before")
+    blank = sessions.full(1)
+    summary = replace(blank.model, source=ModelSource(kind="huggingface", path=str(tmp_path)))
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Written(Options):
+        out: str = str(tmp_path / "out.gguf")
+
+    def run(context: Context, options: Written) -> int:
+        (tmp_path / which).write_bytes(b"another one")
+        return 1
+
+    reads = Step(name="reads", title="Read", summary="", options=Written, run=run, runs_model=True)
+    session = replace(blank, model=summary)
+    if which == "model.safetensors":
+        with pytest.raises(ModelError, match=r"Read: .*model\.safetensors changed while it was read.*open the model"):
+            reads(session, Written())
+    else:
+        assert reads(session, Written()) == 1
+
+
+def test_the_limit_of_a_placement_holds_in_the_step() -> None:
+    seen = list[int | None]()
+
+    def run(context: Context, options: Options) -> int:
+        seen.append(limit())
+        return 0
+
+    Step(name="sees", title="See", summary="", options=Options, run=run, document=False)(
+        None, Options(), placement=Placement(memory=5 * 10**9)
+    )
+    assert seen == [5 * 10**9] and limit() is None
 
 
 def test_other_faults_are_not_tried_again() -> None:
