@@ -49,8 +49,9 @@ def write_model(folder: Path, hidden: int, layers: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     settings = {
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": hidden,
-        "num_hidden_layers": layers, "intermediate_size": 11 * hidden // 4, "vocab_size": VOCABULARY, "num_attention_heads": 32,
-        "num_key_value_heads": 4, "max_position_embeddings": 2048, "tie_word_embeddings": False,
+        "num_hidden_layers": layers, "intermediate_size": 11 * hidden // 4,
+        "vocab_size": VOCABULARY, "num_attention_heads": 32, "num_key_value_heads": 4,
+        "max_position_embeddings": 2048, "tie_word_embeddings": False,
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     header: dict[str, Any] = {}
