@@ -26,3 +26,14 @@ def test_nothing_is_lost(tmp_path: Path, signal: str) -> None:
     answer = json.loads(ended.stdout.splitlines()[-1])
     print(answer)
     assert not answer["problems"], "\n".join(answer["problems"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_killed_steps_go_on_to_the_same_bits(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.faults.resumed", str(tmp_path), "40", "14"]
+    ended = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    line = json.loads(ended.stdout.splitlines()[-1])
+    print(line)
+    assert not line["problems"] and line["ends"]["went on"] > 5, line

@@ -31,7 +31,7 @@ def flipped(whole: bytes, place: int) -> bytes:
     return bytes(damaged)
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_one_flipped_bit_is_noticed_wherever_it_is(tmp_path: Path, whole: bytes, count: int) -> None:
     file, random, noticed = tmp_path / "s.qwb", np.random.default_rng(SEED), 0
     seal = range(8 * (len(whole) - 48), 8 * len(whole), 29)

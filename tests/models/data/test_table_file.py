@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import decimal
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,27 @@ def test_another_process_parses(tmp_path: Path, suffix: str, monkeypatch: pytest
     monkeypatch.setattr(table_file, "_parsed", lambda *_: Columns({"pid": "number"}, lambda name: [os.getpid()], 1))
     (pid,) = read_columns(tmp_path / f"x{suffix}", lambda table: ["pid"])["pid"]
     assert pid != os.getpid()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+def test_a_process_that_has_never_used_pyarrow_reads(tmp_path: Path, suffix: str) -> None:
+    """Its own allocator took more addresses than the limited process may have, unless it had them before."""
+    from pyarrow import csv, ipc, parquet
+
+    table, file = pyarrow.table({"text": ["a", "b"], "n": [1, 2]}), tmp_path / f"x{suffix}"
+    if suffix == ".csv":
+        csv.write_csv(table, file)
+    elif suffix == ".parquet":
+        parquet.write_table(table, file)
+    else:
+        with ipc.new_stream(str(file), table.schema) as stream:
+            stream.write_table(table)
+    program = (
+        "import sys, pathlib; from workbench.models.data.table_file import read_columns\n"
+        "print(read_columns(pathlib.Path(sys.argv[1]), lambda table: list(table.kinds)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True)
+    assert ended.stdout.strip() == "{'text': ['a', 'b'], 'n': [1, 2]}", ended.stderr[-1000:]
 
 
 def test_values_of_every_kind(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import codecs
 import decimal
 import importlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +39,7 @@ class Columns:
 def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict[str, list[Any]]:
     """Return the columns that ``choose`` names; raises what it raises, and DataError for what is no table."""
     try:
-        for module in ("pyarrow", "pyarrow.compute", "pyarrow.csv", "pyarrow.ipc", "pyarrow.parquet"):
-            importlib.import_module(module)  # here, because the limited process cannot
+        _import()
     except ImportError as error:
         raise BackendUnavailableError(
             f"reading {file.name} needs the package pyarrow: {error}; pip install 'quantization-workbench[data]'"
@@ -61,10 +61,17 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
         columns = {name: table.values(name) for name in choose(table)}
         return [np.frombuffer(json.dumps(columns, default=_plain).encode(), np.uint8)]
 
-    seconds, memory = 10 + content.size / SPEED, MEMORY + ROOM * content.size
+    seconds, memory = 10 + content.size / SPEED, 2 * MEMORY + ROOM * content.size
     (answer,) = limited(work, str(file), DataError, seconds=seconds, memory=memory)
     columns: dict[str, list[Any]] = json.loads(answer.tobytes(), object_hook=_value)
     return columns
+
+
+def _import() -> None:
+    """Load what the limited process cannot; pyarrow's own allocator asks for a gigabyte of addresses at once."""
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    for module in ("pyarrow", "pyarrow.compute", "pyarrow.csv", "pyarrow.ipc", "pyarrow.parquet"):
+        importlib.import_module(module)
 
 
 def _plain(value: Any) -> Any:
@@ -82,6 +89,7 @@ def _parsed(content: MappedFile, suffix: str) -> Columns:
 
     if suffix in (".jsonl", ".ndjson", ".json"):
         return _of_rows(_json_rows(bytes(content.data).removeprefix(codecs.BOM_UTF8).decode(), suffix))
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # where another program loaded it first
     stream = pyarrow.BufferReader(pyarrow.py_buffer(content.data))
     if suffix == ".parquet":
         from pyarrow import parquet

@@ -1,0 +1,102 @@
+"""Kills steps where pieces are saved, and repeats them: ``python -m tests.faults.resumed FOLDER COUNT SEED``.
+
+Prints a line of JSON.  Every piece is saved at once; a step is killed (SIGKILL) when a random number of them is there
+and some milliseconds have passed.  What the repeated command writes has the bits of a run that nobody killed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from tests.faults.kills import DATA, finished, forked
+
+COMMANDS = {
+    "calibrate": ["calibrate", DATA, "--data", DATA, "--samples", "48", "--batch-size", "4", "--out", "O/c.qwb"],
+    "predicted": ["sensitivity", "S", "--metric", "predicted-kl", "--out", "O/p.qwb"],
+    "measured": ["sensitivity", "S", "--metric", "measured-kl", "--schemes", "int8,int4-g32", "--out", "O/m.qwb"],
+    "GPTQ": ["apply", DATA, "--plan", "P", "--session", "S", "--to", "safetensors", "--out", "O/g.safetensors"],
+}  # fmt: skip
+
+
+def bits(file: Path) -> bytes:
+    """Return what a file holds: a session's results without its environment and notes, which name the moment."""
+    if file.suffix != ".qwb":
+        return file.read_bytes()
+    from dataclasses import replace
+
+    from workbench.session.session import Session
+
+    session = Session.load(file)
+    again = file.with_name("bits.qwb")
+    replace(session, notes=()).save(again)
+    content = again.read_bytes()
+    again.unlink()
+    return content
+
+
+def main() -> None:
+    """Kill them, each in its turn."""
+    folder, count, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    warnings.simplefilter("ignore")
+    os.environ["WORKBENCH_CACHE_FOLDER"] = str(folder / "cache")
+    import torch
+
+    torch.set_num_threads(1)
+    import workbench.cli  # noqa: F401
+    from workbench.engine.engine_process import LOADED_WHEN_IDLE
+    from workbench.measurement import unfinished
+    from workbench.planning.plan import Plan
+
+    for module in (*LOADED_WHEN_IDLE, "workbench.steps", "workbench.measurement.gradients"):
+        importlib.import_module(module)
+    unfinished.FIRST = unfinished.EVERY = 0.0
+    unfinished.SHARE = 0
+    random, out, told = np.random.default_rng(seed), folder / "out", folder / "told"
+    out.mkdir()
+    session, plan, pieces = folder / "s.qwb", folder / "p.json", folder / "cache-unfinished"
+    Plan().assign(["*"], weights="int4-g32", algorithm="gptq").save(plan)
+    first = ["calibrate", DATA, "--data", DATA, "--samples", "32", "--out", str(session)]
+    assert finished(forked(first, told), 300) == 0, told.read_text()
+    names = {"S": str(session), "P": str(plan)}
+    problems, ends = list[str](), Counter[str]()
+    for attempt in range(count):
+        command = list(COMMANDS)[attempt % len(COMMANDS)]
+        words = [names.get(word, word.replace("O/", f"{out}/")) for word in COMMANDS[command]]
+        file = Path(words[-1])
+        if attempt < len(COMMANDS):
+            assert finished(forked(words, told), 300) == 0, told.read_text()
+            (folder / f"whole-{command}").write_bytes(bits(file))
+        file.unlink(missing_ok=True)
+        process, wanted = forked(words, told), int(random.integers(1, 5))
+        end = time.monotonic() + 120
+        while len(list(pieces.rglob("*.safetensors"))) < min(wanted, 1 if command != "GPTQ" else wanted):
+            if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) or time.monotonic() > end:
+                break
+            time.sleep(0.001)
+        time.sleep(float(random.uniform(0, 0.2)))
+        os.kill(process, signal.SIGKILL)
+        finished(process, 60)
+        code = finished(forked(words, told), 300)
+        ends["went on" if "an interrupted run was found" in told.read_text() else "began again"] += 1
+        if code != 0 or bits(file) != (folder / f"whole-{command}").read_bytes():
+            problems.append(f"{attempt} {command}: code {code}, other bits: {told.read_text()[-300:]}")
+        left = [str(each) for each in pieces.rglob("*.safetensors")]
+        if left:
+            problems.append(f"{attempt} {command}: left over {left}")
+            shutil.rmtree(pieces)
+    print(json.dumps({"signal": "SIGKILL", "seed": seed, "count": count, "ends": ends, "problems": problems}))
+
+
+if __name__ == "__main__":
+    main()
