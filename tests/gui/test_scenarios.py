@@ -1,0 +1,112 @@
+"""What a first user does with mouse and keyboard, from the start page to a file.
+
+With pictures, on an X server:
+``WORKBENCH_SCREENSHOTS=FOLDER QT_QPA_PLATFORM=xcb xvfb-run python -m pytest -m slow tests/gui/test_scenarios.py``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit
+
+from tests.gui.conftest import Person
+from workbench.gui.shell.stepper import StageStatus
+from workbench.planning.plan import KEEP
+from workbench.planning.totals import layer_bits
+from workbench.session.session import Session
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+HD = (1920, 1080)
+BITS = 4.5
+
+
+def test_make_this_model_4_5_bits_and_export_it_for_llama_cpp(live: Callable[..., None], tmp_path: Path) -> None:
+    gguf = pytest.importorskip("gguf")
+
+    async def story(person: Person) -> None:
+        window = person.window
+        person.picture("start")
+        await person.choose(window.start_page.roles, 0)
+        await person.act(lambda: window.start_page.roles.activated.emit(0))
+        await person.click(window.start_page.demo_button)
+        await person.until(lambda: window.stepper.marks[0].status is StageStatus.DONE)
+        person.picture("opened")
+        await person.press(Qt.Key.Key_F5, window, control=True)
+        await person.until(lambda: window.stepper.marks[4].status is StageStatus.DONE, 220)
+        person.picture("planned")
+        totals = person.state.totals
+        assert 0.9 * BITS < totals.bits_per_weight <= BITS
+        measured = person.state.session.evaluations[-1].metrics["kl"].value
+        assert 0.75 < totals.predicted / measured < 1.33
+        await person.click(window.stepper.buttons[5])
+        forms = window.panels["deploy"].forms
+        assert forms.chosen.form.kind == "gguf" and forms.export.isEnabled(), "the role's form is selected"
+        await person.type(forms.place, str(tmp_path / "mine.gguf"))
+        await person.click(forms.export)
+        await person.until(lambda: (tmp_path / "mine.gguf").exists(), 100)
+        await person.until(lambda: window.stepper.marks[5].status is StageStatus.DONE)
+        person.picture("exported")
+        tensors = gguf.GGUFReader(tmp_path / "mine.gguf").tensors
+        matrices = sum(int(tensor.n_bytes) for tensor in tensors if len(tensor.shape) > 1)  # norms are float32 in GGUF
+        schemes = {name: each.weights for name, each in person.state.assignments.items()}
+        stored = person.state.session.model.stored
+        assert 8 * matrices == sum(layer_bits(layer, schemes[layer.name]) for layer in stored)
+        quantized = {each.weights for each in person.state.assignments.values()} - {KEEP}
+        assert {tensor.tensor_type.name.lower() for tensor in tensors} >= quantized
+
+    live(story, size=HD)
+
+
+def test_two_sessions_are_compared_and_reported(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        window = person.window
+        await person.act(lambda: window.document.open_path("demo:digits-classifier"))
+        await person.until(lambda: window.stepper.marks[0].status is StageStatus.DONE)
+        await person.press(Qt.Key.Key_F5, window, control=True)
+        await person.until(lambda: window.stepper.marks[4].status is StageStatus.DONE, 200)
+        first = person.state.session
+        first.save(tmp_path / "first.qwb")
+        names = [layer.name for layer in first.model.stored]
+        await person.act(lambda: person.window.context.workspace.select(names))
+        await person.press(Qt.Key.Key_Minus, window, control=True)
+        second = person.state.totals
+        assert second.nbytes < person.state.session.evaluations[-1].nbytes
+        await person.act(lambda: person.window.context.workspace.compare_with(first, tmp_path / "first.qwb"))
+        await person.act(lambda: window.reveal("compare"))
+        assert window.panels["compare"].empty_text == ""
+        person.picture("compared")
+        await person.press(Qt.Key.Key_Z, window, control=True)
+        assert person.state.session.plan == first.plan, "one undo takes the edit back"
+        from workbench.gui.report import report
+
+        await person.act(lambda: report.write(person.state, tmp_path / "report.html"))
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert "<svg" in text and first.model.name in text and "http://" not in text.replace("http://www.w3.org", "")
+
+    live(story, size=HD)
+    assert Session.load(tmp_path / "first.qwb").evaluations
+
+
+def test_a_python_factory_without_weights_is_named_random(live: Callable[..., None], tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\n\ndef build():\n    return nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 4))\n",
+        encoding="utf-8",
+    )
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path(str(tmp_path / "net.py")))
+        await person.until(lambda: person.dialog("form"), 60)
+        dialog = person.dialog("form")
+        assert any(field.text() == "" for field in dialog.findChildren(QLineEdit)), "a field for a file of weights"
+        await person.act(dialog.accept)
+        await person.answer("question", "trust")
+        await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
+        assert any("random" in f"{each.title} {each.text}".lower() for each in person.window.context.messages.entries)
+        person.picture("opened")
+
+    live(story, size=HD)
