@@ -16,10 +16,15 @@ import torch
 
 from workbench.errors import DataError
 from workbench.measurement.gradients import GradientPass, fitting_batch
-from workbench.measurement.second_moments import same_tensor
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.measurement.unfinished import pieces_of
-from workbench.measurement.weight_gradients import ConvolutionGeometry, Squares, row_and_column_squares
+from workbench.measurement.weight_gradients import (
+    ConvolutionGeometry,
+    Products,
+    Squares,
+    row_and_column_squares,
+    same_tensor,
+)
 from workbench.models.data.batches import (
     Data,
     numbered_batches,
@@ -133,6 +138,7 @@ class _BatchSums:
     geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     bad: str = ""
     _seen: dict[str, _Seen] = field(default_factory=dict)
+    _products: Products = field(default_factory=Products)
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         layer = self.layers[name]
@@ -145,7 +151,7 @@ class _BatchSums:
 
     def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
         layer, geometry = self.layers[name], self.geometry.get(name)
-        squares = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry)
+        squares = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry, self._products)
         if squares is None:
             return
         self.gradients.append((name, squares))
@@ -236,7 +242,8 @@ class _Sums:
                 self.counts[name] = self.counts.get(name, 0) + statistics.count // squares.size
         for name, (rows, columns, each) in batch.gradients:
             _accumulate(self.gradients, name, rows)
-            _accumulate(self.columns, name, columns)
+            if columns.numel():  # a linear layer's are its inputs'
+                _accumulate(self.columns, name, columns)
             _accumulate(self.scatter, name, torch.stack([each.new_tensor(len(each)), each.sum(), each.square().sum()]))
         self.units += units
         self.samples += samples_of(batch.batch)

@@ -15,7 +15,7 @@ import torch
 from workbench.errors import AlgorithmError
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.unfinished import digest
-from workbench.measurement.weight_gradients import ConvolutionGeometry
+from workbench.measurement.weight_gradients import ConvolutionGeometry, same_tensor
 from workbench.memory import Spill, available_memory, disk_room, size_text
 from workbench.models.data.batches import Data, numbered_batches, padding_masks, tappable, without_padding
 from workbench.models.layer import Layer, LayerKind
@@ -244,11 +244,6 @@ def _nbytes(layer: Layer) -> int:
     rows, columns = layer.matrix
     outputs = rows if layer.kind is LayerKind.LINEAR and rows <= OUTPUT_ROWS else 0
     return 4 * (columns**2 + outputs**2)
-
-
-def same_tensor(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Tell whether two tensors are the same view of the same memory."""
-    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
 
 
 def sampled_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:

@@ -17,6 +17,9 @@ from workbench.models.layer import Layer, LayerKind
 GRADIENT_CELLS = 1 << 24
 """The most elements of single samples' weight gradients that are formed at once."""
 
+PRODUCT_CELLS = 1 << 20
+"""The most elements of output gradients that are multiplied at once: the result is small beside logits."""
+
 PATCH_CELLS = 1 << 21
 """The most elements of unfolded inputs that are formed at once: what fits a core's cache."""
 
@@ -116,12 +119,38 @@ class ConvolutionGeometry:
         return stored.permute(0, *(axis + 1 for axis in layer.axes)).reshape(samples, *layer.matrix)
 
 
+def same_tensor(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Tell whether two tensors are the same view of the same memory."""
+    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
+
+
+@dataclass(slots=True)
+class Products:
+    """``x x^T`` between the positions of each sample of the input that was seen last: query, key and value share it."""
+
+    _of: torch.Tensor | None = None
+    _version: int = 0
+    _products: torch.Tensor | None = None
+
+    def between(self, x: torch.Tensor) -> torch.Tensor:
+        """Return float32 ``[samples, positions, positions]`` of ``x``, samples x ... x columns."""
+        if self._products is None or self._of is None or not (
+            same_tensor(self._of, x) and self._version == x._version
+        ):
+            flat = x.reshape(x.shape[0], -1, x.shape[-1]).float()
+            self._of, self._version, self._products = x, x._version, torch.bmm(flat, flat.transpose(1, 2))
+        return self._products
+
+
 def row_and_column_squares(
-    layer: Layer, x: torch.Tensor, d: torch.Tensor, samples: int, geometry: ConvolutionGeometry | None
-) -> Squares | None:
+    layer: Layer, x: torch.Tensor, d: torch.Tensor, samples: int, geometry: ConvolutionGeometry | None,
+    products: Products | None = None,
+) -> Squares | None:  # fmt: skip
     """Return sums over samples of each sample's squared weight gradient, by row and by column, and each sample's own.
 
     ``x`` is the layer's input, ``d`` the gradient at its output.  None for a convolution whose geometry is not known.
+    With ``products`` the sums by column of a linear layer may be missing (of size 0): those by row then come without
+    the gradient itself where that costs less, as ``d_i^T (x x^T) d_i``.
     """
     if layer.kind is LayerKind.EMBEDDING:
         return _embedding_squares(layer, x, d, samples)
@@ -134,6 +163,9 @@ def row_and_column_squares(
         x, d = x.reshape(-1, x.shape[-1]).float(), d.reshape(-1, d.shape[-1]).float()
         by_row = d.square().T @ x.square().sum(dim=1)
         return by_row.double(), (x.square().T @ d.square().sum(dim=1)).double(), NO_SAMPLES.to(x.device)
+    positions = x[0].numel() // x.shape[-1]
+    if products is not None and layer.kind is LayerKind.LINEAR and positions * sum(layer.matrix) < layer.parameters:
+        return _squares_by_row(products.between(x), d.reshape(samples, positions, -1))
     step = max(GRADIENT_CELLS // layer.parameters, 1)
     rows, columns = (torch.zeros(size, dtype=torch.float64, device=x.device) for size in layer.matrix)
     each = []
@@ -143,6 +175,15 @@ def row_and_column_squares(
         rows, columns = rows + by_row.sum(dim=0), columns + squares.sum(dim=(0, 1))
         each.append(by_row.sum(dim=1).double())
     return rows, columns, torch.cat(each)
+
+
+def _squares_by_row(products: torch.Tensor, d: torch.Tensor) -> Squares:
+    """Return the sums for ``products`` between positions and ``d`` ``[samples, positions, rows]``, tile by tile."""
+    step = max(PRODUCT_CELLS // (d.shape[0] * d.shape[1]), 1)
+    by_row = torch.cat(
+        [(torch.bmm(products, part.float()).mul_(part).sum(dim=1)) for part in torch.split(d, step, dim=2)], dim=1
+    ).clamp_(min=0)  # fmt: skip
+    return by_row.double().sum(dim=0), d.new_zeros(0, dtype=torch.float64), by_row.double().sum(dim=1)
 
 
 def _embedding_squares(
