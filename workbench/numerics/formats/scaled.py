@@ -144,7 +144,7 @@ class ScaledScheme(Scheme):
         """Return the number of the factor that rounds each tile with the least error, int64 ``[bands, groups]``."""
         import torch
 
-        if not self._compiled(weight):
+        if not self.is_compiled(weight):
             candidates = [rule(*self._shrunk(*ends, factor)) for factor in self._factors]
             return least_error(weight, cut, candidates, importance, self._snap)
         from workbench.numerics.formats.compiled import clip_compiled
@@ -191,7 +191,7 @@ class ScaledScheme(Scheme):
 
         weight = weight.detach()
         rows, columns = self._grid(weight).rows, weight.shape[1]
-        if self._compiled(weight):
+        if self.is_compiled(weight):
             from workbench.numerics.formats.compiled import codecs
 
             return codecs.rounded(weight, codecs.element_codec(parameters, self.element))
@@ -226,7 +226,7 @@ class ScaledScheme(Scheme):
         rows, columns = weight.shape
         bits = self.element.bits
         message = f"a matrix of shape {rows} x {columns} holds NaN; it has no code"
-        if self._compiled(weight):
+        if self.is_compiled(weight):
             from workbench.numerics.formats.compiled import codecs
 
             packed, bad = codecs.encode(weight, codecs.element_codec(parameters, self.element))
@@ -243,7 +243,7 @@ class ScaledScheme(Scheme):
             codes[part] = pack(unpacked, bits)
         return codes.numpy()
 
-    def _compiled(self, weight: torch.Tensor) -> bool:
+    def is_compiled(self, weight: torch.Tensor) -> bool:
         """Return whether ``weight`` is large enough for the compiled kernels, and of a kind that they know."""
         known = self.element.shiftable or self.element.bits <= 4 or self.element.binary is not None
         return known and weight.numel() >= COMPILED_FROM and weight.device.type == "cpu"

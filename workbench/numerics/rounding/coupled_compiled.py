@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from workbench.numerics.jit import compiled
@@ -26,6 +28,13 @@ def nearest(table: np.ndarray, value: float) -> float:
 
 
 @compiled
+def _add(row: np.ndarray, other: np.ndarray, factor: Any) -> None:
+    """Add ``factor`` times the ``other`` to ``row``."""
+    for k in range(row.size):
+        row[k] += other[k] * factor
+
+
+@compiled
 def move_block(
     values: np.ndarray, slopes: np.ndarray, inputs: np.ndarray, outputs: np.ndarray, scale: np.ndarray,
     base: np.ndarray, table: np.ndarray,
@@ -45,18 +54,15 @@ def move_block(
             unit = scale[j, i]
             if unit == 0.0:
                 continue
-            target = values[j, i] - slopes[j, i] / (outputs[i, i] * inputs[j, j])
+            slope = slopes[j, i] + change[i] * inputs[j, j]
+            target = values[j, i] - slope / (outputs[i, i] * inputs[j, j])
             best = np.float32(nearest(table, (target - base[j, i]) / unit) * unit + base[j, i])
             step = best - values[j, i]
             if abs(step) <= SAME * abs(unit):
                 continue
             values[j, i] = best
             moved += 1
-            for k in range(rows):
-                pushed = outputs[i, k] * step
-                change[k] += pushed
-                slopes[j, k] += pushed * inputs[j, j]
+            _add(change, outputs[i], step)
         for later in range(j + 1, columns):
-            for k in range(rows):
-                slopes[later, k] += change[k] * inputs[j, later]
+            _add(slopes[later], change, inputs[j, later])
     return moved

@@ -36,11 +36,11 @@ descending again gains 1 to 4 % without G; with it and new ranges, repeated, up 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.numerics.rounding.algorithm import Context, Need, Rounded
+from workbench.numerics.rounding.columns import compiled_columns
 from workbench.numerics.rounding.coupled import descend_coupled
 from workbench.numerics.rounding.hessian import Hessian, hessian
 from workbench.numerics.rounding.parameter_parts import is_plain, join_columns, stack_rows, take_rows, unit_width
@@ -49,9 +49,6 @@ from workbench.numerics.scheme import Parameters, Scheme
 
 if TYPE_CHECKING:
     import torch
-
-    Nearest = Callable[[int, torch.Tensor], torch.Tensor]
-    """``nearest(column, values)`` rounds the values of one column, of any shape."""
 
 BLOCK = 128
 """Columns whose errors are fed back one by one before all later columns take them up in one product."""
@@ -180,7 +177,7 @@ def _try(
     groups, run = left.shape[:2]
     count = fitted.scale.shape[0] // (groups * run)
     tried = left.expand(count, *left.shape).clone()
-    rounded, errors = _feed_back(tried, feedback, lambda j, values: _nearest(scheme, fitted, int(local[j]), values))
+    rounded, errors = _feed_back(tried, feedback, scheme, fitted, local)
     best = errors.square().sum(dim=-1).flatten(1).argmin(dim=0)
     rows = torch.arange(groups * run, device=left.device)
 
@@ -190,18 +187,29 @@ def _try(
     return take_rows(fitted, best * (groups * run) + rows), of_best(rounded), of_best(errors)
 
 
-def _feed_back(left: torch.Tensor, feedback: torch.Tensor, nearest: Nearest) -> tuple[torch.Tensor, torch.Tensor]:
-    """Round ``left`` ``[..., groups, r, width]`` column by column, in place; return values and errors over ``U_jj``."""
+def _feed_back(
+    left: torch.Tensor, feedback: torch.Tensor, scheme: Scheme, parameters: Parameters, places: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Round ``left`` ``[..., groups, r, width]`` column by column, in place; return values and errors over ``U_jj``.
+
+    ``places[j]`` is the column of ``parameters`` that column ``j`` has.
+    """
     import torch
 
     width = left.shape[-1]
     values, errors = torch.empty_like(left), torch.empty_like(left)
+    fast = compiled_columns(scheme, parameters, left.flatten(0, -2)) if len(feedback) == 1 else None
     for start in range(0, width, BLOCK):
         stop = min(start + BLOCK, width)
-        for j in range(start, stop):
-            values[..., j] = nearest(j, left[..., j])
-            errors[..., j] = (left[..., j] - values[..., j]) / feedback[:, j, j, None]
-            left[..., j:stop] -= errors[..., j, None] * feedback[:, j, None, j:stop]
+        if fast is not None:
+            block = left[..., start:stop]
+            both = fast.feed_back(block.flatten(0, -2), feedback[0, start:stop, start:stop], places[start:stop])
+            values[..., start:stop], errors[..., start:stop] = (each.reshape(block.shape) for each in both)
+        else:
+            for j in range(start, stop):
+                values[..., j] = _nearest(scheme, parameters, int(places[j]), left[..., j])
+                errors[..., j] = (left[..., j] - values[..., j]) / feedback[:, j, j, None]
+                left[..., j:stop] -= errors[..., j, None] * feedback[:, j, None, j:stop]
         left[..., stop:] -= errors[..., start:stop] @ feedback[:, start:stop, stop:]
     return values, errors
 
@@ -225,7 +233,7 @@ def _static(weight: torch.Tensor, curved: Hessian, scheme: Scheme, rows: torch.T
     best: tuple[float, Rounded] | None = None
     for fitted in (scheme.fit(weight), scheme.fit(weight, importance, clip_search=True)):
         left = _split(weight[:, order], curved.groups).clone()
-        rounded, errors = _feed_back(left, feedback, _columns_of(scheme, fitted, order))
+        rounded, errors = _feed_back(left, feedback, scheme, fitted, order)
         loss = float(errors.square().sum(dim=-1).flatten() @ outputs.to(weight.device))
         if best is None or loss < best[0]:
             best = loss, Rounded(parameters=fitted, values=rounded.flatten(0, 1)[:, order.argsort()])
@@ -233,21 +241,22 @@ def _static(weight: torch.Tensor, curved: Hessian, scheme: Scheme, rows: torch.T
     return best[1]
 
 
-def _columns_of(scheme: Scheme, parameters: Parameters, order: torch.Tensor) -> Nearest:
-    return lambda j, values: _nearest(scheme, parameters, int(order[j]), values)
-
-
 def _descend(weight: torch.Tensor, curved: Hessian, scheme: Scheme, start: Rounded, sweeps: int) -> Rounded:
     """Move each weight to its best value given all others, ``sweeps`` times over, until none moves."""
     order = curved.diagonal.sum(dim=0).cpu().argsort(descending=True, stable=True)
     values = _split(start.values, curved.groups).clone()
     errors = values - _split(weight, curved.groups)
+    fast = compiled_columns(scheme, start.parameters, weight) if curved.groups == 1 else None
     for _ in range(sweeps):
         before = values.clone()
         for first in range(0, len(order), BLOCK):
             part = order[first : first + BLOCK]
             slopes = errors @ curved.matrix[:, :, part]
             local = curved.matrix[:, part][:, :, part]
+            if fast is not None:
+                values[0, :, part], moves = fast.descend(values[0, :, part], slopes[0], local[0], part)
+                errors[0, :, part] += moves
+                continue
             for j, column in enumerate(part.tolist()):
                 target = values[..., column] - slopes[..., j] / local[:, j, j, None]
                 moved = _nearest(scheme, start.parameters, column, target) - values[..., column]

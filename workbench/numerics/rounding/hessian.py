@@ -16,6 +16,11 @@ DEAD = 0.01
 """The least share of the mean of diag A that a column without input has on the diagonal."""
 
 
+LEAST = 1e-13
+"""The least share of the largest squared diagonal element of a factor that the smallest must have: beyond it rounding
+in float64 decides what feedback does."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Hessian:
     """``H = A + damping * mean(diag A) * I``, float32 ``[groups, columns, columns]``.
@@ -45,16 +50,17 @@ class Hessian:
         """
         import torch
 
-        permuted = self.matrix[:, order][:, :, order].double()
-        inverse = torch.cholesky_inverse(torch.linalg.cholesky(permuted))
-        factor: torch.Tensor = torch.linalg.cholesky(inverse, upper=True)
-        return factor.float()
+        backwards = order.flip(0)
+        lower = torch.linalg.cholesky(self.matrix[:, backwards][:, :, backwards].double())
+        identity = torch.eye(len(order), dtype=lower.dtype, device=lower.device).expand_as(lower)
+        inverse = torch.linalg.solve_triangular(lower, identity, upper=False)
+        return inverse.flip(1, 2).float()  # H = R R^T with R = flipped factor, so that U = R^-1
 
 
 def hessian(moment: torch.Tensor, shape: tuple[int, int], damping: float, samples: int | None = None) -> Hessian:
     """Return the damped second moment of a ``rows x columns`` layer; ``moment`` as in ``Context.second_moment``.
 
-    The damping is multiplied by 10 until the matrix has Cholesky factors both ways.  Raises AlgorithmError for another
+    The damping is multiplied by 10 until the matrix has a Cholesky factor.  Raises AlgorithmError for another
     shape, for NaN and infinity, and for fewer ``samples`` than live columns: the message names the rank.
     """
     import torch
@@ -92,10 +98,8 @@ def _has_factors(matrix: torch.Tensor) -> bool:
     import torch
 
     factor, failed = torch.linalg.cholesky_ex(matrix.double())
-    if bool(failed.any()):
-        return False
-    inverse = torch.cholesky_inverse(factor)
-    return bool(inverse.isfinite().all()) and not bool(torch.linalg.cholesky_ex(inverse).info.any())
+    diagonal = factor.diagonal(dim1=1, dim2=2)
+    return not bool(failed.any()) and bool((diagonal.square().amin(dim=1) > LEAST * diagonal.square().amax()).all())
 
 
 def _require_samples(matrix: torch.Tensor, live: int, samples: int | None) -> None:

@@ -6,9 +6,11 @@ extremes of a group can be searched without knowing how it is stored.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.numerics.rounding.parameter_parts import stack_rows
+from workbench.numerics.formats.scaled import ScaledScheme
+from workbench.numerics.rounding.parameter_parts import stack_rows, take_rows
 from workbench.numerics.scheme import Parameters, Scheme
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ def best_ranges(weight: torch.Tensor, scheme: Scheme, moment: torch.Tensor, keep
     first = scheme.fit(weight[:1])
     shares = weight.new_tensor(JOINT if first.zero_point is None and first.offset is None else SQUARE)
     low, high = weight.amin(dim=1).clamp(max=0), weight.amax(dim=1).clamp(min=0)
+    if moment.dim() == 2 and len(moment) == 1 and isinstance(scheme, ScaledScheme) and scheme.is_compiled(weight):
+        return _by_kernel(weight, scheme, moment, keep, (low * shares[:, :1], high * shares[:, 1:]))
     groups, width = moment.shape[0], weight.shape[1]
     places = torch.arange(len(weight), device=weight.device).reshape(groups, -1)
     step = max(CELLS // (len(shares) * width * groups), 1)
@@ -53,6 +57,25 @@ def best_ranges(weight: torch.Tensor, scheme: Scheme, moment: torch.Tensor, keep
     ranked = measures.topk(min(keep, len(shares)), dim=0, largest=False)
     fits = [scheme.fit(_clamped(weight, low * pair[:, 0], high * pair[:, 1])) for pair in shares[ranked.indices]]
     return stack_rows(fits)
+
+
+def _by_kernel(
+    weight: torch.Tensor, scheme: ScaledScheme, moment: torch.Tensor, keep: int,
+    ends: tuple[torch.Tensor, torch.Tensor],
+) -> Parameters:  # fmt: skip
+    """Return the same by one compiled pass for a diagonal ``moment`` ``[1, width]``; ``ends`` ``[candidates, rows]``.
+
+    Parameters follow from the extremes of the clamped weights, so these alone are fitted.
+    """
+    import torch
+
+    from workbench.numerics.formats.compiled.clip_compiled import candidate_errors
+
+    extremes = torch.stack([end.clamp(*ends) for end in (weight.amin(dim=1), weight.amax(dim=1))], dim=-1)
+    fitted = replace(scheme.fit(extremes.flatten(0, 1)), width=scheme.fit(weight[:1]).width)
+    errors = candidate_errors(weight, fitted, moment, scheme.element, len(extremes))
+    chosen = errors.argsort(dim=0, stable=True)[:keep]
+    return take_rows(fitted, (chosen * len(weight) + torch.arange(len(weight))).flatten())
 
 
 def _clamped(weight: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:

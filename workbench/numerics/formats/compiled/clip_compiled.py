@@ -17,6 +17,7 @@ from workbench.numerics.formats.compiled import clip_kernels
 from workbench.numerics.formats.compiled.codecs import WIDEST, element_tables
 from workbench.numerics.formats.compiled.scaled_compiled import plain
 from workbench.numerics.granularity import Grid
+from workbench.numerics.scheme import Parameters
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +54,7 @@ def least_error(
         total = np.zeros(arrays[0].shape, np.float64)
         width, height = min(cut.width, WIDEST), min(cut.height, max(cut.rows, 1))
         scale, zero, offset = arrays
-        clip_kernels.add_errors(tile, width, height, scale, zero, offset, *_element(element), weighed, total)
+        clip_kernels.add_errors(tile, width, height, scale, zero, offset, *kernel_element(element), weighed, total)
         if whole:
             totals[part.start] = total
         else:
@@ -61,6 +62,30 @@ def least_error(
 
     in_parallel(task, row_tiles(cut.rows, cut.columns, 1 if whole else cut.height, elements=BAND))
     return torch.from_numpy(sum(totals[start] for start in sorted(totals)).argmin(axis=-1)) if whole else best
+
+
+def candidate_errors(
+    weight: torch.Tensor, fitted: Parameters, importance: torch.Tensor, element: Element, count: int
+) -> torch.Tensor:
+    """Return the weighted squared error of every row with each of ``count`` candidates, float64 ``[count, rows]``.
+
+    ``weight`` is float32 ``[rows, columns]``, ``fitted`` the parameters of as many matrices of one scale a row, one
+    below the other, ``importance`` ``[1, columns]``.
+    """
+    import torch
+
+    rows = len(weight)
+    members = Affine(fitted.scale, fitted.zero_point, fitted.offset).apply(lambda each: each.reshape(count, rows, 1))
+    arrays = _arrays(members, element)
+    totals = np.zeros((rows, 1, count))
+
+    def task(part: slice) -> None:
+        own, tile = [member[part] for member in arrays], plain(weight[part])
+        weighed = plain(importance.expand(len(tile), -1))[:, None]
+        clip_kernels.add_errors(tile, WIDEST, 1, *own, *kernel_element(element), weighed, totals[part])
+
+    in_parallel(task, row_tiles(*weight.shape, elements=BAND // 8))
+    return torch.from_numpy(totals[:, 0].T)
 
 
 def _arrays(affine: Affine, element: Element) -> tuple[Array, Array, Array]:
@@ -75,7 +100,7 @@ def _last(member: torch.Tensor | None, like: torch.Tensor, value: float) -> Arra
     return filled.permute(1, 2, 0).contiguous().numpy()
 
 
-def _element(element: Element) -> tuple[int, Any, int, Any, Any, Any, Array, Array]:
+def kernel_element(element: Element) -> tuple[int, Any, int, Any, Any, Any, Array, Array]:
     """Return what the kernels take of an element."""
     nothing, zero = np.empty(0, np.float32), np.float32(0)
     if element.shiftable:
