@@ -9,6 +9,7 @@ from workbench.errors import AlgorithmError, NonFiniteError
 from workbench.numerics.curvature import output_energy
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import Context, Gptq, Hqq, Rtn, RtnWeighted
+from workbench.numerics.rounding.hessian import hessian
 from workbench.numerics.rounding.parameter_parts import take_rows
 from workbench.numerics.scheme import Parameters
 
@@ -175,3 +176,31 @@ def test_the_units_of_the_inputs_do_not_matter_where_columns_are_dead(name: str,
     assert errors[0] < 0.5 * output_error(Rtn().quantize(weight, parse_scheme(name)).values, moment, weight) / float(
         output_energy(weight, moment).sum()
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["int4-g32-asym", "int3-g32", "int4-g64-asym-zfp16", "nvfp4", "nf4-b64", "fp8-e4m3-channel", "int8-tensor"]
+)
+def test_compiled_columns_give_the_bits_of_plain_tensor_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.numerics.formats import scaled
+
+    generator = torch.Generator().manual_seed(1)
+    weight = torch.randn(300, 224, generator=generator) * torch.rand(300, 1, generator=generator)
+    inputs = torch.randn(500, 224, generator=generator) @ torch.randn(224, 224, generator=generator)
+    outputs = torch.randn(400, 300, generator=generator)
+    context = Context(second_moment=inputs.T @ inputs / 500, outputs=outputs.T @ outputs / 400)
+    scheme, method = parse_scheme(name), Gptq(trials=3)
+    compiled = method.quantize(weight, scheme, context)
+    monkeypatch.setattr(scaled, "COMPILED_FROM", 1 << 30)
+    plain = method.quantize(weight, scheme, context)
+    assert torch.equal(compiled.parameters.scale, plain.parameters.scale)
+    assert torch.equal(compiled.values, plain.values)
+
+
+def test_feedback_is_the_factor_of_the_inverse() -> None:
+    curved = hessian(MOMENT, (24, 96), 0.01)
+    order = torch.randperm(96, generator=torch.Generator().manual_seed(3))
+    factor = curved.feedback(order)[0].double()
+    exact = torch.linalg.inv(curved.matrix[0][order][:, order].double())
+    assert torch.equal(factor, factor.triu())
+    torch.testing.assert_close(factor.T @ factor, exact, rtol=1e-4, atol=1e-5 * float(exact.abs().max()))
