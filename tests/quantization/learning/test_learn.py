@@ -16,10 +16,11 @@ from workbench.measurement.evaluate import evaluate
 from workbench.models.execution.network import NetworkModel
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.numerics.rounding.descent import Descent
 from workbench.planning.plan import LEARNED, Plan
 from workbench.quantization.learning.data import Samples, Teacher
-from workbench.quantization.learning.learn import learn_rounding
-from workbench.quantization.learning.loop import LearnOptions, divergence, task_loss
+from workbench.quantization.learning.learn import first_fits, learn_rounding
+from workbench.quantization.learning.loop import LearnOptions, Run, divergence, task_loss
 from workbench.quantization.quantize import quantize
 from workbench.quantization.quantized_model import QuantizedModel
 from workbench.quantization.train import train
@@ -253,3 +254,36 @@ def test_the_teacher_answers_alike_whether_answers_are_kept_or_not(model: Networ
     fresh = Teacher(model, samples, limit=0).outputs(chosen, batch)
     assert torch.equal(first, second)
     assert torch.allclose(first, fresh, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["kl", "task"])
+def test_a_batch_in_pieces_has_the_loss_and_the_gradients_of_the_whole(
+    model: NetworkModel, loss: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gradients: list[list[torch.Tensor]] = []
+    monkeypatch.setattr(Descent, "step", lambda self, each, factor: gradients.append(list(each)))
+    samples, losses = Samples(tokens(8)), []
+    for most in (8, 3):
+        run = Run(
+            teacher=model, student=model, matrices=first_fits(model, SCHEMES, {}), samples=samples,
+            options=LearnOptions(steps=1, batch_size=8, loss=loss), inputs={}, purpose="test", most=most,
+        )  # fmt: skip
+        losses.append(run._step(run._descent(), Teacher(model, samples)))
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+    assert len(gradients[0]) == len(gradients[1]) > 0
+    for whole, added in zip(*gradients, strict=True):
+        torch.testing.assert_close(added, whole, rtol=1e-4, atol=1e-6 * float(whole.abs().max()))
+
+
+def test_learning_runs_no_more_samples_at_once_than_fit(model: NetworkModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    run = NetworkModel.run
+
+    def counted(self: NetworkModel, batch: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+        sizes.append(len(next(iter(batch.values()))))
+        return run(self, batch, *args, **kwargs)
+
+    monkeypatch.setattr(NetworkModel, "run", counted)
+    monkeypatch.setattr("workbench.measurement.gradients.PASS_BYTES", 1)
+    learn_rounding(model, SCHEMES, tokens(8), options=LearnOptions(steps=2, batch_size=4))
+    assert set(sizes) == {1}

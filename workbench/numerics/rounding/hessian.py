@@ -53,7 +53,7 @@ class Hessian:
         backwards = order.flip(0)
         lower = torch.linalg.cholesky(self.matrix[:, backwards][:, :, backwards].double())
         identity = torch.eye(len(order), dtype=lower.dtype, device=lower.device).expand_as(lower)
-        inverse = torch.linalg.solve_triangular(lower, identity, upper=False)
+        inverse: torch.Tensor = torch.linalg.solve_triangular(lower, identity, upper=False)
         return inverse.flip(1, 2).float()  # H = R R^T with R = flipped factor, so that U = R^-1
 
 

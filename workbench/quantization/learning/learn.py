@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from workbench.measurement.gradients import fitting_batch
 from workbench.models.data.batches import Data, require_data
 from workbench.models.model import Model, Replacement
 from workbench.models.summary import ModelSummary
@@ -42,10 +43,12 @@ def learn_rounding(
     """
     require_data(model, data, purpose)
     options = options or LearnOptions()
+    most = fitting_batch(options.samples(model.summary.output), data, model, gradients=True)
     matrices = first_fits(model, schemes, curvature or {})
     run = Run(
         teacher=model, student=student or model, matrices=matrices, samples=Samples(data), options=options,
         inputs={name: through(replace) for name, replace in (inputs or {}).items()}, purpose=purpose, progress=progress,
+        most=most,
     )  # fmt: skip
     saved = Checkpoint(
         checkpoint, purpose=[purpose, *circumstances], model=model.summary.fingerprint, schemes=dict(schemes),

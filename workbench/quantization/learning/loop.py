@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from workbench.errors import CancelledError, DataError, NonFiniteError, PlanError
-from workbench.models.data.batches import output_mask, token_ids, token_mask
+from workbench.models.data.batches import output_mask, token_ids, token_mask, units_of
 from workbench.models.model import Batch, Model, Replacement
 from workbench.models.summary import OutputKind
 from workbench.numerics.rounding.descent import Descent, rate_factor
@@ -61,7 +62,8 @@ class Run:
     """A learning run over ``matrices`` (layer that owns its weight to matrix), which hold its result.
 
     ``teacher`` is the floating-point model, ``student`` a view of it with everything else that is quantized;
-    ``inputs`` quantize layer inputs.
+    ``inputs`` quantize layer inputs.  At most ``most`` samples run at once: a larger batch of logits goes in pieces,
+    whose losses and gradients add up to the batch's.
     """
 
     teacher: Model
@@ -71,6 +73,7 @@ class Run:
     options: LearnOptions
     inputs: Mapping[str, Replacement]
     purpose: str
+    most: int = sys.maxsize
     progress: Progress = silent
 
     def learn(self, checkpoint: Checkpoint) -> None:
@@ -115,7 +118,26 @@ class Run:
         size = min(self._batch_size(), len(self.samples))
         count = max(1, min(len(self.samples), COMPARED_SAMPLES) // size)
         parts = np.arange(count * size).reshape(count, size)
-        return sum(float(self._loss(numbers, teacher)) for numbers in parts) / count
+        pieces = [piece for numbers in parts for piece in self._pieces(numbers)]
+        return sum(float(self._loss(piece, teacher)) * share for piece, share in pieces) / count
+
+    def _pieces(self, numbers: np.ndarray) -> list[tuple[np.ndarray, float]]:
+        """Return the samples that run together and their share in the mean loss."""
+        if len(numbers) <= self.most or not self.teacher.summary.output.is_logits:
+            return [(numbers, 1.0)]
+        pieces = [numbers[start : start + self.most] for start in range(0, len(numbers), self.most)]
+        units = [self._units(piece) for piece in pieces]
+        if not sum(units):
+            return [(numbers, 1.0)]
+        return [(piece, each / sum(units)) for piece, each in zip(pieces, units, strict=True) if each]
+
+    def _units(self, numbers: np.ndarray) -> int:
+        """Return over how many tokens or samples the loss of a batch is the mean."""
+        batch = self.samples.batch(numbers)
+        mask = token_mask(batch)
+        if mask is None or self.options.loss == "kl" or not self.teacher.summary.output.per_token:
+            return units_of(batch, self.teacher.summary)
+        return int((mask[:, 1:] & mask[:, :-1]).sum())
 
     def _descent(self) -> Descent:
         rates = {"shift": self.options.rate, "scale": self.options.scale_rate, "zero": self.options.zero_rate}
@@ -127,9 +149,13 @@ class Run:
 
     def _step(self, descent: Descent, teacher: Teacher) -> float:
         options, step = self.options, descent.taken
-        with torch.enable_grad():
-            loss = self._loss(self.samples.shuffled(step, self._batch_size(), options.seed), teacher)
-            gradients = torch.autograd.grad(loss, list(descent.variables), allow_unused=True, materialize_grads=True)
+        variables, loss, gradients = list(descent.variables), torch.zeros(()), list[torch.Tensor]()
+        for piece, share in self._pieces(self.samples.shuffled(step, self._batch_size(), options.seed)):
+            with torch.enable_grad():
+                part = self._loss(piece, teacher) * share if share < 1 else self._loss(piece, teacher)
+                more = torch.autograd.grad(part, variables, allow_unused=True, materialize_grads=True)
+            loss = loss + part.detach().cpu()
+            gradients = [a + b for a, b in zip(gradients, more, strict=True)] if gradients else list(more)
         if not bool(loss.isfinite()):
             raise NonFiniteError(f"{self.purpose} diverged at step {step + 1}: the loss is {float(loss.detach())}")
         descent.step(gradients, rate_factor("cosine", step, options.steps))

@@ -74,17 +74,20 @@ def candidate_errors(
     """
     import torch
 
-    rows = len(weight)
+    rows, columns = weight.shape
     members = Affine(fitted.scale, fitted.zero_point, fitted.offset).apply(lambda each: each.reshape(count, rows, 1))
     arrays = _arrays(members, element)
     totals = np.zeros((rows, 1, count))
 
     def task(part: slice) -> None:
-        own, tile = [member[part] for member in arrays], plain(weight[part])
+        scale, zero, offset = (member[part] for member in arrays)
+        tile = plain(weight[part])
         weighed = plain(importance.expand(len(tile), -1))[:, None]
-        clip_kernels.add_errors(tile, WIDEST, 1, *own, *kernel_element(element), weighed, totals[part])
+        clip_kernels.add_errors(
+            tile, WIDEST, 1, scale, zero, offset, *kernel_element(element), weighed, totals[part]
+        )
 
-    in_parallel(task, row_tiles(*weight.shape, elements=BAND // 8))
+    in_parallel(task, row_tiles(rows, columns, elements=BAND // 8))
     return torch.from_numpy(totals[:, 0].T)
 
 
