@@ -38,19 +38,23 @@ class Entropy:
         if not levels or bins <= levels:
             return clipping_range(statistics, low, high, self.name)
         shares = np.linspace(1.0, levels / bins, self.candidates)
-        scores = [self._score(statistics, scheme, low * share, high * share) for share in shares]
+        grids = scheme.grids(low * shares, high * shares)
+        ranges = zip(grids, low * shares, high * shares, strict=True)
+        scores = [_score(statistics, *each) for each in ranges]
         share = float(shares[int(np.argmin(scores))])
         return clipping_range(statistics, low * share, high * share, self.name)
 
-    @staticmethod
-    def _score(statistics: LayerStatistics, scheme: Scheme, low: float, high: float) -> float:
-        edges = statistics.edges
-        first = int(np.searchsorted(edges, low, side="right")) - 1
-        last = max(int(np.searchsorted(edges, high, side="left")), first + 1)
-        grid = scheme.grid(low, high)
-        centres = (edges[first:last] + edges[first + 1 : last + 1]) / 2
-        level = np.searchsorted((grid[1:] + grid[:-1]) / 2, centres)
-        return divergence(statistics.counts, first, last, level)
+
+def _score(statistics: LayerStatistics, grid: np.ndarray, low: float, high: float) -> float:
+    """Return the divergence with the range ``low`` to ``high``; edges and centres of bins are whole and half widths."""
+    half, width = statistics.counts.size // 2, statistics.bin_width
+    first = min(max(math.floor(low / width) + half, 0), 2 * half)
+    last = min(max(math.ceil(high / width) + half, first + 1), 2 * half)
+    borders = (grid[1:] + grid[:-1]) / 2
+    # a bin's level is the number of borders below its centre
+    reached = np.searchsorted((np.arange(first - half, last - half) + 0.5) * width, borders, side="right")
+    steps = np.bincount(reached, minlength=last - first + 1)
+    return divergence(statistics.counts, first, last, np.cumsum(steps)[: last - first])
 
 
 def divergence(counts: np.ndarray, first: int, last: int, level: np.ndarray) -> float:
