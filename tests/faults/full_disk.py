@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.session.sessions import full_session
+from workbench.deployment.endings import ENDINGS
 from workbench.deployment.exporters import exporter
 from workbench.errors import WorkbenchError
 from workbench.insight.problem_report import write_report
@@ -22,7 +23,6 @@ from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
-from workbench.steps.files.export import ENDINGS
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -8,10 +8,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.deployment.endings import ENDINGS
 from workbench.insight import quantities
 from workbench.insight.legality import Refusal, refusals
 from workbench.session.workspace import State
-from workbench.steps.files.export import ENDINGS
 
 LISTED = 3
 """How many schemes the summary of a plan names."""

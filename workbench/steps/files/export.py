@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from workbench.deployment.endings import ENDINGS
 from workbench.errors import ExportError
 from workbench.models.model import Model
 from workbench.models.placement import Placement
@@ -29,14 +30,6 @@ def kinds() -> tuple[Choice, ...]:
 
 KIND = OptionInfo(label="Kind", choices=kinds, flag="to", metavar="KIND", help="the form to write")
 OUT = OptionInfo(label="Write to", path="save", metavar="PATH", help="the file or folder to write")
-
-
-ENDINGS = {
-    "plan": ".json", "script": ".py", "safetensors": ".safetensors", "state-dict": ".safetensors", "gguf": ".gguf",
-    "huggingface": "", "compressed-tensors": "", "gptq": "", "mlx": "", "torchao": "",
-    "onnx": ".onnx", "onnx-genai": "",
-}  # fmt: skip
-"""How the names of what is written end; a folder's has no ending.  Other endings than these are the user's affair."""
 
 
 def _require_ending(kind: str, out: str | Path) -> None:
