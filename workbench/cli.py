@@ -18,6 +18,7 @@ from workbench.console.command import Command
 from workbench.console.commands import COMMANDS
 from workbench.console.terminal import Bar, print_report
 from workbench.errors import WorkbenchError, nearest
+from workbench.memory import limited_to
 from workbench.readable import readable
 from workbench.version import VERSION
 
@@ -71,7 +72,8 @@ def run(command: Command, options: argparse.Namespace) -> int:
     """Carry out one command; every expected failure becomes one line on standard error and exit code 1."""
     logging.getLogger(__name__).info("%s", command.name)
     try:
-        with Bar(enabled=not options.quiet and sys.stderr.isatty()) as progress:
+        limit = limited_to(getattr(options, "memory", None))
+        with Bar(enabled=not options.quiet and sys.stderr.isatty()) as progress, limit:
             outcome = command.run(options, progress)
     except (WorkbenchError, OSError, MemoryError) as error:
         logging.getLogger(__name__).info("%s failed", command.name, exc_info=error)
