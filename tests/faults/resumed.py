@@ -45,6 +45,14 @@ def bits(file: Path) -> bytes:
     return content
 
 
+def went_on(file: Path) -> bool:
+    """Tell whether a session's notes say that its step went on from an interrupted run."""
+    from workbench.session.session import Session
+
+    notes = Session.load(file).notes if file.suffix == ".qwb" and file.exists() else ()
+    return any("an interrupted run was found" in note for note in notes)
+
+
 def main() -> None:
     """Kill them, each in its turn."""
     folder, count, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -88,7 +96,7 @@ def main() -> None:
         os.kill(process, signal.SIGKILL)
         finished(process, 60)
         code = finished(forked(words, told), 300)
-        ends["went on" if "an interrupted run was found" in told.read_text() else "began again"] += 1
+        ends["went on" if went_on(file) else "began again, or does not say"] += 1
         if code != 0 or bits(file) != (folder / f"whole-{command}").read_bytes():
             problems.append(f"{attempt} {command}: code {code}, other bits: {told.read_text()[-300:]}")
         left = [str(each) for each in pieces.rglob("*.safetensors")]
