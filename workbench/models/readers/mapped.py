@@ -7,8 +7,10 @@ import mmap
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 NO_RESERVE = 0x4000
 """Linux: a private mapping takes no memory before it is written into, however large the file."""
@@ -36,6 +38,8 @@ class MappedFile:
 
         Raises ValueError where it is not wholly within the file.
         """
+        import torch
+
         count = math.prod(shape)
         size = count * dtype.itemsize
         if start < 0 or start + size > self.size:
