@@ -8,6 +8,7 @@ from workbench.insight.latest import Latest
 from workbench.insight.legality import target_schemes
 from workbench.insight.schemes import reference_bits
 from workbench.models.summary import ModelSummary
+from workbench.numerics.formats import parse_scheme
 from workbench.session.session import Session
 
 
@@ -56,10 +57,11 @@ _legal = Latest(_small_schemes)
 
 
 def schemes_to_score(chosen: Role, session: Session, target: str) -> tuple[str, ...]:
-    """Return the schemes to score for a target: the role's if it is its target, else all that the target runs.
+    """Return the schemes to score for a target: the role's if it is its target, else all quick ones that it runs.
 
     Empty where there is no target: the standard ones.
     """
     if chosen.target == target and chosen.schemes:
         return chosen.schemes
-    return target_schemes(session.model.layers, target) if target else ()
+    names = target_schemes(session.model.layers, target) if target else ()
+    return tuple(name for name in names if parse_scheme(name).is_quick)

@@ -90,6 +90,12 @@ class Scheme(ABC):
         """The family for grouping in tables: ``cast``, ``integer``, ``floating``, ..."""
 
     @property
+    def is_quick(self) -> bool:
+        """Whether rounding takes well below a microsecond a weight: other schemes are scored only where they are asked
+        for."""
+        return True
+
+    @property
     @abstractmethod
     def granularity(self) -> Granularity:
         """Which elements share one scale."""

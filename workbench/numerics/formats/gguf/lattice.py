@@ -160,6 +160,11 @@ class LatticeScheme(Scheme):
         return self.lattice.ggml
 
     @property
+    def is_quick(self) -> bool:
+        """No: every vector is compared with the whole table, 2 (IQ2_XXS) to 26 microseconds a weight (IQ1_S)."""
+        return False
+
+    @property
     def granularity(self) -> Granularity:
         return PerGroup(WIDTH)
 
