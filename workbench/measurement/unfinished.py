@@ -22,9 +22,10 @@ import numpy as np
 
 from workbench.measurement.reference.cache import NO_CACHE, ArrayCache, cache_folder
 from workbench.progress import Progress
+from workbench.version import VERSION
 
 FIRST, EVERY = 10.0, 20.0
-"""Seconds after which pieces are saved for the first time and then again: shorter work is as quickly done anew."""
+"""Seconds after which pieces are saved for the first time and then again: shorter work is repeated as quickly."""
 
 SHARE = 20
 """Saving takes at most one part in so many of the time."""
@@ -74,7 +75,9 @@ def pieces_of(what: str, kinds: tuple[type, ...], facts: Callable[[], Mapping[st
         return Pieces(_Run(NO_CACHE, []), "", kinds)
     import torch
 
-    circumstances = {"torch": torch.__version__, "threads": torch.get_num_threads(), "what": what}
+    circumstances = {
+        "workbench": VERSION, "torch": torch.__version__, "threads": torch.get_num_threads(), "what": what,
+    }  # fmt: skip
     key = json.dumps({**facts(), **circumstances}, sort_keys=True, default=str)
     run.keys.add(key)
     return Pieces(run, key, kinds)

@@ -68,15 +68,15 @@ class Rounding:
 
     def _restored(self, names: Collection[str]) -> set[str]:
         """Take the layers that an interrupted run has rounded; returns them."""
-        found = {name: piece for name in names if (piece := self.saved.load(name)) is not None}
-        for name, piece in found.items():
+        pieces = {name: piece for name in names if (piece := self.saved.load(name)) is not None}
+        for name, piece in pieces.items():
             if isinstance(piece, QuantizedTensor):
                 self.tensors[name] = piece
             else:
                 self.left[name] = str(piece)
-        if found:
-            self.saved.goes_on(f"quantizing continues after {len(found)} of {len(names)} layers")
-        return set(found)
+        if pieces:
+            self.saved.goes_on(f"quantizing continues after {len(pieces)} of {len(names)} layers")
+        return set(pieces)
 
     def _save(self, names: Collection[str]) -> None:
         """Save rounded layers when it is time."""
