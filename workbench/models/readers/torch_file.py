@@ -175,9 +175,9 @@ def _called(name: str, arguments: tuple[Any, ...]) -> object:
     if name not in CALLED:
         raise NotPlainError(f"it calls {name[:100]}")
     if name in ODD:
-        said = [each.name.removeprefix("torch.") for each in arguments if isinstance(each, Named)]
-        said += [each.dtype for each in arguments if isinstance(each, _Storage)]
-        return OddTensor(next((each for each in said if each.startswith(("sparse", "q"))), ODD[name]))
+        dtypes = [each.name.removeprefix("torch.") for each in arguments if isinstance(each, Named)]
+        dtypes += [each.dtype for each in arguments if isinstance(each, _Storage)]
+        return OddTensor(next((each for each in dtypes if each.startswith(("sparse", "q"))), ODD[name]))
     match name.rpartition(".")[2]:
         case "OrderedDict" | "Counter":
             pairs = [tuple(pair) for each in arguments for pair in (each.items() if isinstance(each, dict) else each)]
