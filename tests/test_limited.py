@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,3 +97,16 @@ def test_a_hang_ends() -> None:
     with pytest.raises(DataError, match="more than 0.5 s"):
         limited(spins, "it", DataError, seconds=0.5)
     assert time.monotonic() - start < 20
+
+
+def test_work_that_sleeps_for_ever_is_ended_soon() -> None:
+    def work() -> list[np.ndarray]:
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()  # as in a fork of a process whose threads held locks
+        return []
+
+    start = time.monotonic()
+    with pytest.raises(DataError, match="takes more than"):
+        limited(work, "it", DataError)
+    assert time.monotonic() - start < 40

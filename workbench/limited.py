@@ -15,8 +15,10 @@ import os
 import select
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench import errors
@@ -33,8 +35,8 @@ MEMORY = 1 << 30
 """Bytes that the work may take beyond what this process has."""
 
 
-WAIT = 60
-"""Seconds that a busy machine may keep the process waiting; what hangs takes processor time, which is counted apart."""
+WAIT, STILL = 60.0, 5.0
+"""Seconds that a busy machine may keep the process waiting, and after which one that sleeps all the time hangs."""
 
 
 def limited(
@@ -103,18 +105,36 @@ def _forked(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: floa
         process = os.fork()
     if not process:
         _work(work, result, seconds, memory)
-    ended = False
+    return ending_of(process, WAIT + 5 * seconds)
+
+
+def ending_of(process: int, seconds: float) -> int | None:
+    """Wait for a fork of this process; returns its exit code.
+
+    Kills it and returns None after ``seconds``, or where it has slept for ``STILL`` seconds without taking processor
+    time: what waits for a lock waits for ever, as the threads that hold locks are not in the fork.
+    """
+    ended, watched = False, os.pidfd_open(process)
+    deadline, changed, before = time.monotonic() + seconds, time.monotonic(), ""
     try:
-        watched = os.pidfd_open(process)
-        try:
-            ended = bool(select.select([watched], [], [], WAIT + 5 * seconds)[0])
-        finally:
-            os.close(watched)
+        while not (ended := bool(select.select([watched], [], [], 0.5)[0])) and time.monotonic() < deadline:
+            state, spent = _activity(process)
+            if state != "S" or spent != before:
+                changed, before = time.monotonic(), spent
+            elif time.monotonic() - changed > STILL:
+                break
     finally:
+        os.close(watched)
         if not ended:
             os.kill(process, signal.SIGKILL)
         status = os.waitpid(process, 0)[1]
     return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def _activity(process: int) -> tuple[str, str]:
+    """Return a process's state (S: it sleeps) and what says how much processor time it has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    return fields[0], f"{fields[11]} {fields[12]}"
 
 
 def _work(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int) -> NoReturn:

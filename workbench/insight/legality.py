@@ -13,7 +13,7 @@ from workbench.insight import schemes
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.models.summary import quantizable
-from workbench.numerics.formats import activation_schemes, standard_schemes
+from workbench.numerics.formats import activation_schemes, parse_scheme, standard_schemes
 from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
@@ -231,9 +231,10 @@ def _distinct(session: Session | None, assignments: Assignments, layers: Iterabl
 
 
 def _pairs(pair: Pair) -> Iterator[Pair]:
-    """Yield ``pair`` and all others that are tried in its place."""
+    """Yield ``pair`` and all others that are tried in its place; schemes that round slowly are the user's choice."""
     inputs = dict.fromkeys((pair[1], None, *_input_schemes()))
-    for name in dict.fromkeys((pair[0], KEEP, *COMMON, *_examples())):
+    quick = (name for name in _examples() if parse_scheme(name).is_quick)
+    for name in dict.fromkeys((pair[0], KEEP, *COMMON, *quick)):
         for scheme in inputs if name != KEEP else (None,):
             yield name, scheme
 

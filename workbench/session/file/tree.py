@@ -6,7 +6,6 @@ import contextlib
 import json
 import mmap
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from typing import IO, Any, BinaryIO, cast
 import numpy as np
 
 from workbench.errors import DamagedSessionError, SessionError
-from workbench.limited import WAIT, confine, end_with_parent
+from workbench.limited import WAIT, confine, end_with_parent, ending_of
 from workbench.session.file import hdf5_child
 
 Scalar = str | np.generic
@@ -137,18 +136,7 @@ def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[byte
             hdf5_child.read(data, settings, cast(BinaryIO, result), cast(BinaryIO, told))
         finally:
             os._exit(1)
-    ended = None
-    try:
-        watched = os.pidfd_open(process)
-        try:
-            ended = bool(select.select([watched], [], [], WAIT + 5 * settings["seconds"])[0])
-        finally:
-            os.close(watched)
-    finally:
-        if not ended:
-            os.kill(process, signal.SIGKILL)
-        status = os.waitpid(process, 0)[1]
-    return os.waitstatus_to_exitcode(status) if ended else None
+    return ending_of(process, WAIT + 5 * settings["seconds"])
 
 
 def _spawned(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], told: IO[bytes]) -> int | None:
