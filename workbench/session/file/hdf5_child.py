@@ -56,13 +56,25 @@ def read(image: bytes, settings: dict[str, Any], output: BinaryIO, told: BinaryI
     os._exit(0)  # closing a damaged file can fail
 
 
-def _limit(settings: dict[str, Any]) -> None:
-    """No more files, no memory and time beyond the settings; what the system lacks is left to the caller's clock."""
+def address_space() -> int:
+    """Return the bytes of address space that this process has; 0 where the system does not say."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
         with open("/proc/self/statm") as stream:
-            used = int(stream.read().split()[0]) * resource.getpagesize()
+            return int(stream.read().split()[0]) * resource.getpagesize()
+    return 0
+
+
+def _limit(settings: dict[str, Any]) -> None:
+    """No more files, no memory and time beyond the settings; what the system lacks is left to the caller's clock.
+
+    ``settings["used"]`` is :func:`address_space`, asked before the process was confined: then /proc is out of reach.
+    """
+    used = settings.get("used") or address_space()
+    with contextlib.suppress(ImportError):
+        import resource
+
         for limit, value in (
             (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, settings["seconds"]), (resource.RLIMIT_NOFILE, 3),
             (resource.RLIMIT_AS, used + settings["memory"]),

@@ -132,6 +132,7 @@ def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[byte
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            settings["used"] = hdf5_child.address_space()
             confine()
             hdf5_child.read(data, settings, cast(BinaryIO, result), cast(BinaryIO, told))
         finally:
