@@ -21,9 +21,9 @@ def test_sizes(text: str, nbytes: int) -> None:
     assert parse_size(text) == nbytes
 
 
-@pytest.mark.parametrize("text", ["", "GB", "-1GB", "0", "two", "1 XB", "1e3", "nan", "0.0001"])
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "0", "two", "1 XB", "1e3", "nan", "0.0001", "9" * 400])
 def test_what_is_no_size_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match="write a number and a unit, such as 2GB"):
+    with pytest.raises(ValueError, match="write a number and a unit"):
         parse_size(text)
 
 

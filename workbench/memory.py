@@ -46,10 +46,10 @@ _limits: list[int] = []
 def parse_size(text: str) -> int:
     """Return bytes from ``2GB``, ``1.5 GiB`` or ``800M`` (decimal units, binary ones with i); raises ValueError."""
     match = SIZE.fullmatch(text.strip())
-    size = int(float(match[1]) * UNITS.get(match[2].lower(), 0)) if match else 0
-    if size < 1:
-        raise ValueError(f"{text!r} is no amount of memory; write a number and a unit, such as 2GB or 1.5GiB")
-    return size
+    size = float(match[1]) * UNITS[match[2].lower()] if match else 0.0
+    if not 1 <= size < 2**63:
+        raise ValueError(f"{text!r} is not a size; write a number and a unit, such as 120MB, 2GB or 1.5GiB")
+    return int(size)
 
 
 def size_text(nbytes: float) -> str:
@@ -61,7 +61,7 @@ def memory_limit(size: str | int) -> AbstractContextManager[None]:
     """Let what is done in a ``with`` block take at most ``size`` of memory: ``"2GB"``, ``"1.5GiB"``, or bytes.
 
     Models that are larger stay in their files, mapped; what is beyond the limit lies on the disk meanwhile.  Results
-    are the same.  Raises ValueError for what is no size.
+    are the same.  Raises ValueError where ``size`` cannot be read.
     """
     return limited_to(parse_size(str(size)))
 

@@ -10,7 +10,7 @@ import pytest
 
 from workbench.console.report import Report, Table, readable_bytes
 from workbench.console.terminal import Bar, print_report, text_of
-from workbench.steps.search import parse_size
+from workbench.memory import parse_size
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
 
 from workbench.insight import quantities
 from workbench.insight.layer_facts import LayerFacts
 from workbench.planning.plan import KEEP
-from workbench.planning.totals import layer_bits
+from workbench.planning.totals import layer_bits, scheme_bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +46,24 @@ def decision(facts: LayerFacts) -> Decision | None:
     layer, table, session = facts.layer, facts.plan.table, facts.plan.session
     if table is None or session is None or layer.tied_to or layer.name in session.locked or math.isnan(facts.loss):
         return None
-    best = None
-    for name in (*table.schemes, KEEP):
-        saved = facts.loss - (0.0 if name == KEEP else table.of(layer.name, name))
-        cost = (layer_bits(layer, name) - facts.bits) / 8
-        if saved > 0 and cost > 0 and (best is None or saved / cost > best.rate):
-            best = Decision(layer=layer.name, scheme=facts.scheme, better=name, saved=saved, cost=cost)
-    return best
+    if layer.name not in table.row:
+        return None
+    saved = facts.loss - np.append(table.score[table.row[layer.name]], 0.0)
+    cost = (_bits(table.schemes, layer.matrix, layer_bits(layer, KEEP)) - facts.bits) / 8
+    better = (saved > 0) & (cost > 0)
+    if not better.any():
+        return None
+    best = int(np.divide(saved, cost, out=np.full(saved.shape, -np.inf), where=better).argmax())
+    name = KEEP if best == len(table.schemes) else table.schemes[best]
+    return Decision(
+        layer=layer.name, scheme=facts.scheme, better=name, saved=float(saved[best]), cost=float(cost[best])
+    )
+
+
+@lru_cache(maxsize=1024)
+def _bits(schemes: tuple[str, ...], matrix: tuple[int, int], kept: int) -> np.ndarray:
+    """Return the bits of a matrix under each of ``schemes``, then those that it has as stored; int64."""
+    return np.array([*(scheme_bits(name, matrix) for name in schemes), kept])
 
 
 def decisions(layers: Iterable[LayerFacts]) -> list[Decision]:

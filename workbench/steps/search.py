@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.errors import PlanError
+from workbench.memory import parse_size
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.budgets import GOALS, Budgets, MeasuredTimes
 from workbench.planning.constraints import Constraints
@@ -23,21 +24,6 @@ from workbench.steps.search_rules import constraints_of, correction_of, with_act
 from workbench.steps.step import Step
 from workbench.steps.timing.candidates import candidate_timings
 from workbench.steps.timing.kernels import BATCH
-
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-
-def parse_size(text: str) -> int:
-    """Return the bytes of ``120MB``, ``1.5GiB`` or ``4096``; raises ValueError saying what was expected."""
-    stripped = text.strip()
-    number = stripped.rstrip("KMGIBkmgib ")
-    try:
-        size = float(number) * UNITS[stripped[len(number) :].strip().upper()]
-    except (ValueError, KeyError):
-        raise ValueError(f"{text!r} is not a size; expected for example 120MB, 1.5GiB or 4096") from None
-    if not 0 < size < 2**63:
-        raise ValueError(f"{text!r} is not a size; it must be above zero")
-    return int(size)
 
 
 def parse_allowed(text: str) -> tuple[str, tuple[str, ...]]:

@@ -109,8 +109,9 @@ class Panel(QWidget):
 
     def show_running(self, steps: Collection[str]) -> None:
         """Say in the button of an empty panel whether its step is among those that run or wait."""
-        self._running = steps
-        self._show_step()
+        if self._running != steps:
+            self._running = steps
+            self._show_step()
 
     def _show_step(self) -> None:
         self._action, title = BUTTONS.get(self._step, ("", ""))

@@ -41,7 +41,7 @@ class DeployForms(PanelPart):
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._choose())
         self.place = named(QLineEdit(), "Write to", "The file or folder to write")
         self.export = button("E&xport", self.write, "Write the plan in the selected form, and prove it", role="primary")
-        self.repair = button("Re&pair", self.mend, "Give refused layers the nearest scheme that the runtime runs")
+        self.repair = button("Re&pair", self.repair_plan, "Give refused layers the nearest scheme that it runs")
         self.copy = button("Copy &Command", self.copy_command, "Copy the command line that writes the same")
         self.folder = button("Open Fol&der", self.open_folder, "Show the folder that it is written to")
         title, buttons = label("&Write to", buddy=self.place), (self.export, self.repair, self.copy, self.folder)
@@ -85,7 +85,7 @@ class DeployForms(PanelPart):
             options = ExportOptions(kind=self.chosen.form.kind, out=self.place.text().strip())
             self.context.runner.submit(EXPORT.request(self.state.session, options))
 
-    def mend(self) -> None:
+    def repair_plan(self) -> None:
         """Repair what the selected form's runtime refuses, as one undoable step."""
         if self.chosen is not None:
             repair(self.context, self.chosen.form.target)
