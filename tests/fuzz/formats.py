@@ -182,6 +182,15 @@ def _session(folder: Path) -> Path:
     return folder / "s.qwb"
 
 
+def _unsealed(folder: Path) -> Path:
+    """Write a session as older versions did: what is damaged is not noticed by the seal."""
+    import h5py
+
+    with h5py.File(_session(folder), "r+") as file:
+        del file.attrs["sealed"]
+    return folder / "s.qwb"
+
+
 def _read_pictures(path: Path) -> None:
     _read(path.parents[1], tokens=False, channels=3, size=(16, 16))
 
@@ -210,4 +219,5 @@ FORMATS: dict[str, Format] = {
     "parquet": Format(make=_table("parquet"), open=_read_table),
     "plan": Format(make=_plan, open=Plan.load, is_json=True),
     "session": Format(make=_session, open=Session.load),
+    "old session": Format(make=_unsealed, open=Session.load),
 }

@@ -20,50 +20,56 @@ from tests.fuzz.mutated import SEED
 FORMATS = (
     "safetensors", "pt", "pt pickle", "pt2", "pt2 graph", "gguf", "config.json", "tokenizer.json", "png", "jpeg", "wav",
     "flac", "npy", "npz", "jsonl", "csv", "parquet", "plan", "session",
+    "old session",
 )  # fmt: skip
 QUICK, WHOLE = 12, 20_000
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 
 
-def tried(names: str, count: int, folder: Path) -> list[dict[str, Any]]:
+def tried(names: str, first: int, count: int, folder: Path, warm: str = "") -> list[dict[str, Any]]:
     """Run the tries; returns the lines, a process that ended as one with ``failure``."""
     lines: list[dict[str, Any]] = []
-    first, now = 0, folder / "now"
-    while first < count:
-        command = [sys.executable, "-m", "tests.fuzz.mutated", names, str(first), str(count - first)]
-        environment = {**os.environ, "FUZZ_NOW": str(now), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    end, now = first + count, folder / "now"
+    environment = {**os.environ, "FUZZ_NOW": str(now), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    while first < end:
+        command = [sys.executable, "-m", "tests.fuzz.mutated", names, str(first), str(end - first), str(SEED), warm]
         ended = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
         lines += [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
         if ended.returncode == 0:
             break
-        name, _, number = now.read_text().rpartition(" ")
-        details = ended.stderr[-2000:]
-        lines.append({"format": name, "try": int(number), "failure": f"exit {ended.returncode}", "details": details})
+        name, _, text = now.read_text().rpartition(" ")
+        number, details = int(text), ended.stderr[-2000:]
+        if warm:
+            lines.append({"format": name, "first": first, "count": number - first, "ended by": ended.returncode})
+            lines += tried(name, number, 1, folder)
+        else:
+            lines.append({"format": name, "try": number, "failure": f"exit {ended.returncode}", "details": details})
         if name != names:
             break
-        first = int(number) + 1
+        first = number + 1
     return lines
 
 
-def check(lines: list[dict[str, Any]], names: tuple[str, ...]) -> None:
-    """Print what was tried; fail with what failed."""
+def check(lines: list[dict[str, Any]], names: tuple[str, ...]) -> int:
+    """Print what was tried; fail with what failed; returns the number of tries."""
     for line in lines:
         print(f"seed {SEED}: {json.dumps(line)}")
     failures = [line for line in lines if "failure" in line]
     assert not failures, json.dumps(failures, indent=1)[:20_000]
     assert {line["format"] for line in lines} == set(names)
+    return sum(line.get("count", 0) for line in lines)
 
 
 def test_some_of_every_format(tmp_path: Path) -> None:
     from tests.fuzz.formats import FORMATS as whole
 
     assert tuple(whole) == FORMATS
-    check(tried(",".join(FORMATS), QUICK, tmp_path), FORMATS)
+    assert check(tried(",".join(FORMATS), 0, QUICK, tmp_path), FORMATS) == QUICK * len(FORMATS)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", FORMATS)
 def test_many_of_one_format(tmp_path: Path, name: str) -> None:
-    check(tried(name, WHOLE, tmp_path), (name,))
+    assert check(tried(name, 0, WHOLE, tmp_path, "warm"), (name,)) == WHOLE
