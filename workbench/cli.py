@@ -19,7 +19,7 @@ from workbench.console.commands import COMMANDS
 from workbench.console.terminal import Bar, print_report
 from workbench.errors import WorkbenchError, nearest
 from workbench.memory import limited_to
-from workbench.readable import readable
+from workbench.readable import LONGEST, readable
 from workbench.version import VERSION
 
 
@@ -100,7 +100,7 @@ def _unknown(word: str, commands: Iterable[str]) -> int:
 
 
 def _failed(line: str, exit_code: int) -> int:
-    print(readable(line), file=sys.stderr)
+    print(readable(line, 5 * LONGEST), file=sys.stderr)
     return exit_code
 
 

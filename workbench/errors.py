@@ -9,19 +9,26 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from workbench.readable import readable
+
 
 class WorkbenchError(Exception):
     """The root: anything that a user can understand and act upon.
 
-    ``command`` is what to type in a terminal to follow the advice of the message; only the command line shows it.
+    The message is one line without control characters, whatever names of a stranger's file are in it.  ``command`` is
+    what to type in a terminal to follow the advice of the message; only the command line shows it.
     """
 
     command: str = ""
 
     def __init__(self, *arguments: object, command: str = "") -> None:
-        super().__init__(*arguments)
+        super().__init__(*map(_one_line, arguments))
         if command:
             self.command = command
+
+
+def _one_line(text: object) -> object:
+    return readable(" ".join(text.split())) if isinstance(text, str) and not text.isprintable() else text
 
 
 class ModelError(WorkbenchError):

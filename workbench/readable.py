@@ -24,6 +24,9 @@ def readable(text: str, limit: int | None = None, *, lines: bool = False) -> str
     if text.isprintable():
         return text
     allowed = f"{JOINERS}\n\t" if lines else JOINERS
-    return "".join(
-        repr(mark)[1:-1] if mark not in allowed and unicodedata.category(mark) in UNSAFE else mark for mark in text
-    )
+    return "".join(repr(mark)[1:-1] if mark not in allowed and _is_unsafe(mark) else mark for mark in text)
+
+
+def _is_unsafe(mark: str) -> bool:
+    """Tell whether a character is not to be shown: no file of XML may hold U+FFFE and the like, either."""
+    return unicodedata.category(mark) in UNSAFE or ord(mark) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(mark) <= 0xFDEF

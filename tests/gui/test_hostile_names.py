@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import pytest
 from PySide6.QtCore import QAbstractItemModel, Qt
 from PySide6.QtGui import QAction, QTextDocument
 from PySide6.QtGui import Qt as Text
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
+    QApplication,
     QComboBox,
     QGraphicsScene,
     QGraphicsSimpleTextItem,
@@ -27,12 +30,17 @@ from PySide6.QtWidgets import (
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import WorkbenchError
+from workbench.gui.report.pictures import save_picture, svg
 from workbench.gui.report.report import html
 from workbench.session.session import Session
 
 MARK = "\x1b]0;x\x07\u202egnp.\u2066\u200f"
 HOSTILE = f"{MARK}<img src='file:///etc/hosts'><b>&amp;\n{'long' * 1500}"
 ROWS = 30
+SHAPES = {
+    "svg", "g", "defs", "title", "desc", "path", "polyline", "polygon", "rect", "circle", "ellipse", "line", "text",
+    "tspan", "image", "clipPath", "mask", "use", "linearGradient", "radialGradient", "stop", "pattern",
+}  # fmt: skip
 
 
 def hostile() -> Session:
@@ -110,6 +118,56 @@ def problems(widgets: list[QWidget]) -> list[str]:
             if len(text) > 8000:
                 problems.append(f"{name} has {len(text)} characters")
     return sorted(set(problems))
+
+
+def drawing_problems(drawing: bytes) -> list[str]:
+    """What of an SVG file is more than shapes and text, as another program would read it."""
+    root = ElementTree.fromstring(drawing)  # well formed, or an error
+    text = drawing.decode()
+    problems = [f"the element {each.tag}" for each in root.iter() if str(each.tag).rpartition("}")[2] not in SHAPES]
+    for each in root.iter():
+        problems += [
+            f"control characters: {part[:60]!r}" for part in (each.text, each.tail) if unsafe(part or "", True)
+        ]
+        problems += [f"a text of {len(each.text)} characters"] if len(each.text or "") > 8000 else []
+        for name, value in each.items():
+            names = name.rpartition("}")[2]
+            if names.startswith("on") or (names == "href" and not value.startswith(("#", "data:image/png"))):
+                problems.append(f"the attribute {name}={value[:60]!r}")
+            if unsafe(value, True) or "javascript:" in value or "file:" in value:
+                problems.append(f"the attribute {name}={value[:60]!r}")
+    return problems if "<!DOCTYPE" not in text and "<!ENTITY" not in text else [*problems, "a document type"]
+
+
+def test_no_drawing_takes_a_name_for_anything_else(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.context.workspace.open(hostile(), tmp_path / "s.qwb"))
+        layer = person.state.session.model.layers[1].name
+        await person.act(lambda: person.context.workspace.select([layer]))
+        seen, drawings = list[str](), 0
+        for name in person.window.panels:
+            await person.act(lambda name=name: person.window.reveal(name))  # type: ignore[misc]
+            await person.settle(0.05)
+            for view in person.window.docks[name].findChildren(QGraphicsView):
+                file = tmp_path / "drawing.svg"
+                view.setAccessibleName(f"{view.accessibleName()} {HOSTILE}")  # the title of the drawing
+                save_picture(view, file)
+                drawings += 1
+                seen += [f"{name}, {type(view).__name__}: {each}" for each in drawing_problems(file.read_bytes())]
+        assert not seen, "\n".join(sorted(set(seen)))
+        assert drawings > 10
+
+    live(story)
+
+
+@pytest.mark.parametrize(
+    "name", ["a]]>b", "a--><script>x</script>", "&#27;[31m&x;", "<![CDATA[", "a\x00b\ufffe\ud800", MARK]
+)
+def test_a_label_and_a_title_of_a_drawing_are_text(qapp: QApplication, name: str) -> None:
+    label = QLabel(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setAccessibleName(name)
+    assert not drawing_problems(svg(label))
 
 
 def test_no_surface_takes_a_name_for_anything_else(live: Callable[..., None], tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.console.report import Report, Table, shown
-from workbench.readable import readable
+from workbench.readable import LONGEST, readable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
+
+LONGEST_LINE = 20 * LONGEST
 
 
 def print_report(report: Report, *, as_json: bool, stream: TextIO | None = None) -> None:
@@ -50,8 +52,8 @@ def _print_styled(report: Report, stream: TextIO) -> None:
 def _lines(report: Report) -> list[tuple[str, bool]]:
     """Return the report's lines and whether each is the heading of a table; tables stand between empty lines.
 
-    Lines are never wrapped or cut.  The columns are aligned here because rich's table takes 0.7 ms a cell: seconds for
-    a table of 500 layers.
+    Lines are never wrapped, and cut only where a name is absurd.  The columns are aligned here because rich's table
+    takes 0.7 ms a cell: seconds for a table of 500 layers.
     """
     parts = [*report.parts, *(f"note: {note}" for note in report.notes or ())]
     lines: list[tuple[str, bool]] = []
@@ -59,7 +61,7 @@ def _lines(report: Report) -> list[tuple[str, bool]]:
         tables = isinstance(part, Table) or isinstance(before, Table)
         if tables and part != "" and before not in (None, ""):
             lines.append(("", False))
-        lines += _aligned(part) if isinstance(part, Table) else [(readable(part), False)]
+        lines += _aligned(part) if isinstance(part, Table) else [(readable(part, LONGEST_LINE), False)]
     return lines
 
 
@@ -69,7 +71,7 @@ def _aligned(table: Table) -> list[tuple[str, bool]]:
     for key, title in table.headings.items():
         values = [row[key] for row in table.rows]
         cells = [*([title] if table.titles else []), *(shown(key, value) for value in values)]
-        columns.append(_padded([readable(cell) for cell in cells], to_the_right=_are_numbers(values)))
+        columns.append(_padded([readable(cell, LONGEST) for cell in cells], to_the_right=_are_numbers(values)))
     lines = ["  ".join(cells) for cells in zip(*columns, strict=True)]
     if not table.titles:
         return [(line.rstrip(), False) for line in lines]
