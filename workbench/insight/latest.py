@@ -38,6 +38,8 @@ def changed_layers(old: Assignments, new: Assignments) -> list[str] | None:
 
     An edit of some layers keeps all other objects and their order, so that 10,000 layers take well under a millisecond.
     """
+    if old is new:
+        return []
     if old.keys() != new.keys():
         return None
     return [name for name, after in new.items() if old[name] is not after]

@@ -203,12 +203,25 @@ def with_cache(plan: Plan, layers: Collection[Layer], scheme: str | None, but: C
 _CACHED_LAYERS = "layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
 
 
+_latest: tuple[Sequence[Rule], Sequence[Layer], dict[str, Assignment]] = (), (), {}
+
+
 def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     """Return every layer's assignment, in the order of ``layers``.
 
     A tied layer has its owner's assignment.  Raises UnmatchedRuleError for a rule that matches no layer (with the
     closest names) and SchemeError for a scheme that does not exist.
     """
+    global _latest  # a search resolves the plan that it made, the document then resolves the same rules again
+    rules, resolved_layers, resolved = _latest
+    if plan.rules is rules and layers is resolved_layers and isinstance(layers, tuple):
+        return dict(resolved)
+    assignments = _resolved(plan, layers)
+    _latest = plan.rules, layers, assignments
+    return dict(assignments)
+
+
+def _resolved(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     names = dict.fromkeys(layer.name for layer in layers)
     matched: dict[str, Assignment] = {}
     for rule in plan.rules:

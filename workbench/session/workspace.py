@@ -363,7 +363,11 @@ def _resolved(old: State, new: State) -> State:
     if new.session.plan.transforms:
         sums = plan_totals(new.session.model, new.session.plan, *tables)
         return replace(new, assignments=assignments, totals=sums, ledger=None, plan_error="")
-    ledger = Ledger.of(new.session.model, assignments, *tables)
+    if same_facts and old.assignments.keys() == assignments.keys():  # panels look for other objects
+        pairs = ((name, old.assignments[name], after) for name, after in assignments.items())
+        assignments = {name: before if before == after else after for name, before, after in pairs}
+    ledger = _moved(old, assignments) if same_facts else None
+    ledger = ledger or Ledger.of(new.session.model, assignments, *tables)
     return replace(new, assignments=assignments, totals=ledger.totals, ledger=ledger, plan_error="")
 
 
@@ -379,6 +383,15 @@ def _edited(old: State, new: State, session: Session) -> State | None:
     ledger = old.ledger.moved(old.assignments, changes)
     assignments = {**old.assignments, **changes}
     return replace(new, assignments=assignments, ledger=ledger, totals=ledger.totals, plan_error="")
+
+
+def _moved(old: State, assignments: Mapping[str, Assignment]) -> Ledger | None:
+    """Return the sums after a change of few layers; None where there is nothing to go on from."""
+    before = old.assignments
+    if old.ledger is None or before.keys() != assignments.keys():
+        return None
+    changes = {name: after for name, after in assignments.items() if before[name] is not after}
+    return old.ledger.moved(before, changes) if len(changes) <= len(before) // 4 else None
 
 
 def _with_ties(session: Session, names: frozenset[str]) -> list[Layer]:

@@ -62,7 +62,6 @@ class LayersPanel(Panel):
         """Show the rows; expand them for another model; show the selection."""
         self.say_empty("" if new.session else "Open a model to see its layers.")
         self.model.show_state(new)
-        self.view.viewport().update()
         self._show_count()
         self._show_selection(new.selection)
 

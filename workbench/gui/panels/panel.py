@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from workbench.gui.shell.step_keys import BUTTONS
+from workbench.gui.shell.still import Still
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import Item, button, column, label, page, row
 from workbench.session.workspace import State
@@ -34,7 +35,7 @@ def _draws_colours(kind: type) -> bool:
     return issubclass(kind, Coloured)
 
 
-class Panel(QWidget):
+class Panel(Still):
     """A dock's content.  ``_build`` makes its parts; ``redraw(old, new)`` compares two snapshots; ``say_empty(text,
     step)`` covers the parts.
 
@@ -47,16 +48,15 @@ class Panel(QWidget):
         super().__init__()
         self.context = context
         self.colours = colours
-        self.body = QWidget(self)
+        self.body = QWidget()
         self._hint = label(role="empty", wrap=True)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._hint.setMargin(24)
         self._action = self._step = ""
         self._running: Collection[str] = ()
         self.next_step = button("", lambda: self.context.trigger(self._action), name="Next step")
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self.body)
-        self._stack.addWidget(page(None, self._hint, row(None, self.next_step, None), None))
+        self.show_pages(self.body, page(None, self._hint, row(None, self.next_step, None), None))
+        self._is_empty = False
         self.state = State()  # the newest one; handlers read it
         self._drawn = State()
         self._build()
@@ -105,7 +105,9 @@ class Panel(QWidget):
         self._hint.setText(text)
         self._step = step
         self._show_step()
-        self._stack.setCurrentIndex(1 if text else 0)
+        if bool(text) != self._is_empty:
+            self._is_empty = bool(text)
+            self.turn_to(int(self._is_empty))
 
     def show_running(self, steps: Collection[str]) -> None:
         """Say in the button of an empty panel whether its step is among those that run or wait."""
@@ -124,7 +126,7 @@ class Panel(QWidget):
     @property
     def empty_text(self) -> str:
         """What covers the body now, or an empty string."""
-        return self._hint.text() if self._stack.currentIndex() == 1 else ""
+        return self._hint.text() if self._is_empty else ""
 
     def redraw(self, old: State, new: State) -> None:
         """Redraw what differs between the two snapshots."""

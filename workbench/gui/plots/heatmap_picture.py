@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QImage, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFont,
+    QFontMetrics,
+    QImage,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QStaticText,
+)
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from workbench.gui.plots.cells import Cells, headings, levels, lookup
@@ -41,7 +55,9 @@ class HeatmapPicture(QAbstractScrollArea):
         self._selected: frozenset[int] = frozenset()
         self._locked: frozenset[int] = frozenset()
         self._image = QImage()
-        self._cached: tuple[tuple[object, ...], QPixmap] | None = None
+        self._cached: dict[str, tuple[tuple[object, ...], QPixmap]] = {}
+        self._texts: dict[str, tuple[QStaticText, int]] = {}  # of cells; laying one out takes longer than painting it
+        self._headed: tuple[str, ...] = ()
         self._names: tuple[str, ...] = ()
         self._light_text: np.ndarray = np.zeros((0, 0), bool)
         self.name_width = self.head_height = 24
@@ -54,7 +70,8 @@ class HeatmapPicture(QAbstractScrollArea):
         """Show other cells; the scroll position stays."""
         self.cells = cells
         if cells is not None:
-            self._names = headings(cells.rows)
+            if cells.rows is not self._headed:
+                self._headed, self._names = cells.rows, headings(cells.rows)
             pixels = lookup(settings.heat_colours())[levels(cells.score, cells.low, cells.high)]
             pixels[np.isnan(cells.score)] = 0
             self._light_text = pixels[..., :3] @ np.array([0.299, 0.587, 0.114]) < 140
@@ -162,41 +179,58 @@ class HeatmapPicture(QAbstractScrollArea):
         """Paint cells and headings, then the marks over them."""
         with QPainter(self.viewport()) as painter:
             painter.fillRect(self.viewport().rect(), QColor(self._colours.base))
-            if self.cells is None or not self.cells.rows or not self.cells.columns:
+            cells = self.cells
+            if cells is None or not cells.rows or not cells.columns:
                 return
             rows = self._visible_rows()
-            painter.drawPixmap(0, 0, self._ground(self.cells, rows))
-            painter.setClipRect(self.viewport().rect().adjusted(self.name_width, self.head_height, 0, 0))
-            self._paint_marks(painter, self.cells, rows)
-
-    def _ground(self, cells: Cells, rows: range) -> QPixmap:
-        """Return cells, names and headings as a picture, which is painted again only when one of them changes."""
-        ratio, view = self.devicePixelRatioF(), self.viewport().rect()
-        key = (self._image, self.horizontalScrollBar().value(), self.verticalScrollBar().value(),
-               self.row_height, self.column_width, view, ratio,
-               self._selected, self._locked, self._colours)  # fmt: skip
-        if self._cached is not None and self._cached[0] == key:
-            return self._cached[1]
-        reusable = self._cached is not None and self._cached[1].size() == view.size() * ratio
-        picture = self._cached[1] if self._cached is not None and reusable else QPixmap(view.size() * ratio)
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(QColor(self._colours.base))
-        with QPainter(picture) as painter:
-            font = QFont(self.font())
-            font.setPointSizeF(max(font.pointSizeF() - 1, 7.0))
-            painter.setFont(font)
-            painter.setClipRect(view.adjusted(self.name_width, self.head_height, 0, 0))
-            self._paint_cells(painter, cells, rows)
-            painter.setFont(self.font())
+            view, colours = self.viewport().rect(), self._colours
+            across, down = self.horizontalScrollBar().value(), self.verticalScrollBar().value()
+            where = across, self.column_width, self.name_width, self.head_height, colours, self.font()
+            inside = view.adjusted(self.name_width, self.head_height, 0, 0)
+            heads = QRect(self.name_width, 0, inside.width(), self.head_height)
+            self._paint_kept(painter, "heads", heads, (cells.columns, cells.groups, *where), self._paint_all_heads)
+            self._paint_kept(painter, "cells", inside, (self._image, down, self.row_height, *where), self._paint_cells)
             painter.setClipRect(QRect(0, self.head_height, self.name_width, view.height()))
             self._paint_names(painter, rows)
-            painter.setClipRect(QRect(self.name_width, 0, view.width(), self.head_height))
-            self._paint_families(painter, cells)
-            self._paint_heads(painter, cells)
-        self._cached = key, picture
-        return picture
+            painter.setClipRect(inside)
+            self._paint_marks(painter, cells, rows)
 
-    def _paint_cells(self, painter: QPainter, cells: Cells, rows: range) -> None:
+    def _paint_kept(
+        self, painter: QPainter, part: str, area: QRect, key: tuple[object, ...],
+        paint: Callable[[QPainter, Cells], None],
+    ) -> None:  # fmt: skip
+        """Paint a part of the view from a picture, which is painted again only when what it shows has changed."""
+        ratio = self.devicePixelRatioF()
+        key = (*key, area, ratio)
+        cached = self._cached.get(part)
+        if self.cells is not None and (cached is None or cached[0] != key):
+            size = area.size() * ratio
+            picture = cached[1] if cached is not None and cached[1].size() == size else QPixmap(size)
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(QColor(self._colours.base))
+            with QPainter(picture) as inner:
+                inner.translate(-area.topLeft())
+                inner.setFont(self.font())
+                paint(inner, self.cells)
+            cached = self._cached[part] = key, picture
+        if cached is not None:
+            painter.drawPixmap(area.topLeft(), cached[1])
+
+    def _paint_all_heads(self, painter: QPainter, cells: Cells) -> None:
+        self._paint_families(painter, cells)
+        self._paint_heads(painter, cells)
+
+    def _text(self, value: float, narrow: bool, metrics: QFontMetrics) -> tuple[QStaticText, int]:
+        """Return a value's text, laid out, and its width in pixels."""
+        text = quantities.cell(value, narrow)
+        if text not in self._texts:
+            laid_out = QStaticText(text)
+            laid_out.setTextFormat(Qt.TextFormat.PlainText)
+            self._texts[text] = laid_out, metrics.horizontalAdvance(text)
+        return self._texts[text]
+
+    def _paint_cells(self, painter: QPainter, cells: Cells) -> None:
+        rows, columns = self._visible_rows(), self._visible_columns()
         last = self.cell_rect(rows.stop - 1, len(cells.columns) - 1)
         area = QRect(self.cell_rect(rows.start, 0).topLeft(), last.bottomRight())
         painter.fillRect(area, QColor(self._colours.raised))
@@ -204,15 +238,33 @@ class HeatmapPicture(QAbstractScrollArea):
         painter.drawImage(QRectF(area), self._image, QRectF(0, rows.start, len(cells.columns), len(rows)))
         if self.row_height < TEXT_ROW:
             return
-        dark, light = QPen(QColor("#101418")), QPen(QColor("#ffffff"))
-        narrow = painter.fontMetrics().horizontalAdvance("0.0000") + 4 > self.column_width
-        for row in rows:
-            for column in self._visible_columns():
-                value = float(cells.score[row, column])
-                if value == value:
-                    painter.setPen(light if self._light_text[row, column] else dark)
-                    text = quantities.cell(value, narrow)
-                    painter.drawText(self.cell_rect(row, column), Qt.AlignmentFlag.AlignCenter, text)
+        painter.setFont(self._small_font())
+        metrics = painter.fontMetrics()
+        narrow = metrics.horizontalAdvance("0.0000") + 4 > self.column_width
+        first = self.cell_rect(rows.start, columns.start)
+        top = first.y() + (self.row_height - metrics.height()) // 2
+        part = slice(rows.start, rows.stop), slice(columns.start, columns.stop)
+        scores, is_light = cells.score[part].tolist(), self._light_text[part].tolist()
+        for light, pen in ((False, QPen(QColor("#101418"))), (True, QPen(QColor("#ffffff")))):
+            painter.setPen(pen)
+            for row, (values, lights) in enumerate(zip(scores, is_light, strict=True)):
+                for column, value in enumerate(values):
+                    if lights[column] is light and value == value:
+                        text, width = self._text(value, narrow, metrics)
+                        left = first.x() + column * self.column_width + (self.column_width - width) // 2
+                        painter.drawStaticText(left, top + row * self.row_height, text)
+
+    def _small_font(self) -> QFont:
+        font = QFont(self.font())
+        font.setPointSizeF(max(font.pointSizeF() - 1, 7.0))
+        return font
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Lay texts out again in another font."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._texts.clear()
+            self._layout()
 
     def _paint_names(self, painter: QPainter, rows: range) -> None:
         """Paint the rows' names, right-aligned and shortened on the left, and the selected rows' background."""

@@ -121,6 +121,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             self.item.legend.setLabelTextColor(self.colours.text)
             self.item.legend.setBrush(faded(self.colours.base, 210))
         self.draw()
+        self.item.getViewBox().prepareForPaint()  # while it paints, pyqtgraph would mark all as changed and paint again
 
     def draw(self) -> None:
         """Add the items of the data to the empty plot."""

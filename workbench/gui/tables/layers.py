@@ -28,7 +28,7 @@ from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.tables.records import alignment, heading
 from workbench.insight import quantities
-from workbench.insight.latest import Latest
+from workbench.insight.latest import Latest, changed_layers
 from workbench.insight.layer_facts import LayerFacts, PlanFacts
 from workbench.insight.legality import reasons_by_layer, refusals
 from workbench.insight.sums import shown_unit
@@ -39,6 +39,8 @@ from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.session.workspace import State
 
 Index = QModelIndex | QPersistentModelIndex
+SELECTABLE = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+EDITABLE = SELECTABLE | Qt.ItemFlag.ItemIsEditable
 
 
 class LayersModel(QAbstractItemModel):
@@ -48,6 +50,7 @@ class LayersModel(QAbstractItemModel):
     """
 
     assigned = Signal(str, str, str)
+    cells_changed = Signal(object)  # the numbers of rows whose cells differ from before, or None for all
 
     def __init__(self, colours: Colours, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -75,6 +78,7 @@ class LayersModel(QAbstractItemModel):
         self._facts = PlanFacts(state.session, state.assignments, state.metric)
         if old.session is not state.session or old.assignments is not state.assignments or old.metric != state.metric:
             self._blocks.clear()
+        self._tell_changed(old, state)
         if self._unit != (unit := _unit_of(state)):
             self._unit = unit
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(COLUMNS) - 1)
@@ -82,6 +86,20 @@ class LayersModel(QAbstractItemModel):
         before = old.session.model if old.session else None
         if model is not before or self._depends_on_plan():
             self.rebuild()
+
+    def _tell_changed(self, old: State, new: State) -> None:
+        """Tell which rows to paint again: after an edit those of the edited layers and their blocks, else all or none.
+
+        The plan, the selection and the undo stack are what may differ without changing the other cells.
+        """
+        if _facts_of(old) != _facts_of(new):
+            self.cells_changed.emit(None)
+            return
+        edited = changed_layers(old.assignments, new.assignments)
+        rows = None if edited is None else [self.rows.layers[name] for name in edited if name in self.rows.layers]
+        if rows is None or edited:
+            blocks = [] if rows is None else [self.rows.rows[row].parent for row in rows]
+            self.cells_changed.emit(None if rows is None else {*rows, *blocks})
 
     def _depends_on_plan(self) -> bool:
         """Whether an edit of the plan can change the rows or their order."""
@@ -110,6 +128,7 @@ class LayersModel(QAbstractItemModel):
         self.beginResetModel()
         self.rows = self._made()
         self._blocks.clear()
+        self.cells_changed.emit(None)
         self.endResetModel()
 
     def recolour(self, colours: Colours) -> None:
@@ -246,11 +265,9 @@ class LayersModel(QAbstractItemModel):
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
-        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        layer, column = self.row_at(index).layer, index.column()
-        if column in FIELDS and layer is not None and (column != CACHE or makes_keys_or_values(layer)):
-            flags |= Qt.ItemFlag.ItemIsEditable
-        return flags
+        column = index.column()
+        layer = self.row_at(index).layer if column in FIELDS else None
+        return EDITABLE if layer is not None and (column != CACHE or makes_keys_or_values(layer)) else SELECTABLE
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
@@ -300,6 +317,16 @@ def _refused(
     plan: Plan, layers: tuple[Layer, ...], target: str, assignments: Mapping[str, Assignment]
 ) -> dict[str, str]:
     return reasons_by_layer(refusals(plan, layers, target, assignments), target)
+
+
+def _facts_of(state: State) -> tuple[object, ...]:
+    """Return what the cells depend on but the layers' assignments, to compare by identity."""
+    session = state.session
+    parts = () if session is None else (
+        session.model, session.sensitivities, session.statistics, session.timings, session.locked
+    )  # fmt: skip
+    rules = () if session is None or not state.target else (session.plan,)  # what the target refuses depends on them
+    return state.metric, state.target, *map(id, (*parts, *rules))
 
 
 def _unit_of(state: State) -> str:

@@ -1,29 +1,33 @@
 """Painting a whole row of the layer tree at once: what makes 10,000 rows scroll.
 
 Qt asks a Python model seven questions for each cell and a Python delegate one more; a row that is painted by one
-function asks none of them twice.
+function asks none of them twice, and one that did not change is a picture already.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
+
 import numpy as np
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, QTimer
+from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPixmap, QStaticText
 from PySide6.QtWidgets import QStyleOptionViewItem, QTreeView
 
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.layer_columns import COLUMNS, HISTOGRAM, NAME
-from workbench.gui.tables.layer_rows import ROOT
+from workbench.gui.tables.layer_rows import ROOT, Row
 from workbench.gui.tables.layers import LayersModel
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 Index = QModelIndex | QPersistentModelIndex
-MAX_PIXMAPS = 3000
+MAX_PIXMAPS = MAX_TEXTS = 3000
+MAX_ROWS = 150
+"""Pictures of rows that are kept: some screens of them."""
+HISTOGRAM_SECONDS = 0.002
+"""What new histograms may take of one frame; those of further rows follow in the next one."""
 PADDING = 4
 """Pixels between a cell's text and its border."""
-
-LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class LayersView(QTreeView):
@@ -35,6 +39,13 @@ class LayersView(QTreeView):
         self._sections: tuple[tuple[int, int, int], ...] = ()
         self._focused = QModelIndex()
         self._pixmaps: dict[tuple[int, int, int], tuple[LayerStatistics, QPixmap]] = {}
+        self._rows: dict[int, tuple[tuple[object, ...], QPixmap]] = {}
+        self._texts: dict[tuple[str, bool, int], tuple[QStaticText, int, int]] = {}
+        self._geometry: tuple[object, ...] = ()
+        self._spent, self._is_late = 0.0, False
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self.viewport().update)
+        model.cells_changed.connect(self._forget)
         self.setModel(model)
         self.recolour(colours)
 
@@ -43,6 +54,13 @@ class LayersView(QTreeView):
         self._selection, self._grounds = QColor(colours.selection), (QColor(colours.base), QColor(colours.alternate))
         self._bars = QColor(colours.quantized)
         self._pixmaps.clear()
+        self._rows.clear()
+        self.viewport().update()
+
+    def _forget(self, rows: Iterable[int] | None) -> None:
+        """Paint rows again, or all of them: their cells changed."""
+        for row in self._rows.copy() if rows is None else rows:
+            self._rows.pop(row, None)
         self.viewport().update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -53,49 +71,100 @@ class LayersView(QTreeView):
         right = self.viewport().width()
         self._sections = tuple((at, left, width) for at, left, width in sections if -width < left < right)
         self._focused = self.currentIndex() if self.hasFocus() else QModelIndex()
+        geometry = self._sections, right, self.font(), self.devicePixelRatioF()
+        if geometry != self._geometry:
+            self._geometry = geometry
+            self._rows.clear()
+            self._texts.clear()
+        self._spent, self._is_late = 0.0, False
         super().paintEvent(event)
+        if self._is_late:
+            self._later.start()
 
     def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paint the ground, the branch, the cells, and a frame around the cell that has the keyboard."""
-        model, area = self._layers, option.rect
+        """Paint a row's picture, its histogram, and a frame around the cell that has the keyboard."""
+        area, number = option.rect, index.internalId()
         top, height = area.y(), area.height()
-        row = model.row_at(index)
-        chosen = self.selectionModel().isRowSelected(index.row(), index.parent())
+        row = self._layers.row_at(index)
+        chosen = self.selectionModel().isSelected(index)
         alternate = bool(option.features & option.ViewItemFeature.Alternate)
-        painter.fillRect(area, self._selection if chosen else self._grounds[alternate])
+        key = row, chosen, alternate, area.width(), height, row.is_group and self.isExpanded(index)
+        cached = self._rows.get(number)
+        if cached is None or cached[0] != key:
+            ratio = self.devicePixelRatioF()
+            picture = QPixmap(area.size() * ratio)
+            picture.setDevicePixelRatio(ratio)
+            with QPainter(picture) as inner:
+                inner.fillRect(0, 0, area.width(), height, self._selection if chosen else self._grounds[alternate])
+                self._draw_cells(inner, row, index, height)
+            while len(self._rows) >= MAX_ROWS:
+                del self._rows[next(iter(self._rows))]
+            cached = self._rows[number] = key, picture
+        painter.drawPixmap(area.topLeft(), cached[1])
+        self._draw_histogram(painter, row, top, height)
+        if self._focused.isValid() and self._focused.internalId() == number:
+            painter.setPen(self._accent)
+            painter.drawRect(self.visualRect(self._focused).adjusted(0, 0, -1, -1))
+
+    def _draw_histogram(self, painter: QPainter, row: Row, top: int, height: int) -> None:
+        """Draw a layer's small histogram, unless new ones have taken their share of this frame."""
+        place = next(((left, width) for column, left, width in self._sections if column == HISTOGRAM), None)
+        statistics = None if row.layer is None or place is None else self._layers.facts(row.layer).statistics
+        if place is None or statistics is None or not statistics.count or place[1] <= 14:
+            return
+        picture = self._picture(statistics, place[1] - 6, height - 4)
+        if picture is None:
+            self._is_late = True
+        else:
+            painter.drawPixmap(place[0] + 3, top + 2, picture)
+
+    def _draw_cells(self, painter: QPainter, row: Row, index: Index, height: int) -> None:
+        """Paint the branch and the texts of a row whose top is 0."""
+        model, top = self._layers, 0
         for column, left, width in self._sections:
             if column == HISTOGRAM:
-                statistics = None if row.layer is None else model.facts(row.layer).statistics
-                if statistics is not None and statistics.count and width > 14:
-                    painter.drawPixmap(left + 3, top + 2, self._picture(statistics, width - 6, height - 4))
                 continue
             if column == NAME:
                 indent = self.indentation() * (1 if row.parent == ROOT else 2)
-                self.drawBranches(painter, QRect(left, top, indent, height), index)
+                if row.is_group:
+                    self.drawBranches(painter, QRect(left, top, indent, height), index)
                 left, width = left + indent, width - indent
             text = model.text_of(row, column)
             if text:
                 bold = column == NAME and row.is_group
                 self._draw_text(painter, text, QRect(left + PADDING, top, width - 2 * PADDING, height),
                                 model.colour_of(row, column) or self._text, COLUMNS[column].numeric, bold)  # fmt: skip
-        if self._focused.isValid() and self._focused.internalId() == index.internalId():
-            painter.setPen(self._accent)
-            painter.drawRect(self.visualRect(self._focused).adjusted(0, 0, -1, -1))
 
     def _draw_text(self, painter: QPainter, text: str, area: QRect, colour: QColor, numeric: bool, bold: bool) -> None:
+        bold_or_usual = self._layers.bold if bold else self.font()
         painter.setPen(colour)
-        painter.setFont(self._layers.bold if bold else self.font())
-        if not numeric:
-            text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
-        painter.drawText(area, RIGHT if numeric else LEFT, text)
+        painter.setFont(bold_or_usual)
+        key = text, bold, 0 if numeric else area.width()
+        laid_out = self._texts.get(key)
+        if laid_out is None:
+            metrics = painter.fontMetrics()
+            shown = text if numeric else metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+            static = QStaticText(shown)
+            static.setTextFormat(Qt.TextFormat.PlainText)
+            if len(self._texts) >= MAX_TEXTS:
+                self._texts.clear()
+            laid_out = self._texts[key] = static, metrics.horizontalAdvance(shown), metrics.height()
+        static, width, height = laid_out
+        left = area.left() + area.width() - width if numeric else area.left()
+        painter.drawStaticText(left, area.top() + (area.height() - height) // 2, static)
 
-    def _picture(self, statistics: LayerStatistics, width: int, height: int) -> QPixmap:
+    def _picture(self, statistics: LayerStatistics, width: int, height: int) -> QPixmap | None:
+        """Return a small histogram; None where there is no time left to make it."""
         key = (id(statistics), width, height)
         if key not in self._pixmaps:
+            if self._spent > HISTOGRAM_SECONDS:
+                return None
+            began = time.perf_counter()
             if len(self._pixmaps) > MAX_PIXMAPS:
                 self._pixmaps.clear()
             picture = small_histogram(statistics, QSize(width, height), self._bars, self.devicePixelRatioF())
             self._pixmaps[key] = statistics, picture  # the statistics stay alive with their id
+            self._spent += time.perf_counter() - began
         return self._pixmaps[key][1]
 
 

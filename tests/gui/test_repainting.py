@@ -1,0 +1,88 @@
+"""What is kept as a picture is what would be painted anew; what changes in a panel does not lay out the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QAbstractScrollArea
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.shell import theme
+from workbench.gui.tables.layer_columns import BITS, INPUTS
+from workbench.session.session import Session
+
+Q, UP = "model.layers.0.self_attn.q_proj", "model.layers.1.mlp.up_proj"
+
+
+def _picture(view: QAbstractScrollArea) -> np.ndarray:
+    image = view.viewport().grab().toImage()
+    return np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), -1)[:, : image.width() * 4].copy()
+
+
+def test_rows_and_cells_that_are_kept_are_those_of_a_fresh_window(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        window = person.window
+        await person.open(sessions.full(2))
+        tree, heatmap, workspace = window.panels["layers"].view, window.panels["sensitivity"].heatmap, person.context
+
+        async def check(what: str, act: Callable[[], object]) -> None:
+            await person.act(act)
+            for _ in range(12):  # new histograms take some frames
+                shown = [_picture(tree), _picture(heatmap)]
+            for kept in (tree._rows, tree._texts, tree._pixmaps, heatmap._cached, heatmap._texts):
+                kept.clear()
+            for _ in range(12):
+                fresh = [_picture(tree), _picture(heatmap)]
+            for name, one, other in zip(("tree", "heatmap"), shown, fresh, strict=True):
+                assert np.array_equal(one, other), f"{what}: the {name} shows what is no longer so"
+
+        def session(change: Callable[[Session], Session]) -> Callable[[], object]:
+            return lambda: workspace.workspace.edit("Change", change)
+
+        header = tree.header()
+        await check("the first picture", lambda: None)
+        await check("a selection", lambda: workspace.workspace.select([Q, UP]))
+        await check("an edit", session(lambda now: replace(now, plan=now.plan.assign([UP], weights="int8-channel"))))
+        await check("inputs", session(lambda now: replace(now, plan=now.plan.assign([Q], inputs="int8-token"))))
+        await check("undo", workspace.workspace.undo)
+        await check("a lock", session(lambda now: replace(now, locked=frozenset({Q}))))
+        await check("a target", lambda: workspace.workspace.show_target("gguf"))
+        await check("a metric", lambda: workspace.workspace.show_metric("weight_error"))
+        await check("a column", lambda: header.setSectionHidden(INPUTS, not header.isSectionHidden(INPUTS)))
+        await check("a width", lambda: header.resizeSection(0, header.sectionSize(0) - 25))
+        await check("a closed block", lambda: tree.collapse(tree.model().index(0, 0)))
+        await check("an order", lambda: tree.sortByColumn(BITS, Qt.SortOrder.DescendingOrder))
+        await check("a filter", lambda: window.panels["layers"].filter.setText("up_proj"))
+        await check("higher rows", lambda: heatmap.zoom(1.25))
+        await check("dark colours", lambda: window.recolour(theme.DARK))
+        await check("a click", lambda: window.panels["sensitivity"]._click(3, 1))
+
+    live(story, size=(1600, 1000))
+
+
+def test_an_edit_lays_out_its_panels_and_not_the_docks(live: Callable[..., None]) -> None:
+    class Watch(QObject):
+        count = 0
+
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            self.count += event.type() == QEvent.Type.LayoutRequest
+            return False
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.layer(Q)
+        watch = Watch()
+        person.window.area.installEventFilter(watch)
+        for scheme in ("int8-channel", "int4-g32-asym", "keep"):
+            plan = person.state.session.plan.assign([UP, Q], weights=scheme)
+            await person.act(partial(person.context.workspace.edit, "Change", partial(replace, plan=plan)))
+        await person.layer(UP)
+        assert not watch.count, f"all docks were laid out {watch.count} times"
+        person.window.area.removeEventFilter(watch)
+
+    live(story)
