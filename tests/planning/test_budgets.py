@@ -39,14 +39,13 @@ class Clock:
 
 def every_plan(summary, table, times):
     """Yield (loss, bytes, microseconds) of every combination."""
-    layers = [layer for layer in summary.stored if "embed" not in layer.name]
-    fixed = sum(layer.nbytes for layer in summary.stored if "embed" in layer.name)
+    layers, fixed = summary.stored, summary.kept_nbytes
     for combination in itertools.product((*table.schemes, KEEP), repeat=len(layers)):
         pairs = list(zip(layers, combination, strict=True))
         yield (
             math.fsum(table.of(layer.name, scheme) for layer, scheme in pairs if scheme != KEEP),
             sum(layer_bits(layer, scheme) for layer, scheme in pairs) // 8 + fixed,
-            math.fsum(times.of(layer, scheme, None) for layer, scheme in pairs),
+            math.fsum(times.of(layer, scheme, None) for layer, scheme in pairs if "embed" not in layer.name),
         )
 
 

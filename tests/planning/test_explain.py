@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,9 @@ def test_layers_outside_the_search_say_so_and_unknown_ones_are_named():
     summary = decoder(1)
     locked = summary.layers[2].name
     base = Plan().assign([locked], weights="int8-channel")
-    front = pareto(summary, table_of(summary), base, constraints=Constraints(locked=frozenset({locked})))
+    table = table_of(summary)
+    table.score[table.row["model.embed_tokens"]] = math.nan
+    front = pareto(summary, table, base, constraints=Constraints(locked=frozenset({locked})))
     given = resolve(front.plan(0), summary.layers)
     assert explain(front, given, locked).fixed == "locked"
     assert "outside the search" in explain(front, given, "model.embed_tokens").sentence

@@ -13,7 +13,7 @@ from workbench.insight.legality import within_target
 from workbench.insight.roofline import plan_microseconds
 from workbench.measurement.units import is_divergence, short_unit
 from workbench.models.layer import Layer
-from workbench.models.summary import quantizable
+from workbench.models.summary import embeddings, searchable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints
 from workbench.planning.explain import explain, next_purchase
@@ -108,7 +108,8 @@ def uniform_plans(
 ) -> tuple[UniformPlan, ...]:
     """Return one scheme for every layer that a search may change; activations are as in ``assignments``."""
     rounded, cached = map(dict, rounded_activations(session, assignments))
-    layers = [layer for layer in quantizable(session.model.layers) if layer.name in table.row]
+    left_out = embeddings(session.model.layers) & session.locked
+    layers = [x for x in searchable(session.model.layers) if x.name in table.row and x.name not in left_out]
     _, *beside = session.tables(table.metric)
     if batch is None and table.directions is None:
         return _uniform_sums(session, table, layers, rounded, cached)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
+from workbench.deployment.targets import target as target_of
 from workbench.insight import quantities
 from workbench.insight.latest import Latest
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.summary import ModelSummary, quantizable
-from workbench.planning.plan import KEEP, Assignment
+from workbench.models.summary import ModelSummary, embeddings, searchable
+from workbench.planning.plan import KEEP
 from workbench.planning.totals import Totals
 from workbench.sensitivity.metrics import BY_NAME
+from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
+from workbench.session.workspace import State
 
 
 def shown_unit(session: Session | None, metric: str) -> str:
@@ -27,16 +29,30 @@ def whole_bits(session: Session, totals: Totals) -> float:
 
 
 @Latest
-def _others(model: ModelSummary, locked: frozenset[str]) -> list[Layer]:
-    searched = {layer.name for layer in quantizable(model.layers)} | locked
+def _others(model: ModelSummary, table: Sensitivity | None, locked: frozenset[str], target: str) -> list[Layer]:
+    searched = {layer.name for layer in searchable(model.layers)} | locked
+    tables, legal = embeddings(model.layers), target_of(target).legal if target else None
+    for layer in model.layers:
+        if layer.name in tables:
+            scored = () if table is None else [name for name in table.schemes if table.of(layer.name, name) >= 0]
+            runs = any(legal is None or not legal(layer, name, None) for name in scored)
+            if layer.name in locked or table is not None and not runs:
+                searched.discard(layer.name)
     return [layer for layer in model.stored if layer.name not in searched]
 
 
-def left_out(session: Session, assignments: Mapping[str, Assignment]) -> tuple[str, ...]:
-    """Say which layers a search leaves as they are although they are not locked: in full, and shorter; or nothing."""
-    model, others = session.model, _others(session.model, session.locked)
-    if not others or not assignments:
+def left_out(state: State) -> tuple[str, ...]:
+    """Say which layers a search leaves as they are: in full, and shorter; or nothing.
+
+    Locked layers are not listed, but embeddings are: locking one is how a user leaves it out.
+    """
+    session, assignments = state.session, state.assignments
+    if session is None or not assignments:
         return ("",)
+    others = _others(session.model, session.table(state.metric), session.locked, state.target)
+    if not others:
+        return ("",)
+    model = session.model
     share = sum(layer.parameters for layer in others) / max(model.parameters, 1)
     schemes = sorted({assignments[layer.name].weights for layer in others})
     stay = ", ".join("in floating point" if scheme == KEEP else scheme for scheme in schemes)

@@ -146,15 +146,28 @@ class ModelSummary:
             )
 
 
-def quantizable(layers: Iterable[Layer]) -> Sequence[Layer]:
-    """Return the layers that a search may touch by default: not embeddings, what is tied to them, kept and unused ones.
+def embeddings(layers: Iterable[Layer]) -> frozenset[str]:
+    """Return the names of the embeddings, and of the layers that share weights with one."""
+    everything = tuple(layers)
+    names = {layer.name for layer in everything if layer.kind is LayerKind.EMBEDDING}
+    names |= {layer.name for layer in everything if layer.tied_to in names}
+    return frozenset(names | {layer.tied_to for layer in everything if layer.name in names and layer.tied_to})
 
-    An embedding is a table look-up: it costs no arithmetic, and most runtimes keep it in floating point.  What the
-    scored output does not depend on may serve another one, which nobody scored.  The user can still give these a
-    scheme, and one to a layer with a reason to keep it (``Layer.keep``).
+
+def searchable(layers: Iterable[Layer]) -> Sequence[Layer]:
+    """Return the layers that a search decides unless they are locked: not kept and unused ones.
+
+    What the scored output does not depend on may serve another one, which nobody scored.  The user can still give these
+    a scheme, and one to a layer with a reason to keep it (``Layer.keep``).
+    """
+    return tuple(layer for layer in layers if not layer.keep and not layer.unused)
+
+
+def quantizable(layers: Iterable[Layer]) -> Sequence[Layer]:
+    """Return the layers that bits per weight always count: those of :func:`searchable` but embeddings.
+
+    An embedding is a table look-up: it costs no arithmetic, and many runtimes keep it in floating point.
     """
     everything = tuple(layers)
-    embeddings = {layer.name for layer in everything if layer.kind is LayerKind.EMBEDDING}
-    embeddings |= {layer.name for layer in everything if layer.tied_to in embeddings}
-    embeddings |= {layer.tied_to for layer in everything if layer.name in embeddings and layer.tied_to}
-    return tuple(x for x in everything if x.name not in embeddings and not x.keep and not x.unused)
+    tables = embeddings(everything)
+    return tuple(layer for layer in searchable(everything) if layer.name not in tables)

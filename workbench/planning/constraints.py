@@ -6,12 +6,12 @@ numpy only: the window builds the Pareto front from it on every edit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workbench.errors import PlanError, nearest
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.summary import ModelSummary, quantizable
+from workbench.models.summary import ModelSummary, embeddings, searchable
 from workbench.planning.budgets import Times, plan_microseconds
 from workbench.planning.candidates import Builder, Group, require_columns
 from workbench.planning.groups import Bond, sharing_groups
@@ -52,9 +52,11 @@ class Constraints:
 class SearchSpace:
     """Everything that a search decides and what is decided already.
 
-    ``all_bits`` and ``counted_bits`` are the bits of tensors that the search leaves alone, in the whole file and in
-    what ``bits_per_weight`` counts; ``counted_weights`` the number of weights that it divides by; ``fixed_loss`` and
-    ``fixed_microseconds`` belong to the layers that are fixed; ``fixed`` says why each of them is.
+    A kept embedding counts in a budget of bits per weight although :class:`workbench.planning.totals.Totals` leaves it
+    out: it would be free otherwise, and no search would quantize it.  ``all_bits`` and ``counted_bits`` are the bits of
+    tensors that the search leaves alone, in the whole file and in what ``bits_per_weight`` counts; ``counted_weights``
+    the number of weights that it divides by; ``fixed_loss`` and ``fixed_microseconds`` belong to the layers that are
+    fixed; ``fixed`` says why each of them is.
     ``transforms`` are the plan's; ``unscored`` are what ``base`` rounds at a cost that no table says: ``inputs`` or
     ``cache``, the layer and the scheme.
     """
@@ -76,7 +78,7 @@ class SearchSpace:
         return (self.all_bits + bits) // 8 + self.summary.kept_nbytes
 
     def bits_per_weight(self, bits: int) -> float:
-        """Return the bits per weight when the groups take ``bits``, as ``totals`` counts them."""
+        """Return the bits per weight when the groups take ``bits``, kept embeddings of the groups included."""
         return (self.counted_bits + bits) / self.counted_weights if self.counted_weights else 0.0
 
 
@@ -87,8 +89,8 @@ def search_space(
 ) -> SearchSpace:  # fmt: skip
     """Work out the groups and their candidates.
 
-    Layers outside the search (embeddings, and what is tied to them) and locked ones keep what ``base`` gives them; a
-    group with one locked layer follows it.  Keeping a layer as it is stored is a candidate, with loss 0, unless
+    Locked layers, kept and unused ones, and embeddings that nothing but ``keep`` is left for keep what ``base`` gives
+    them; a group with one locked layer follows it.  Keeping a layer as it is stored is a candidate, with loss 0, unless
     ``allowed`` or the target refuses it.  ``algorithms`` are tables of other rounding algorithms, ``inputs`` a table of
     activation schemes, whose losses add to the weights'; those of layers outside the choice are fixed, as are those of
     the KV cache that ``base`` rounds (by the table ``cache``), and a missing cell adds nothing to them.  Raises
@@ -132,7 +134,7 @@ def _split(
     Locked layers give their scheme, in ``assignments``, to those that share it.
     """
     limits = _limits(rules.allowed, builder.table, summary)
-    counted = {layer.name for layer in quantizable(summary.layers)}
+    counted, tables = {layer.name for layer in searchable(summary.layers)}, embeddings(summary.layers)
     if rules.shrink_unused:
         counted |= {layer.name for layer in summary.layers if layer.unused and layer.kind is not LayerKind.EMBEDDING}
     groups, reasons = [], dict[str, str]()
@@ -141,18 +143,30 @@ def _split(
         limit = _shared_limit(members, limits)
         if scheme is None and all(layer.name in counted for layer in members):
             group = builder.group(members, assignments[members[0].name].inputs, limit)
-            if not group.candidates:
-                why = "; ".join(builder.reasons(members, assignments, limit)) or "no candidate was given"
-                names = ", ".join(layer.name for layer in members)
-                raise PlanError(f"nothing is left to choose for {names} on {rules.target}: {why}")
-            groups.append(group)
-            continue
+            if members[0].name not in tables or set(group.schemes) - {KEEP}:
+                if not group.candidates:
+                    raise PlanError(_nothing_left(members, rules, builder.reasons(members, assignments, limit)))
+                groups.append(group)
+                continue
+        refused = scheme is None and members[0].name in tables and _is_refused(members, assignments, rules)
         for layer in members:
             reasons[layer.name] = "locked" if scheme is not None else layer.unused or layer.keep or "outside the search"
+            if refused:
+                assignments[layer.name] = replace(assignments[layer.name], weights=KEEP)
             if scheme is not None and layer.tied_to is None:
                 assignments[layer.name] = replace(assignments[layer.name], weights=scheme)
         _check_fixed(members, assignments, rules, limit if scheme is not None else None)
     return tuple(groups), reasons
+
+
+def _nothing_left(members: Sequence[Layer], rules: Constraints, reasons: Iterable[str]) -> str:
+    names, why = ", ".join(layer.name for layer in members), "; ".join(reasons) or "no candidate was given"
+    return f"nothing is left to choose for {names} on {rules.target}: {why}"
+
+
+def _is_refused(members: Sequence[Layer], assignments: Mapping[str, Assignment], rules: Constraints) -> bool:
+    planned = ((layer, assignments[layer.name]) for layer in members)
+    return rules.legal is not None and any(rules.legal(layer, has.weights, has.inputs) for layer, has in planned)
 
 
 def _activation_costs(

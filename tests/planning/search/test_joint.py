@@ -88,8 +88,10 @@ def _best(summary, table, budget: float) -> float:
     """The least loss of all choices within a budget, by trying them."""
     space = pareto(summary, table, Plan()).space
     menus = [range(len(group.candidates)) for group in space.groups]
-    every = [totals(summary, assignments_of(space, np.array(picks)), table) for picks in itertools.product(*menus)]
-    return min(sums.predicted for sums in every if sums.bits_per_weight <= budget)
+    bits = [group.bits for group in space.groups]
+    every = [np.array(picks) for picks in itertools.product(*menus)]
+    small = [picks for picks in every if space.bits_per_weight(sum(map(np.take, bits, picks))) <= budget]
+    return min(totals(summary, assignments_of(space, picks), table).predicted for picks in small)
 
 
 def test_a_budget_of_loss_counts_the_interaction():

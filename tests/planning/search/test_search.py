@@ -24,8 +24,7 @@ from workbench.planning.totals import layer_bits, plan_totals
 
 def best_by_enumeration(summary, table, limit_bits):
     """Return the least loss over every combination of choices within the bits."""
-    layers = [layer for layer in summary.stored if layer.kind is not LayerKind.EMBEDDING]
-    best = np.inf
+    layers, best = summary.stored, np.inf
     for combination in itertools.product((*table.schemes, KEEP), repeat=len(layers)):
         bits = sum(layer_bits(layer, scheme) for layer, scheme in zip(layers, combination, strict=True))
         if bits <= limit_bits:
@@ -41,7 +40,7 @@ def test_the_plan_is_the_best_of_all_plans(seed):
     budget = 3.0 + 0.35 * seed
     plan = search(summary, table, budgets=Budgets(bits_per_weight=budget), base=Plan())
     found = plan_totals(summary, plan, table)
-    weights = sum(layer.parameters for layer in summary.stored[1:])
+    weights = sum(layer.parameters for layer in summary.stored)
     assert found.bits_per_weight <= budget
     assert found.predicted == pytest.approx(best_by_enumeration(summary, table, budget * weights), rel=1e-9)
 
@@ -49,8 +48,8 @@ def test_the_plan_is_the_best_of_all_plans(seed):
 def test_a_budget_in_bytes_is_never_exceeded_and_is_best():
     summary = decoder(1, 3)
     table = table_of(summary, seed=5)
-    outside = summary.stored[0].nbytes
-    inside = sum(layer.parameters for layer in summary.stored[1:])
+    outside = summary.kept_nbytes
+    inside = sum(layer.parameters for layer in summary.stored)
     for nbytes in range(outside + inside * 3 // 8 + 100, outside + inside, 997):
         found = plan_totals(summary, search(summary, table, budgets=Budgets(nbytes=nbytes), base=Plan()), table)
         assert found.nbytes <= nbytes
@@ -153,16 +152,55 @@ def test_layers_that_share_get_one_scheme():
         assert given["l0"].weights == given["l1"].weights == given["l2"].weights
 
 
-def test_embeddings_and_tied_heads_stay_as_the_base_plan_has_them():
+def test_embeddings_are_searched_with_their_tied_heads_and_a_lock_leaves_them_out():
     summary = decoder(2)
-    plan = search(summary, table_of(summary), budgets=Budgets(bits_per_weight=4.0), base=Plan())
+    table, embedding = table_of(summary), summary.by_name["model.embed_tokens"]
+    plan = search(summary, table, budgets=Budgets(bits_per_weight=4.0), base=Plan())
     given = resolve(plan, summary.layers)
-    assert given["model.embed_tokens"].weights == given["lm_head"].weights == KEEP
+    assert given[embedding.name].weights == given["lm_head"].weights != KEEP
+    assert plan_totals(summary, plan).nbytes <= summary.kept_nbytes + sum(x.parameters for x in summary.stored) // 2
+    for weights, locked in ((KEEP, embedding.name), ("int8-channel", "lm_head")):
+        base, rules = Plan().assign(["lm_head"], weights=weights), Constraints(locked=frozenset({locked}))
+        plan = search(summary, table, budgets=Budgets(bits_per_weight=5.0), base=base, constraints=rules)
+        given = resolve(plan, summary.layers)
+        assert given[embedding.name].weights == given["lm_head"].weights == weights
+        assert plan_totals(summary, plan).bits_per_weight <= 5.0
+
+
+def _no_embeddings(layer, weights, inputs):
+    return "no tables" if layer.kind is LayerKind.EMBEDDING and weights != KEEP else None
+
+
+def test_an_embedding_that_a_target_or_the_table_lacks_stays_and_eats_no_bits():
+    summary, rules = decoder(2), Constraints(legal=_no_embeddings)
+    inner = sum(layer.parameters for layer in summary.stored[1:])
+    unscored = table_of(summary)
+    unscored.score[unscored.row["model.embed_tokens"]] = np.nan
+    for table, constraints in ((table_of(summary), rules), (unscored, None)):
+        plan = search(summary, table, budgets=Budgets(bits_per_weight=4.0), base=Plan(), constraints=constraints)
+        sums = plan_totals(summary, plan)
+        assert resolve(plan, summary.layers)["model.embed_tokens"].weights == KEEP
+        assert 3.5 < sums.bits_per_weight <= 4.0
+        assert sums.nbytes > summary.kept_nbytes + inner * 3.5 / 8 + summary.stored[0].nbytes
     base = Plan().assign(["lm_head"], weights="int8-channel")
-    plan = search(summary, table_of(summary), budgets=Budgets(bits_per_weight=5.0), base=base)
-    given = resolve(plan, summary.layers)
-    assert given["model.embed_tokens"].weights == given["lm_head"].weights == "int8-channel"
-    assert plan_totals(summary, plan).bits_per_weight <= 5.0
+    plan = search(summary, table_of(summary), budgets=Budgets(bits_per_weight=4.0), base=base, constraints=rules)
+    assert resolve(plan, summary.layers)["model.embed_tokens"].weights == KEEP  # what the target refuses does not stay
+    plan = search(summary, unscored, budgets=Budgets(bits_per_weight=5.0), base=base)
+    assert resolve(plan, summary.layers)["model.embed_tokens"].weights == "int8-channel"  # what the user chose does
+
+
+def test_a_kept_embedding_counts_in_a_budget_of_bits():
+    summary = decoder(2)
+    weights, inner = (sum(layer.parameters for layer in summary.stored[start:]) for start in (0, 1))
+    table = table_of(summary)
+    kept = [plan for plan in map(pareto(summary, table, Plan()).plan, range(len(pareto(summary, table, Plan()))))
+            if resolve(plan, summary.layers)["model.embed_tokens"].weights == KEEP]  # fmt: skip
+    sums = plan_totals(summary, kept[0])
+    stored = sums.nbytes - summary.kept_nbytes
+    assert sums.bits_per_weight * inner == pytest.approx(8 * (stored - summary.stored[0].nbytes), abs=8)
+    asked = 8 * stored / weights - 0.01
+    plan = search(summary, table, budgets=Budgets(bits_per_weight=asked), base=Plan())
+    assert plan_totals(summary, plan).nbytes < sums.nbytes
 
 
 def test_schemes_limit_the_search():
@@ -196,7 +234,7 @@ def test_the_front_is_monotone_and_its_plans_cost_what_it_says():
     table = table_of(summary, seed=7)
     front = pareto(summary, table, Plan())
     assert (np.diff(front.nbytes) > 0).all() and (np.diff(front.loss) < 0).all()
-    slopes = np.diff(front.loss) / np.diff(front.bits_per_weight)
+    slopes = np.diff(front.loss) / np.diff(front.nbytes)
     assert (np.diff(slopes) >= -1e-9 * np.abs(slopes[:-1])).all()
     for index in (0, 1, len(front) // 2, len(front) - 1):
         found = plan_totals(summary, front.plan(index), table)

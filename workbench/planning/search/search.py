@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from workbench.errors import BudgetError, MissingResultError, PlanError
-from workbench.models.summary import ModelSummary
+from workbench.models.summary import ModelSummary, embeddings
 from workbench.planning.budgets import GOALS, TITLES, Budgets, Times
 from workbench.planning.compact import compact_plan
 from workbench.planning.constraints import Constraints, SearchSpace, search_space
@@ -131,14 +131,30 @@ def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, time
     least = math.fsum(loss[rows, last]) + space.fixed_loss if len(loss) else space.fixed_loss
     avoided = np.concatenate([np.cumsum(moves.less[::-1])[::-1], [0.0]])
     losses, steps = joined(least + avoided, moves, joint)
-    weights = space.counted_weights
-    bits_per_weight = (space.counted_bits + used) / weights if weights else np.zeros(used.size)
+    out, out_weights = _kept_embeddings(space, moves)
+    weights = space.counted_weights - out_weights
+    bits_per_weight = (space.counted_bits + used - out) / np.maximum(weights, 1) * (weights > 0)
     fastest = math.fsum(costs[rows, moves.start]) + space.fixed_microseconds if timed and len(costs) else 0.0
     return Front(
         nbytes=((space.all_bits + used) // 8 + space.summary.kept_nbytes)[steps],
         bits_per_weight=bits_per_weight[steps], loss=losses[steps], base=base, space=space, moves=moves, steps=steps,
         microseconds=(fastest + np.concatenate([[0.0], np.cumsum(moves.more)]))[steps] if timed else None,
     )  # fmt: skip
+
+
+def _kept_embeddings(space: SearchSpace, moves: Walk) -> np.ndarray:
+    """Return the bits and the weights (int64 ``[2, moves + 1]``) of embeddings that each step of the walk keeps."""
+    total, tables = np.zeros((2, len(moves.group) + 1), np.int64), embeddings(space.summary.layers)
+    for index, group in enumerate(space.groups):
+        if group.layers[0] in tables and KEEP in group.schemes:
+            owned = (space.summary.by_name[name] for name in group.layers)
+            weights = sum(layer.parameters for layer in owned if layer.tied_to is None)
+            kept = np.array([scheme == KEEP for scheme in group.schemes])
+            amounts = np.stack([group.bits * kept, weights * kept])
+            mine = np.flatnonzero(moves.group == index)
+            total[:, 0] += amounts[:, moves.start[index]]
+            total[:, mine + 1] += amounts[:, moves.choice[mine]] - amounts[:, moves.origin[mine]]
+    return np.asarray(total.cumsum(axis=1))
 
 
 def search(

@@ -51,7 +51,7 @@ class SearchLine(PanelPart):
         self.refused.setVisible(bool(problem))
         scored = new.session is None or new.session.table(new.metric) is not None
         tip = f"Find the plan of the least {GOALS.get(budget.unit, 'predicted loss')} within the budget (F7)"
-        self.left_out.say(*(left_out(new.session, new.assignments) if new.session else ("",)))
+        self.left_out.say(*left_out(new))
         self.button.setEnabled(scored)
         self.button.setToolTip(tip if scored else "Compute the sensitivity first (F6)")
 
