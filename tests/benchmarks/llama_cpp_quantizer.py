@@ -150,6 +150,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=32)
     parser.add_argument("--evaluation-samples", type=int, default=8)
     parser.add_argument("--window", type=int, default=256)
+    parser.add_argument("--session", type=Path, help="the scored session: read where it exists, else written")
     parser.add_argument("--mixes", default=",".join(MIXES))
     parser.add_argument("--algorithms", default="rtn-weighted,gptq")
     asked = parser.parse_args()
@@ -159,16 +160,26 @@ def main() -> None:
         ids = tokenizer.encode(Path(asked.evaluation).read_text(encoding="utf-8"), add_special_tokens=False).ids
         windows = np.array(ids[: asked.window * asked.evaluation_samples], np.int32).reshape(-1, asked.window)
         np.save(Path(folder) / "windows.npy", windows)
-        session = workbench.calibrate(model, asked.calibration, samples=asked.samples, window=asked.window)
-        print("calibrated", flush=True)
-        session = workbench.score(session, model=model, schemes=(*NARROW, *WIDE), algorithm="rtn-weighted")
+        session = scored(model, asked)
         tensors = {each.source: each.name for each in content_of(workbench.quantize(model, Plan()), model).tensors}
         named = {layer.name: tensors[layer.parameter] for layer in model.summary.stored if layer.parameter in tensors}
         bench = Bench(model=model, session=session, windows=Path(folder) / "windows.npy", folder=Path(folder),
                       python=asked.python, names=named, algorithms=asked.algorithms.split(","))  # fmt: skip
         bench.ours(Plan(name="floating point"), "fp")
-        print("scored", flush=True)
         compare(bench, asked.mixes.split(","))
+
+
+def scored(model: Model, asked: argparse.Namespace) -> Session:
+    """Return the session with predicted losses of the shared types, computed once for many runs of this benchmark."""
+    if asked.session is not None and asked.session.exists():
+        return Session.load(asked.session)
+    session = workbench.calibrate(model, asked.calibration, samples=asked.samples, window=asked.window)
+    print("calibrated", flush=True)
+    session = workbench.score(session, model=model, schemes=(*NARROW, *WIDE), algorithm="rtn-weighted")
+    print("scored", flush=True)
+    if asked.session is not None:
+        session.save(asked.session)
+    return session
 
 
 def compare(bench: Bench, mixes: Sequence[str]) -> None:

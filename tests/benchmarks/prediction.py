@@ -27,8 +27,9 @@ from workbench.models.data.datasets import open_dataset
 from workbench.models.data.files import ALL
 from workbench.models.model import Model
 from workbench.models.sources import open_model
-from workbench.models.summary import quantizable
+from workbench.models.summary import embeddings, quantizable
 from workbench.planning.budgets import Budgets
+from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
@@ -107,11 +108,15 @@ def plans(model: Model, held_out: Data, table: Sensitivity, batch_size: int) -> 
         })  # fmt: skip
         return sums.nbytes
 
+    def mixed(budgets: Budgets) -> Plan:
+        return search(model.summary, table, budgets=budgets, base=Plan(),
+                      constraints=Constraints(locked=embeddings(model.summary.layers)))  # fmt: skip
+
     for bits in PLANS:
-        row(f"mixed {bits:g}", search(model.summary, table, budgets=Budgets(bits_per_weight=bits), base=Plan()))
+        row(f"mixed {bits:g}", mixed(Budgets(bits_per_weight=bits)))
     for scheme in UNIFORM:
         nbytes = row(scheme, Plan.uniform(layers, scheme))
-        row(f"mixed, bytes of {scheme}", search(model.summary, table, budgets=Budgets(nbytes=nbytes), base=Plan()))
+        row(f"mixed, bytes of {scheme}", mixed(Budgets(nbytes=nbytes)))
     return rows
 
 

@@ -18,7 +18,9 @@ from quality_cache import Cache
 from quality_cases import Case
 
 from workbench.measurement.evaluate import evaluate
+from workbench.models.summary import embeddings
 from workbench.planning.budgets import Budgets
+from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
@@ -59,7 +61,8 @@ class Ours:
         """Return the plan's exact bits, the predicted and the measured KL (nats per token) with its interval."""
         case, base = self.case, Plan().assign(self.case.layers, algorithm=algorithm)
         table = self.learned_table if algorithm == LEARNED else self.table
-        plan = search(case.model.summary, table, budgets=Budgets(bits_per_weight=bits), base=base)
+        plan = search(case.model.summary, table, budgets=Budgets(bits_per_weight=bits), base=base,
+                      constraints=Constraints(locked=embeddings(case.model.summary.layers)))  # fmt: skip
         key = (case.name, algorithm, f"{bits:.2f}", plan.hash, case.calibration.record.content_hash,
                case.evaluation.record.content_hash)  # fmt: skip
         known = self.cache.get(*key)

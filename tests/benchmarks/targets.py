@@ -25,8 +25,9 @@ from workbench.models.data.batches import Data
 from workbench.models.data.datasets import open_dataset
 from workbench.models.model import Model
 from workbench.models.sources import open_model
-from workbench.models.summary import quantizable
+from workbench.models.summary import embeddings, quantizable
 from workbench.planning.budgets import Budgets
+from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
@@ -77,7 +78,8 @@ def plans(model: Model, data: Data, held_out: Data, bits: list[float]) -> list[d
 
     uniform = {scheme: Plan.uniform(layers, scheme) for scheme in UNIFORM}
     for size in bits:
-        plan = search(model.summary, table, budgets=Budgets(bits_per_weight=size), base=Plan())
+        plan = search(model.summary, table, budgets=Budgets(bits_per_weight=size), base=Plan(),
+                      constraints=Constraints(locked=embeddings(model.summary.layers)))  # fmt: skip
         predicted, measured = judged(plan)
         fitting = [p for p in uniform.values() if plan_totals(model.summary, p, table).bits_per_weight <= size]
         best = min((judged(each)[1] for each in fitting), default=float("nan"))

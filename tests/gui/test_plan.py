@@ -470,12 +470,15 @@ def test_a_plan_is_searched_within_a_loss_or_a_size(live: Callable[..., None], u
 def test_the_search_says_which_layers_it_leaves_out(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
-        line = person.window.panels["plan"].search_line
+        line, names = person.window.panels["plan"].search_line, ["model.embed_tokens"]
+        assert not line.left_out.text(), "the embedding is searched"
+        await person.act(lambda: person.context.workspace.show_target("vllm"))
         assert "leaves out 1 layer" in line.left_out.text() and "stays in floating point" in line.left_out.text()
-        await person.layer("model.embed_tokens")
-        await person.act(lambda: edits.assign(person.context.workspace, ["model.embed_tokens"], weights="int4-g64"))
+        await person.act(lambda: person.context.workspace.show_target(""))
+        await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g64"))
+        await person.act(lambda: edits.lock(person.context.workspace, names, True))
         assert "model.embed_tokens (embedding) stays int4-g64" in line.left_out.text()
-        await person.act(lambda: edits.lock(person.context.workspace, ["model.embed_tokens"], True))
+        await person.act(lambda: edits.lock(person.context.workspace, names, False))
         assert not line.left_out.text()
 
     live(story)

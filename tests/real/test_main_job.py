@@ -12,9 +12,10 @@ from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
-from workbench.models.summary import quantizable
+from workbench.models.summary import embeddings, quantizable
 from workbench.planning.budgets import Budgets
-from workbench.planning.plan import Plan
+from workbench.planning.constraints import Constraints
+from workbench.planning.plan import KEEP, Plan
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
 from workbench.quantization.quantize import quantize
@@ -35,7 +36,15 @@ def test_a_small_llama_from_file_to_a_checked_plan():
     assert found.notes == () and len(found.curvature) == 37
     table = score(model, "predicted_kl", SCHEMES, curvature=found.curvature, dataset=data)
     assert np.isfinite(table.score).all()
-    plan = search(model.summary, table, budgets=Budgets(bits_per_weight=4.5), base=Plan())
+    whole = search(model.summary, table, budgets=Budgets(bits_per_weight=4.5), base=Plan())
+    assert whole.of("model.embed_tokens").weights != KEEP
+    sums, loss = (plan_totals(model.summary, whole, table),
+                  evaluate(model, quantize(model, whole).bind(model), held_out)["kl"].value)  # fmt: skip
+    assert 1 / 1.5 < (sums.predicted or 0.0) / loss < 1.5 and sums.nbytes < 4.6 / 8 * model.summary.parameters
+    plan = search(
+        model.summary, table, budgets=Budgets(bits_per_weight=4.5), base=Plan(),
+        constraints=Constraints(locked=embeddings(model.summary.layers)),
+    )  # fmt: skip
     sums = plan_totals(model.summary, plan, table)
     assert 4.45 < sums.bits_per_weight <= 4.5 and sums.predicted is not None
     metrics = evaluate(model, quantize(model, plan).bind(model), held_out)

@@ -88,7 +88,8 @@ PLAN = Command(
     name=SEARCH.name, help=SEARCH.summary, example="plan S.qwb --bits-per-weight 4.5 --out plan.json", run=_run,
     flags=(
         SESSION, TRUST, flags_of(SearchOptions),
-        flag("--uniform", type=scheme_name, metavar="SCHEME", help="one scheme everywhere but for embeddings, such as int4-g32-asym"),
+        flag("--uniform", type=scheme_name, metavar="SCHEME",
+             help="one scheme everywhere but for embeddings, such as int4-g32-asym"),
         flag("--transforms", type=names, metavar="A,B,...",
              help="rewrite the model first: fold-norms, equalize, awq, smoothquant, rotation-heads, rotation; or "
              "correct it after rounding: bias-correction, norm-reestimation (default: as the session's plan)"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.insight import quantities
-from workbench.insight.fronts import rounded_activations, uniform_plans
+from workbench.insight.fronts import SharedChoices, shared_choices, uniform_plans
 from workbench.insight.latest import same_objects
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.plan_differences import priced, smallest_batch_time
@@ -22,8 +22,6 @@ from workbench.sensitivity.confidence import interval
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.session import Session
 from workbench.session.workspace import State
-
-Activations = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
 
 UNIFORM_LIMIT, INTERACTING_LIMIT = 2_000, 300
 """Layers up to which uniform plans are priced while the user works: where losses add up, and where they interact."""
@@ -85,7 +83,7 @@ class Dashboard:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[tuple[object, ...], Any]] = {}
-        self._activations: Activations = ((), ())
+        self._choices: SharedChoices = ((), (), ())
 
     def figures(self, state: State) -> tuple[KeyFigure, ...]:
         """Return size, bits, predicted and measured loss and time of the state's plan; none without one."""
@@ -126,11 +124,11 @@ class Dashboard:
         table = session.table(state.metric)
         limit = UNIFORM_LIMIT if table is None or table.directions is None else INTERACTING_LIMIT
         if len(session.model.layers) <= limit and table is not None and here.size is not None:
-            activations = rounded_activations(session, state.assignments)
-            if activations != self._activations:
-                self._activations = activations
+            choices = shared_choices(session, state.assignments)
+            if choices != self._choices:
+                self._choices = choices
             sums = self._once(
-                "uniform", (session.model, table, self._activations),
+                "uniform", (session.model, table, self._choices),
                 lambda: uniform_plans(session, table, None, state.assignments),
             )  # fmt: skip
             fitting = [plan for plan in sums if plan[1] * 1e6 <= here.size + 0.5]

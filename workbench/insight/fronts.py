@@ -40,6 +40,9 @@ class Measured:
     predicted: float | None
 
 
+SharedChoices = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], tuple[str, ...]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Picture:
     """Everything that is drawn; costs in ``cost_unit`` (MB or µs), losses in ``unit``."""
@@ -93,23 +96,25 @@ def present_cost(state: State, batch: int | None) -> float | None:
     return None if state.session is None else plan_microseconds(state.session, state.assignments, batch)
 
 
-def rounded_activations(
-    session: Session, assignments: Mapping[str, Assignment]
-) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """Return the schemes of the layers' inputs, and of their keys and values, under a plan."""
+def shared_choices(session: Session, assignments: Mapping[str, Assignment]) -> SharedChoices:
+    """Return what uniform plans take over from a plan: the schemes of the layers' inputs, those of keys and values, and
+    the embeddings that stay in floating point."""
     if not assignments:
-        return (), ()
-    cached = cached_layers(session.model.layers, assignments)
-    return tuple(quantized_inputs(session.model, assignments).items()), tuple(cached.items())
+        return (), (), ()
+    model = session.model
+    cached, tables = cached_layers(model.layers, assignments), sorted(embeddings(model.layers))
+    kept = tuple(name for name in tables if assignments[name].weights == KEEP)
+    return tuple(quantized_inputs(model, assignments).items()), tuple(cached.items()), kept
 
 
 def uniform_plans(
     session: Session, table: Sensitivity, batch: int | None, assignments: Mapping[str, Assignment]
 ) -> tuple[UniformPlan, ...]:
-    """Return one scheme for every layer that a search may change; activations are as in ``assignments``."""
-    rounded, cached = map(dict, rounded_activations(session, assignments))
-    left_out = embeddings(session.model.layers) & session.locked
-    layers = [x for x in searchable(session.model.layers) if x.name in table.row and x.name not in left_out]
+    """Return one scheme for every layer that a search may change; activations, and embeddings in floating point, are as
+    in ``assignments``."""
+    *activations, kept = shared_choices(session, assignments)
+    rounded, cached = map(dict[str, str], activations)
+    layers = [x for x in searchable(session.model.layers) if x.name in table.row and x.name not in kept]
     _, *beside = session.tables(table.metric)
     if batch is None and table.directions is None:
         return _uniform_sums(session, table, layers, rounded, cached)

@@ -16,12 +16,13 @@ from workbench.gui.shell.widgets import button, combo, fitted, label, named, off
 from workbench.insight import quantities
 from workbench.insight.fronts import (
     Measured,
+    SharedChoices,
     UniformPlan,
     evaluated_plans,
     front_of,
     picture_of,
     present_cost,
-    rounded_activations,
+    shared_choices,
     uniform_plans,
     why,
 )
@@ -57,6 +58,7 @@ class ParetoPanel(Panel):
         self._drag: int | None = None  # the edit that the drag goes on with
         self._uniform: tuple[UniformPlan, ...] = ()
         self._basis: tuple[object, ...] = ()
+        self._choices: SharedChoices = ((), (), ())
         self._measured = Latest(self._evaluated)
 
     def redraw(self, old: State, new: State) -> None:
@@ -162,13 +164,15 @@ class ParetoPanel(Panel):
 
     def _compute(self, state: State, session: Session, table: Sensitivity) -> None:
         fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
+        choices = shared_choices(session, state.assignments)
         basis = (id(session.model), id(table), fixed, self.batch, state.target,
                  id(session.timings) if self.batch else 0, id(session.inputs_table(table.metric)),
-                 id(session.cache_table(table.metric)), rounded_activations(session, state.assignments))  # fmt: skip
+                 id(session.cache_table(table.metric)), choices[:2])  # fmt: skip
         if basis != self._basis:
             self.front = front_of(session, table, self.batch, state.target)
+        if (basis, choices) != (self._basis, self._choices):
             self._uniform = uniform_plans(session, table, self.batch, state.assignments)
-            self._basis = basis
+        self._basis, self._choices = basis, choices
 
     def _show(self, state: State, session: Session) -> None:
         front, by_size = self.front, self.batch is None
