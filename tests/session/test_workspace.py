@@ -15,8 +15,9 @@ from workbench.errors import WorkbenchError
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import KEEP, Plan, Rule, resolve
 from workbench.planning.totals import plan_totals
+from workbench.session.edits import EditableParts
 from workbench.session.session import Session
-from workbench.session.workspace import MAX_UNDO, EditableParts, State, Workspace
+from workbench.session.workspace import MAX_UNDO, State, Workspace
 
 LAYERS = [layer.name for layer in summary().layers]
 Change = Callable[[Session], Session]
@@ -346,3 +347,45 @@ def test_a_drag_that_a_result_interrupts_is_one_step_and_keeps_the_result() -> N
     after = edited(workspace.state)
     assert after.active_ranges == {**before.active_ranges, (LAYERS[1], "input"): calibrated}
     assert not workspace.state.undo_name
+
+
+def test_edits_after_going_back_leave_the_other_branch_as_a_named_plan(tmp_path: Path) -> None:
+    workspace = Workspace()
+    workspace.open(session(), None)
+    names = [layer.name for layer in workspace.state.session.model.layers][:2]
+
+    def store(scheme: str) -> None:
+        plan = workspace.state.session.plan.assign(names, weights=scheme)
+        workspace.edit(f"Set {scheme}", lambda now: replace(now, plan=plan))
+
+    store("int4-g32-asym")
+    store("int3-g32-asym")
+    lost = workspace.state.session.plan
+    workspace.undo()
+    workspace.undo()
+    store("int8-channel")
+    kept = workspace.state.session.plans["Branch 1"]
+    assert replace(kept, name=lost.name) == lost, "where the undone steps had led to"
+    workspace.undo()
+    store("int8-channel")
+    assert list(workspace.state.session.plans) == ["Branch 1"], "the same edit again is no branch; undo leaves it"
+    workspace.edit("Use", lambda now: replace(now, plan=replace(kept, name=lost.name)))
+    workspace.undo()
+    workspace.edit("Lock", lambda now: replace(now, locked=frozenset(names)))
+    assert list(workspace.state.session.plans) == ["Branch 1"], "a plan that has a name needs no other"
+    workspace.state.session.save(tmp_path / "s.qwb")
+    assert Session.load(tmp_path / "s.qwb").plans["Branch 1"] == kept
+
+
+def test_only_the_newest_branches_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.session.edits.MAX_BRANCHES", 3)
+    workspace = Workspace()
+    workspace.open(session(), None)
+    names = [layer.name for layer in workspace.state.session.model.layers]
+    for number in range(5):
+        for scheme in (f"int{number + 3}-channel", f"int{number + 3}-tensor"):
+            plan = workspace.state.session.plan.assign(names[:1], weights=scheme)
+            workspace.edit("Set", lambda now, plan=plan: replace(now, plan=plan))
+            workspace.undo()
+        plan = workspace.state.session.plan.assign(names[:2], weights="int8-tensor")
+    assert [int(name.split()[-1]) for name in workspace.state.session.plans] == [7, 8, 9]

@@ -26,8 +26,9 @@ from workbench.session.autosave import (
     window_folders,
     write_recovery,
 )
+from workbench.session.edits import EditableParts
 from workbench.session.session import Session
-from workbench.session.workspace import EditableParts, State
+from workbench.session.workspace import State
 from workbench.steps.files.first_look import is_first_look
 from workbench.steps.files.keep_recovery import KEEP_RECOVERY, KeepRecoveryOptions
 from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions

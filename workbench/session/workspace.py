@@ -8,47 +8,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
 
 from workbench.errors import WorkbenchError
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.measurement.evaluation import Ceilings
 from workbench.models.layer import Layer
-from workbench.numerics.ranges import Range
-from workbench.planning.plan import Assignment, Plan, changed_names, resolve, resolve_some
+from workbench.planning.plan import Assignment, changed_names, resolve, resolve_some
 from workbench.planning.totals import Ledger, Totals, plan_totals
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
+from workbench.session.edits import Edit, EditableParts, exchanged, same, with_branch
 from workbench.session.session import Session
 
 MAX_UNDO = 500
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-Ranges = Mapping[tuple[str, str], Range]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EditableParts:
-    """The parts of a session that the user edits."""
-
-    plan: Plan
-    plans: Mapping[str, Plan]
-    active_ranges: Ranges
-    locked: frozenset[str]
-
-    @staticmethod
-    def of(session: Session) -> EditableParts:
-        """Return the parts of ``session``."""
-        return EditableParts(
-            plan=session.plan, plans=session.plans, active_ranges=session.active_ranges, locked=session.locked
-        )
-
-    def into(self, session: Session) -> Session:
-        """Return ``session`` with these parts."""
-        return replace(session, plan=self.plan, plans=self.plans, active_ranges=self.active_ranges, locked=self.locked)
 
 
 class BudgetUnit(StrEnum):
@@ -87,19 +61,6 @@ class Budget:
     def microseconds(self) -> float | None:
         """The longest time of all timed kernels; None where the amount is another one."""
         return self.amount if self.unit is BudgetUnit.MICROSECONDS else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Edit:
-    """An entry of the undo stack: what the user changed, as the parts before and after.
-
-    Undoing it reverts the difference of the two; what results have changed since stays.
-    """
-
-    number: int
-    name: str
-    before: EditableParts
-    after: EditableParts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -177,16 +138,20 @@ class Workspace:
         """Apply an undoable edit with a readable name (``Set 24 layers to int4-g128``); return its number.
 
         ``extend`` is the number of an earlier edit: if it is still the last one, both become one step to undo, under
-        the new name; so a drag is one step.  Returns None, and adds no step, if nothing changed.
+        the new name; so a drag is one step.  Returns None, and adds no step, if nothing changed.  Where steps were
+        undone before, the plan that they had led to stays as a named one.
         """
         session = self._session()
         after = change(session)
         if after is session:
             return None
+        branched = with_branch(session, self._redo, after.plan)
+        if branched is not session:
+            session, after = branched, change(branched)
         before, number = EditableParts.of(session), next(self._numbers)
         if extend is not None and self._undo and self._undo[-1].number == extend:
             last = self._undo.pop()
-            before, number = EditableParts.of(_exchanged(session, last.after, last.before)), extend
+            before, number = EditableParts.of(exchanged(session, last.after, last.before)), extend
         step = Edit(number=number, name=name, before=before, after=EditableParts.of(after))
         self._undo = [*self._undo[-MAX_UNDO + 1 :], step]
         self._redo.clear()
@@ -212,8 +177,8 @@ class Workspace:
             self._exchange(last.before, last.after)
 
     def _exchange(self, old: EditableParts, new: EditableParts) -> None:
-        session = _exchanged(self._session(), old, new)
-        self._set(replace(self.state, session=session, dirty=not _same(session, self._on_disk)))
+        session = exchanged(self._session(), old, new)
+        self._set(replace(self.state, session=session, dirty=not same(session, self._on_disk)))
 
     def select(self, layers: Iterable[str]) -> None:
         """Select layers by name."""
@@ -274,66 +239,6 @@ class Workspace:
         self.state = _resolved(old, state)
         for listener in tuple(self._listeners):
             listener(old, self.state)
-
-
-def _same(session: Session, other: Session | None) -> bool:
-    """Whether two sessions hold the same: edits that are equal, and the very same results."""
-    if other is None:
-        return False
-    edits = {item.name for item in fields(EditableParts)}
-    pairs = ((item.name, getattr(session, item.name), getattr(other, item.name)) for item in fields(Session))
-    return all(one is two or (name in edits and one == two) for name, one, two in pairs)
-
-
-def _exchanged(session: Session, old: EditableParts, new: EditableParts) -> Session:
-    """Return ``session`` with what differs between ``old`` and ``new`` as ``new`` has it."""
-    now = EditableParts.of(session)
-    return EditableParts(
-        plan=now.plan if old.plan is new.plan else new.plan,
-        plans=_exchanged_entries(now.plans, old.plans, new.plans),
-        active_ranges=_exchanged_ranges(session, old.active_ranges, new.active_ranges),
-        locked=(now.locked - (old.locked - new.locked)) | (new.locked - old.locked),
-    ).into(session)
-
-
-def _exchanged_entries(
-    now: Mapping[Key, Value], old: Mapping[Key, Value], new: Mapping[Key, Value]
-) -> Mapping[Key, Value]:
-    if old is new or now is old:
-        return now if old is new else new
-    entries = dict(now)
-    for key in _differing(old, new):
-        entries.pop(key, None)
-        if key in new:
-            entries[key] = new[key]
-    return entries
-
-
-def _exchanged_ranges(session: Session, old: Ranges, new: Ranges) -> Ranges:
-    """Exchange ranges; where a calibration came in between, its result takes the place of an older one."""
-    ranges = _exchanged_entries(session.active_ranges, old, new)
-    if ranges is session.active_ranges or ranges is new:
-        return ranges
-    calibrated = dict(ranges)
-    for layer, tap in _differing(old, new):
-        restored, now = new.get((layer, tap)), session.active_ranges.get((layer, tap))
-        if restored is None and now is not None and now.method != "manual" and now != old.get((layer, tap)):
-            calibrated[layer, tap] = now  # a result that came after the edit stays
-            continue
-        if restored is None and tap == "input":
-            method = session.plan.of(layer).range_method
-        elif restored is not None and restored.method != "manual":
-            method = restored.method
-        else:
-            continue
-        latest = session.ranges.get((layer, tap, method))
-        if latest is not None:
-            calibrated[layer, tap] = latest
-    return calibrated
-
-
-def _differing(old: Mapping[Key, Value], new: Mapping[Key, Value]) -> list[Key]:
-    return [key for key in {**old, **new} if old.get(key) is not new.get(key) and old.get(key) != new.get(key)]
 
 
 def _data_hash(state: State) -> str:

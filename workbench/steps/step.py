@@ -16,8 +16,8 @@ from workbench.memory import limited_to
 from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.progress import Progress, silent
+from workbench.session.edits import EditableParts
 from workbench.session.session import Session
-from workbench.session.workspace import EditableParts
 from workbench.steps.device_memory import device_error, free, is_of_device
 from workbench.steps.requirements import Requirement, without_results
 
