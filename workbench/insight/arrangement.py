@@ -10,7 +10,11 @@ from enum import StrEnum
 import numpy as np
 
 from workbench.insight import schemes
+from workbench.insight.decisions import bits_of_schemes
 from workbench.models.summary import ModelSummary
+from workbench.planning.plan import KEEP
+from workbench.planning.totals import layer_bits
+from workbench.sensitivity.metrics import BY_NAME
 from workbench.sensitivity.table import Sensitivity
 
 
@@ -21,6 +25,7 @@ class Order(StrEnum):
     LOSS = "By loss"
     BLOCK = "By block"
     KIND = "By kind"
+    SAVING = "By loss per byte saved"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,6 +63,9 @@ def arranged(table: Sensitivity, order: Order, model: ModelSummary | None) -> Ar
     table = by_family(table)
     if order is Order.LOSS:
         return Arrangement(table=by_loss(table))
+    if order is Order.SAVING:
+        weights = model is not None and BY_NAME[table.metric].part == "weights"
+        return Arrangement(table=by_loss(table, _saved_bytes(table, model) if model and weights else None))
     if order is Order.DEPTH or model is None:
         return Arrangement(table=table)
     members: dict[str, list[str]] = {}
@@ -81,10 +89,20 @@ def by_family(table: Sensitivity) -> Sensitivity:
     return replace(table, schemes=tuple(table.schemes[column] for column in order), score=table.score[:, order])
 
 
-def by_loss(table: Sensitivity) -> Sensitivity:
-    """Return the table with the layers of the greatest scores first: by the mean exponent of what is positive."""
-    known = np.isfinite(table.score) & (table.score > 0)
-    exponents = np.log10(np.where(known, table.score, 1.0))
+def _saved_bytes(table: Sensitivity, model: ModelSummary) -> np.ndarray:
+    """Return float64 ``[layers, schemes]``: the bytes that each scheme saves of what is stored, NaN where none."""
+    layers = [model.by_name[name] for name in table.layers]
+    bits = [bits_of_schemes(table.schemes, layer.matrix, layer_bits(layer, KEEP)) for layer in layers]
+    sizes = np.array(bits, float).reshape(len(layers), len(table.schemes) + 1)
+    saved = (sizes[:, -1:] - sizes[:, :-1]) / 8
+    return np.where(saved > 0, saved, np.nan)
+
+
+def by_loss(table: Sensitivity, per: np.ndarray | None = None) -> Sensitivity:
+    """Return the table with the layers of the greatest scores (over ``per``) first: by the mean exponent."""
+    score = table.score if per is None else table.score / per
+    known = np.isfinite(score) & (score > 0)
+    exponents = np.log10(np.where(known, score, 1.0))
     mean = np.where(known.any(axis=1), exponents.sum(axis=1) / np.maximum(known.sum(axis=1), 1), -np.inf)
     order = np.argsort(-mean, kind="stable")
     return replace(table, layers=tuple(table.layers[row] for row in order), score=table.score[order])

@@ -49,7 +49,7 @@ def decision(facts: LayerFacts) -> Decision | None:
     if layer.name not in table.row:
         return None
     saved = facts.loss - np.append(table.score[table.row[layer.name]], 0.0)
-    cost = (_bits(table.schemes, layer.matrix, layer_bits(layer, KEEP)) - facts.bits) / 8
+    cost = (bits_of_schemes(table.schemes, layer.matrix, layer_bits(layer, KEEP)) - facts.bits) / 8
     better = (saved > 0) & (cost > 0)
     if not better.any():
         return None
@@ -61,7 +61,7 @@ def decision(facts: LayerFacts) -> Decision | None:
 
 
 @lru_cache(maxsize=1024)
-def _bits(schemes: tuple[str, ...], matrix: tuple[int, int], kept: int) -> np.ndarray:
+def bits_of_schemes(schemes: tuple[str, ...], matrix: tuple[int, int], kept: int) -> np.ndarray:
     """Return the bits of a matrix under each of ``schemes``, then those that it has as stored; int64."""
     return np.array([*(scheme_bits(name, matrix) for name in schemes), kept])
 

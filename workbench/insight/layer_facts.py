@@ -30,8 +30,11 @@ def weight_loss(table: Sensitivity | None, layer: str, scheme: str) -> float:
 class PlanFacts:
     """Looks up once what the facts of all layers of a session under a plan, resolved to ``assignments``, need."""
 
-    def __init__(self, session: Session | None, assignments: Mapping[str, Assignment], metric: str) -> None:
-        self.session, self.assignments = session, assignments
+    def __init__(
+        self, session: Session | None, assignments: Mapping[str, Assignment], metric: str,
+        changes: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self.session, self.assignments, self.changes = session, assignments, changes or {}
         self.table = session.table(metric) if session else None
         self.measured = session.sensitivities.get("measured_kl") if session else None
         timings = session.timings if session else ()
@@ -106,6 +109,11 @@ class LayerFacts:
     def microseconds(self) -> float:
         """The median time of the kernel of the layer's shape under its scheme."""
         return self.plan.microseconds.get((self.layer.matrix, self.scheme), math.nan)
+
+    @property
+    def change(self) -> str:
+        """What changes between two plans that are compared; empty where nothing does."""
+        return self.plan.changes.get(self.layer.name, "")
 
     @property
     def statistics(self) -> LayerStatistics | None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workbench.errors import WorkbenchError
+from workbench.insight import quantities
+from workbench.insight.latest import Latest
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.roofline import PlanTime, plan_time
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.totals import Totals, layer_bits, totals
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
+from workbench.session.workspace import State
+
+PRESENT = "present plan"
+"""Stands among the names of plans for the plan that is edited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +43,14 @@ class Difference:
     schemes: tuple[str, str]
     nbytes: tuple[float, float]
     losses: tuple[float, float]
+    assignments: tuple[Assignment, Assignment] = (Assignment(), Assignment())
+
+    def sentence(self, unit: str) -> str:
+        """Say what changes and by how much: ``int4-g32 to int8, +35 kB, −0.0004 nats``."""
+        parts = [quantities.signed(self.nbytes[1] - self.nbytes[0], quantities.data_size)]
+        if not math.isnan(change := self.losses[1] - self.losses[0]):
+            parts.append(f"{quantities.signed(change, quantities.number)} {unit}".rstrip())
+        return f"{self.schemes[0]} to {self.schemes[1]}, {', '.join(parts)}"
 
 
 def priced(session: Session, name: str, plan: Plan, metric: str) -> PricedPlan:
@@ -72,10 +87,35 @@ def differences(session: Session, first: PricedPlan, second: PricedPlan, metric:
                 Difference(
                     layer=layer.name, schemes=schemes,
                     nbytes=(layer_bits(layer, a.weights) / 8, layer_bits(layer, b.weights) / 8),
-                    losses=(_loss(layer.name, a, *tables), _loss(layer.name, b, *tables)),
+                    losses=(_loss(layer.name, a, *tables), _loss(layer.name, b, *tables)), assignments=(a, b),
                 )
             )  # fmt: skip
     return tuple(rows)
+
+
+def contrasted(state: State) -> Mapping[str, Difference]:
+    """Return the layers in which the two plans that the user marked differ, by name; none where none are marked."""
+    if state.session is None or not state.contrast or not state.assignments:
+        return {}
+    return _contrasted(state.session, state.assignments, state.contrast, state.metric)
+
+
+def _differing(
+    session: Session, present: Mapping[str, Assignment], names: tuple[str, str], metric: str
+) -> Mapping[str, Difference]:
+    plans = {PRESENT: session.plan, **session.plans}
+    sides = []
+    for name in names:
+        try:
+            resolved = present if name == PRESENT else resolve(plans[name], session.model.layers)
+        except (WorkbenchError, KeyError):  # a plan that does not fit the model, or was deleted
+            return {}
+        sides.append(PricedPlan(name=name, plan=plans[name], assignments=resolved))
+    first, second = sides
+    return {row.layer: row for row in differences(session, first, second, metric)}
+
+
+_contrasted = Latest(_differing)
 
 
 def _loss(

@@ -72,6 +72,7 @@ class State:
     ``budget`` is what a search may use, ``search_error`` why the last one found no plan within it.
     ``dirty``: the file on disk is older.  ``ledger`` holds the sums behind ``totals``.
 
+    ``contrast`` names the two plans whose differences are marked in tree and heatmap (empty: none).
     ``compared`` is the other session of a comparison, read from ``compared_path``; ``data_quality`` judges the
     calibration data, ``ceilings`` are this machine's."""
 
@@ -85,6 +86,7 @@ class State:
     search_error: str = ""
     compared: Session | None = None
     compared_path: Path = Path()
+    contrast: tuple[str, str] | tuple[()] = ()
     data_quality: CalibrationQuality | None = None
     ceilings: Ceilings | None = None
     dirty: bool = False
@@ -125,7 +127,7 @@ class Workspace:
         self._undo.clear()
         self._redo.clear()
         self._on_disk = None if unsaved else session
-        view = replace(self.state, selection=(), activation_metric="", search_error="")
+        view = replace(self.state, selection=(), activation_metric="", search_error="", contrast=())
         self._set(replace(view, session=session, path=path, dirty=unsaved))
 
     def close(self) -> None:
@@ -196,6 +198,11 @@ class Workspace:
     def compare_with(self, session: Session, path: Path) -> None:
         """Choose the other session of a comparison; it is never changed."""
         self._set(replace(self.state, compared=session, compared_path=path))
+
+    def show_contrast(self, plans: tuple[str, str] | tuple[()]) -> None:
+        """Mark where two plans differ, by their names (see ``insight/plan_differences.py``); none where it is empty."""
+        if plans != self.state.contrast:
+            self._set(replace(self.state, contrast=plans))
 
     def show_data_quality(self, quality: CalibrationQuality) -> None:
         """Show a judgement of the session's calibration data, until the data change."""

@@ -15,7 +15,7 @@ from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.widgets import choice, label, named, row, set_role
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
-from workbench.gui.tables.layer_columns import CACHE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
+from workbench.gui.tables.layer_columns import CACHE, CHANGE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
 from workbench.gui.tables.layers import LayersModel
 from workbench.gui.tables.row_painter import LayersView
@@ -62,6 +62,9 @@ class LayersPanel(Panel):
         """Show the rows; expand them for another model; show the selection."""
         self.say_empty("" if new.session else "Open a model to see its layers.")
         self.model.show_state(new)
+        if bool(old.contrast) != bool(new.contrast):
+            self.view.header().setSectionHidden(CHANGE, not new.contrast)
+            self._fit_names()
         self._show_count()
         self._show_selection(new.selection)
 

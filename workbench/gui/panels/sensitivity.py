@@ -15,12 +15,14 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import Cells, colour_scale
 from workbench.gui.plots.colour_bar import ColourBar
 from workbench.gui.plots.heatmap import Heatmap
+from workbench.gui.plots.minimap import Minimap
 from workbench.gui.shell import step_keys
 from workbench.gui.shell.widgets import button, combo, fitted, label, row
 from workbench.insight import quantities, schemes
 from workbench.insight.arrangement import Arrangement, Order, arranged
 from workbench.insight.dashboard import change_in_words, cost_of
 from workbench.insight.latest import Assignments, Latest, changed_layers
+from workbench.insight.plan_differences import contrasted
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import KEEP, Assignment
 from workbench.sensitivity.metrics import BY_NAME, METRICS, REFINED, WEIGHT_METRICS, metric_title
@@ -73,7 +75,8 @@ class SensitivityPanel(Panel):
         self.not_yet.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._pages = QStackedWidget()
         cells = QWidget()
-        cells.setLayout(row(self.heatmap, self.bar, stretch=self.heatmap))
+        self.minimap = Minimap(self.heatmap, self.colours)
+        cells.setLayout(row(self.heatmap, self.minimap, self.bar, stretch=self.heatmap))
         self._pages.addWidget(cells)
         self._pages.addWidget(self.not_yet)
         self._build_controls()
@@ -106,7 +109,8 @@ class SensitivityPanel(Panel):
         self.metric_box.insertSeparator(len(WEIGHT_METRICS))
         self.order_box = combo(
             "Order of the layers", tuple(map(str, Order)), lambda: self._show(self._source, self.state),
-            "In the order of the network; those that suffer most first; or summed over each block or kind of layer",
+            "In the order of the network; those that suffer most first, as such or for each byte that rounding saves; "
+            "or summed over each block or kind of layer",
         )  # fmt: skip
         self.refine = button("Ref&ine…", lambda: self.context.trigger("refine"), name="Refine close decisions")
 
@@ -186,10 +190,25 @@ class SensitivityPanel(Panel):
             self.heatmap.show_cells(cells)
             self.bar.show_scale(cells.low, cells.high, short_unit(table.unit) or "rel. error")
         self._table = table
+        self._show_contrast(shown, state)
         locked = state.session.locked if state.session else ()
         self.heatmap.show_locked(shown.rows(locked, whole=True))
         self.heatmap.show_selected(shown.rows(state.selection))
         self._hover(-1, -1)
+
+    def _show_contrast(self, shown: Arrangement, state: State) -> None:
+        """Frame the cells of two plans where these differ."""
+        changed = contrasted(state)
+        if not changed:
+            self.heatmap.show_contrast(None)
+            return
+        names = [name for part in shown.members.values() for name in part] or shown.table.layers
+        empty = Assignment()
+        pairs = [changed[name].assignments if name in changed else (empty, empty) for name in names]
+        sides = [[each[side] if each[0] is not each[1] else None for each in pairs] for side in (0, 1)]
+        columns = [[-1 if each is None else _column(shown.table, each, self._field) for each in side] for side in sides]
+        first, second = (shown.common(np.array(side, np.int64)) for side in columns)
+        self.heatmap.show_contrast((first, second))
 
     def _uncover(self) -> None:
         self.say_empty("")

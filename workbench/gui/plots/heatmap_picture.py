@@ -54,6 +54,7 @@ class HeatmapPicture(QAbstractScrollArea):
         self._hover = (-1, -1)
         self._selected: frozenset[int] = frozenset()
         self._locked: frozenset[int] = frozenset()
+        self._contrast: tuple[np.ndarray, np.ndarray] | None = None
         self._image = QImage()
         self._cached: dict[str, tuple[tuple[object, ...], QPixmap]] = {}
         self._texts: dict[str, tuple[QStaticText, int]] = {}  # of cells; laying one out takes longer than painting it
@@ -99,6 +100,12 @@ class HeatmapPicture(QAbstractScrollArea):
         """Mark the locked layers with a small lock before their names."""
         if rows != self._locked:
             self._locked = rows
+            self.viewport().update()
+
+    def show_contrast(self, columns: tuple[np.ndarray, np.ndarray] | None) -> None:
+        """Frame the cells of two plans where they differ: int64 ``[rows]`` each, -1 where they do not."""
+        if columns is not None or self._contrast is not None:
+            self._contrast = columns
             self.viewport().update()
 
     def recolour(self, colours: Colours) -> None:
@@ -325,12 +332,25 @@ class HeatmapPicture(QAbstractScrollArea):
             for inset, frame in ((0, inner), (1, outer)):
                 painter.setPen(frame)
                 painter.drawRect(rect.adjusted(inset, inset, -inset - 1, -inset - 1))
+        self._paint_contrast(painter, rows)
         if min(self._hover) >= 0:
             painter.setPen(QPen(QColor(self._colours.text), 1))
             painter.drawRect(self.cell_rect(*self._hover).adjusted(0, 0, -1, -1))
         if self.hasFocus() and self.row_height >= MARK_ROW:
             painter.setPen(QPen(QColor(self._colours.text), 1, Qt.PenStyle.DashLine))
             painter.drawRect(self.cell_rect(*self.cursor_cell).adjusted(0, 0, -1, -1))
+
+
+    def _paint_contrast(self, painter: QPainter, rows: range) -> None:
+        """Paint dashed frames around the cells of the first of two plans, solid ones around those of the second."""
+        for columns, style in zip(self._contrast or (), (Qt.PenStyle.DashLine, Qt.PenStyle.SolidLine), strict=False):
+            for row in rows:
+                if row >= len(columns) or columns[row] < 0:
+                    continue
+                rect = self.cell_rect(row, int(columns[row])).adjusted(1, 1, -2, -2)
+                for width, colour in ((3, "#ffffff"), (1, "#0b5fff")):
+                    painter.setPen(QPen(QColor(colour), width, style if width == 1 else Qt.PenStyle.SolidLine))
+                    painter.drawRect(rect)
 
 
 def _paint_lock(painter: QPainter, left: int, middle: int, colour: QColor) -> None:

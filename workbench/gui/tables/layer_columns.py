@@ -15,7 +15,7 @@ from workbench.models.layer import StoredTensor
 from workbench.planning.plan import KEEP
 
 (NAME, SCHEME, HISTOGRAM, LOSS, SIZE, BITS, SHAPE, WEIGHTS, KIND, INPUTS, MEASURED, TIME, ALGORITHM, CACHE,
- SAVING) = range(15)  # fmt: skip
+ SAVING, CHANGE) = range(16)  # fmt: skip
 FIELDS = {SCHEME: "weights", INPUTS: "inputs", CACHE: "cache"}
 """The columns that are edited in place, and the field of the Assignment that each holds."""
 
@@ -100,4 +100,6 @@ COLUMNS = (
            tip="How the KV cache stores the keys or values that the layer makes; double-click to change it"),
     Column("Saving", _saving, numeric=True, unit="loss per MB", width=12, hidden=True,
            tip="Loss that the best larger scheme saves for each MB that it adds; high: give this layer more bits"),
+    Column("Marked", lambda facts: facts.change, width=30, hidden=True,
+           tip="What changes between the two plans that are marked in Plan > Plans"),
 )  # fmt: skip

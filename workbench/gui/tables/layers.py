@@ -31,6 +31,7 @@ from workbench.insight import quantities
 from workbench.insight.latest import Latest, changed_layers
 from workbench.insight.layer_facts import LayerFacts, PlanFacts
 from workbench.insight.legality import reasons_by_layer, refusals
+from workbench.insight.plan_differences import contrasted
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.models.kv_cache import makes_keys_or_values
@@ -75,11 +76,13 @@ class LayersModel(QAbstractItemModel):
         model with 10,000 layers would take seconds.
         """
         old, self._state = self._state, state
-        self._facts = PlanFacts(state.session, state.assignments, state.metric)
+        unit = _unit_of(state)
+        changes = {name: each.sentence(unit) for name, each in contrasted(state).items()}
+        self._facts = PlanFacts(state.session, state.assignments, state.metric, changes)
         if old.session is not state.session or old.assignments is not state.assignments or old.metric != state.metric:
             self._blocks.clear()
         self._tell_changed(old, state)
-        if self._unit != (unit := _unit_of(state)):
+        if self._unit != unit:
             self._unit = unit
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(COLUMNS) - 1)
         model = state.session.model if state.session else None
@@ -326,7 +329,8 @@ def _facts_of(state: State) -> tuple[object, ...]:
         session.model, session.sensitivities, session.statistics, session.timings, session.locked
     )  # fmt: skip
     rules = () if session is None or not state.target else (session.plan,)  # what the target refuses depends on them
-    return state.metric, state.target, *map(id, (*parts, *rules))
+    plans = () if session is None or not state.contrast else (session.plan, session.plans)
+    return state.metric, state.target, state.contrast, *map(id, (*parts, *rules, *plans))
 
 
 def _unit_of(state: State) -> str:

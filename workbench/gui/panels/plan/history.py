@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QLineEdit, QToolButton
 
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import PanelPart
-from workbench.gui.shell.widgets import button, fill, label, named, row, splitter
+from workbench.gui.shell.widgets import button, fill, label, named, row, splitter, switch
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
-from workbench.insight.plan_differences import PricedPlan, differences, priced
+from workbench.insight.plan_differences import PRESENT, PricedPlan, differences, priced
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.session.workspace import State
-
-PRESENT = "present plan"
 
 PLANS = (
     Field("Plan", lambda plan: plan.name),
@@ -65,7 +63,9 @@ class PlanHistory(PanelPart):
         self.keep_button = button("&Save As", self.keep, "Save the present plan in this session under that name")
         self.take_button = button("&Use", self.restore, "Make the selected plan the present one")
         self.delete_button = button("&Delete", self.delete, "Remove the selected plan from the session")
-        line = row(self.name, self.keep_button, self.take_button, self.delete_button)
+        tip = "Frame the cells of both plans in the heatmap where they differ, and list the changes in the tree"
+        self.mark = switch(QToolButton(), "&Mark", lambda _: self._compare(), tip)
+        line = row(self.name, self.keep_button, self.take_button, self.delete_button, self.mark)
         parts = splitter(self.plans, self.changes, sizes=(200, 300))
         fill(self, line, parts, self.figure, stretch=parts, focus=self.plans)
         self.plans.selectionModel().selectionChanged.connect(lambda: self._compare())
@@ -114,6 +114,8 @@ class PlanHistory(PanelPart):
             action.setEnabled(bool(self._selected_named()))
         if len(pair) == 1:
             pair = [self.plans.records.records[0], *pair]
+        marked = self.mark.isChecked() and state.session is not None and len(pair) == 2
+        self.context.workspace.show_contrast((pair[0].name, pair[1].name) if marked else ())
         if state.session is None or len(pair) != 2:
             self.changes.show_records(())
             self.figure.setText("Select two plans to compare them")
@@ -122,4 +124,10 @@ class PlanHistory(PanelPart):
         rows = differences(state.session, first, second, state.metric)
         self.changes.show_records(rows, short_unit(shown_unit(state.session, state.metric)))
         verb = "differs" if len(rows) == 1 else "differ"
-        self.figure.setText(f"{first.name} → {second.name}: {quantities.plural(len(rows), 'layer')} {verb}")
+        text = f"{first.name} → {second.name}: {quantities.plural(len(rows), 'layer')} {verb}"
+        if first.totals is not None and second.totals is not None:
+            text += f", {quantities.signed(second.totals.nbytes - first.totals.nbytes, quantities.data_size)}"
+            if first.totals.predicted is not None and second.totals.predicted is not None:
+                loss = quantities.signed(second.totals.predicted - first.totals.predicted, quantities.number)
+                text += f", {loss} {short_unit(shown_unit(state.session, state.metric))}".rstrip()
+        self.figure.setText(text)

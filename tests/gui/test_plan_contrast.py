@@ -1,0 +1,104 @@
+"""Two plans side by side in tree and heatmap; all rows of a large heatmap at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import QPoint
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.plots.cells import Cells
+from workbench.gui.plots.minimap import worst_rows
+from workbench.gui.tables.layer_columns import CHANGE
+from workbench.insight.arrangement import Order, arranged
+from workbench.planning.plan import KEEP
+from workbench.planning.totals import layer_bits
+
+Q, UP = "model.layers.0.self_attn.q_proj", "model.layers.1.mlp.up_proj"
+
+
+def test_two_plans_are_marked_where_they_differ(live: Callable[..., None]) -> None:
+    session = sessions.full(2)
+    base = session.plan.assign([Q, UP], weights="int4-g32-asym")
+    session = replace(session, plan=base, plans={"other": base.assign([UP], weights="int8-channel")})
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        plan, layers = person.window.panels["plan"], person.window.panels["layers"]
+        heatmap, history = person.window.panels["sensitivity"].heatmap, plan.history
+        await person.tab(plan.tabs, history)
+        await person.row(history.plans, 1)
+        assert not person.state.contrast and layers.view.header().isSectionHidden(CHANGE)
+        await person.click(history.mark)
+        await person.settle()
+        assert person.state.contrast == ("present plan", "other")
+        layer = session.model.by_name[UP]
+        more = (layer_bits(layer, "int8-channel") - layer_bits(layer, "int4-g32-asym")) / 8
+        text = layers.model.index_of(UP, CHANGE).data()
+        assert text.startswith("int4-g32-asym to int8-channel, +") and f"{more / 1000:.3g}" in text and "nats" in text
+        assert not layers.model.index_of(Q, CHANGE).data() and not layers.view.header().isSectionHidden(CHANGE)
+        first, second = heatmap._contrast
+        names, schemes = heatmap.cells.rows, heatmap.cells.columns
+        assert [names[row] for row in np.flatnonzero(second >= 0)] == [UP]
+        assert (schemes[first[names.index(UP)]], schemes[second[names.index(UP)]]) == ("int4-g32-asym", "int8-channel")
+        assert "1 layer differs, +" in history.figure.text()
+        await person.act(lambda: heatmap.verticalScrollBar().setValue(heatmap.verticalScrollBar().maximum()))
+        person.picture("marked")
+        await person.act(lambda: person.context.workspace.edit(
+            "Change", lambda now: replace(now, plan=now.plan.assign([UP], weights="int8-channel"))))  # fmt: skip
+        assert heatmap._contrast is None, "the plans are alike now"
+        await person.click(history.delete_button)
+        assert not layers.model.index_of(UP, CHANGE).data()
+        await person.click(history.mark)
+        assert not person.state.contrast and layers.view.header().isSectionHidden(CHANGE)
+
+    live(story, size=(1600, 1000))
+
+
+def test_the_minimap_shows_the_worst_rows_and_goes_there(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        panel = person.window.panels["sensitivity"]
+        assert panel.minimap.isHidden(), "a few rows need no map"
+        await person.open(sessions.full(40))
+        assert panel.minimap.isVisible()
+        strip = panel.minimap
+        await person.click(strip, QPoint(5, strip.height() - 2))
+        assert panel.heatmap.verticalScrollBar().value() == panel.heatmap.verticalScrollBar().maximum()
+        assert abs(strip.visible_part().bottom() - strip.height()) <= 2
+        await person.click(strip, QPoint(5, strip.height() // 2))
+        shown = strip.visible_part()
+        assert abs(shown.center().y() - strip.height() // 2) <= 3
+        person.picture("minimap")
+
+    live(story)
+
+
+def test_a_line_of_the_minimap_is_the_worst_of_its_rows() -> None:
+    score = np.arange(50, dtype=float).reshape(10, 5)
+    score[7] = np.nan
+    score[3, 2] = 1e3
+    cells = Cells(rows=tuple("abcdefghij"), columns=tuple("vwxyz"), score=score, chosen=np.zeros(10), low=1.0, high=9.0)
+    lines = worst_rows(cells, 5)
+    assert lines.shape == (5, 5) and lines[1, 2] == 1e3 and lines[3, 0] == score[6, 0]
+    assert np.isnan(worst_rows(cells, 100)[7]).all() and worst_rows(cells, 100).shape == score.shape
+
+
+def test_layers_stand_by_the_loss_of_each_byte_that_rounding_them_saves() -> None:
+    session = sessions.full(2)
+    table, model = session.table("predicted_kl"), session.model
+    shown = arranged(table, Order.SAVING, model).table
+    assert sorted(shown.layers) == sorted(table.layers)
+
+    def rate(name: str) -> float:
+        layer = model.by_name[name]
+        saved = [(layer_bits(layer, KEEP) - layer_bits(layer, scheme)) / 8 for scheme in shown.schemes]
+        pairs = zip(shown.score[shown.row[name]], saved, strict=True)
+        rates = [np.log10(loss / more) for loss, more in pairs if loss > 0 and more > 0]
+        return float(np.mean(rates)) if rates else -np.inf
+
+    rates = [rate(name) for name in shown.layers]
+    assert rates == sorted(rates, reverse=True) and len(set(rates)) > 3
