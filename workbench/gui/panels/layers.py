@@ -150,6 +150,7 @@ class LayersPanel(Panel):
         header, hidden = self.view.header(), settings.hidden_columns()
         named(header, "Layer columns").setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(False)
+        header.moveSection(CHANGE, SCHEME + 1)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(lambda where: self.choose_columns(header.mapToGlobal(where)))
         for position, column in enumerate(COLUMNS):
