@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
@@ -237,3 +238,19 @@ def test_tables_of_the_report_sort_and_the_page_loads_nothing(qapp: QApplication
     workspace.open(sessions.full(1), None)
     text = report.html(workspace.state)
     assert "aria-sort" in text and not re.search(r'(src|href)="(?!data:|#)', text)
+
+
+def test_the_text_of_the_pdf_is_as_large_as_that_of_the_page(qapp: QApplication) -> None:
+    workspace = Workspace()
+    workspace.open(sessions.full(2), None)
+    document, _pictures = report.laid_out(workspace.state)
+    sizes = Counter[float]()
+    block = document.begin()
+    while block.isValid():
+        for span in block.begin():
+            font = span.fragment().charFormat().font()
+            assert font.pixelSize() <= 0, f"{span.fragment().text()!r} would be printed in {font.pixelSize()} dots"
+            sizes[font.pointSizeF()] += len(span.fragment().text())
+        block = block.next()
+    assert min(sizes) >= 8 and max(sizes) <= 20, sizes
+    assert sizes[9.0] > sizes.total() / 2, "most of it are tables, as large as on the page"

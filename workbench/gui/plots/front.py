@@ -82,7 +82,7 @@ class FrontPlot(Plot):
         shown = thinned(picture.loss.size)
         self._points = self.add_points(
             picture.cost[shown], y[shown], colour, data=shown, hoverable=True, hoverSize=11,
-            tip=lambda x, y, data: self.describe(int(data)), name="best plans (click to use one)",
+            tip=lambda x, y, data: self.describe(int(data)), name="best plans",
         )  # fmt: skip
         self._points.sigClicked.connect(lambda _, points, *__: self.taken.emit(int(points[0].data())))
         if 0 <= self._cursor < picture.loss.size:

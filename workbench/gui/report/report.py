@@ -6,6 +6,7 @@ The page needs nothing else, reads well in a browser, prints well, and its table
 from __future__ import annotations
 
 import base64
+import re
 import time
 from collections.abc import Callable, Sequence
 from importlib.resources import files
@@ -22,6 +23,8 @@ from workbench.readable import LONGEST, readable
 from workbench.session.workspace import State
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QImage, QTextDocument
+
     from workbench.gui.report.sections import Figure, Section
 
 
@@ -53,9 +56,24 @@ def write(state: State, path: Path) -> None:
 
 
 def _write_pdf(state: State, path: Path) -> None:
-    """Lay the same page out on A4 with Qt, its pictures as pixels."""
+    from PySide6.QtGui import QPageSize, QPdfWriter
+
+    document, pictures = laid_out(state)
+    with replacing(path, ExportError, "the report") as temporary:
+        writer = QPdfWriter(str(temporary))
+        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
+        writer.setTitle(f"Quantization of {state.session.model.name if state.session else ''}")
+        document.print_(writer)
+        del writer, pictures  # it writes the end of the file
+
+
+def laid_out(state: State) -> tuple[QTextDocument, list[QImage]]:
+    """Return the same page as a document of Qt, and its pictures as pixels, which must live as long.
+
+    A pixel of a style sheet is one of the printer's for Qt, a tenth of the screen's: sizes of text become points.
+    """
     from PySide6.QtCore import QUrl
-    from PySide6.QtGui import QImage, QPageSize, QPdfWriter, QTextDocument
+    from PySide6.QtGui import QImage, QTextDocument
 
     from workbench.gui.report.pictures import as_pixels
 
@@ -67,13 +85,14 @@ def _write_pdf(state: State, path: Path) -> None:
         document.addResource(QTextDocument.ResourceType.ImageResource.value, QUrl(name), shown[-1])
         return name
 
-    document.setHtml(page(*_content(state), pictures=picture))
-    with replacing(path, ExportError, "the report") as temporary:
-        writer = QPdfWriter(str(temporary))
-        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
-        writer.setTitle(f"Quantization of {state.session.model.name if state.session else ''}")
-        document.print_(writer)
-        del writer  # it writes the end of the file
+    text = page(*_content(state), pictures=picture)
+    head, style, body = text.partition("</style>")
+    document.setHtml(re.sub(r"(font(?:-size)?: *)([0-9.]+)px", _in_points, head) + style + body)
+    return document, shown
+
+
+def _in_points(size: re.Match[str]) -> str:
+    return f"{size[1]}{float(size[2]) * 0.75:g}pt"
 
 
 def page(
