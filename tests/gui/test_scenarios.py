@@ -6,14 +6,21 @@ With pictures, on an X server:
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 
+from tests.gui import sessions
 from tests.gui.conftest import Person
+from tests.gui.test_panels import _drag
+from workbench.engine.engine import Engine
+from workbench.gui.panels.distributions.range_editor import range_of
 from workbench.gui.shell.stepper import StageStatus
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
@@ -110,3 +117,109 @@ def test_a_python_factory_without_weights_is_named_random(live: Callable[..., No
         person.picture("opened")
 
     live(story, size=HD)
+
+
+def test_cells_are_clicked_painted_and_taken_back(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        window = person.window
+        await person.open(sessions.full(2))
+        heatmap, before = window.panels["sensitivity"].heatmap, person.state.session.plan
+        scheme = heatmap.cells.columns[0]
+        names = heatmap.cells.rows[2:6]
+        await person.click(heatmap.viewport(), heatmap.cell_rect(2, 0).center())
+        await person.settle(0.1)
+        assert person.state.assignments[names[0]].weights == scheme and person.state.selection == (names[0],)
+        person.picture("clicked")
+        spots = [heatmap.cell_rect(row, 0).center() for row in range(2, 6)]
+        await person.act(lambda: QTest.mousePress(heatmap.viewport(), Qt.MouseButton.LeftButton, pos=spots[0]))
+        for spot in spots[1:]:
+            await person.act(lambda spot=spot: _drag(heatmap.viewport(), spot))
+        await person.act(lambda: QTest.mouseRelease(heatmap.viewport(), Qt.MouseButton.LeftButton, pos=spots[-1]))
+        assert {person.state.assignments[name].weights for name in names} == {scheme}
+        person.picture("painted")
+        await person.act(heatmap.setFocus)
+        await person.press(Qt.Key.Key_Right, heatmap)
+        await person.press(Qt.Key.Key_Return, heatmap)
+        assert person.state.assignments[heatmap.cells.rows[heatmap.cursor_cell[0]]].weights == heatmap.cells.columns[1]
+        while person.state.undo_name:
+            await person.press(Qt.Key.Key_Z, window, control=True)
+        assert person.state.session.plan == before
+        person.picture("taken-back")
+
+    live(story, size=HD)
+
+
+def test_a_range_is_dragged_typed_and_chosen(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        window = person.window
+        await person.act(lambda: window.document.open_path("demo:digits-classifier"))
+        await person.until(lambda: window.stepper.marks[0].status is StageStatus.DONE)
+        await person.click(window.stepper.buttons[1])
+        await person.until(lambda: person.dialog("form"), 10)
+        await person.click(person.dialog("form").start_button)
+        await person.until(lambda: person.state.session.calibration is not None)
+        name = person.state.session.model.stored[1].name
+        await person.layer(name)
+        panel = window.panels["distributions"]
+        plot, line = panel.plots["input"], panel.line
+        person.picture("observed")
+        first = range_of(person.state.session, name, "input")
+        view = plot.item.getViewBox()
+        start = plot.mapFromScene(view.mapViewToScene(QPointF(first.high, view.viewRect().center().y())))
+        await person.act(lambda: QTest.mousePress(plot.viewport(), Qt.MouseButton.LeftButton, pos=start))
+        for step in range(1, 9):
+            await person.act(lambda step=step: _drag(plot.viewport(), start - QPoint(6 * step, 0)))
+        end = start - QPoint(48, 0)
+        await person.act(lambda: QTest.mouseRelease(plot.viewport(), Qt.MouseButton.LeftButton, pos=end))
+        dragged = range_of(person.state.session, name, "input")
+        assert dragged.method == "manual" and dragged.high < first.high and dragged.low == first.low
+        person.picture("dragged")
+        await person.type(line.high, "1.5")
+        await person.press(Qt.Key.Key_Return, line.high)
+        assert range_of(person.state.session, name, "input").high == pytest.approx(1.5, rel=1e-4)
+        await person.choose(line.method, line.method.findData("mse"))
+        await person.act(lambda: line.method.activated.emit(line.method.currentIndex()))
+        assert range_of(person.state.session, name, "input").method == "mse"
+        person.picture("by-method")
+        while person.state.undo_name:
+            await person.press(Qt.Key.Key_Z, window, control=True)
+        assert range_of(person.state.session, name, "input") == first
+
+    live(story, size=HD)
+
+
+def test_a_killed_job_is_done_again_and_edits_are_saved(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    engine = Engine()
+
+    async def story(person: Person) -> None:
+        window = person.window
+        await person.act(lambda: window.document.open_path("demo:digits-classifier"))
+        await person.until(lambda: window.stepper.marks[0].status is StageStatus.DONE)
+        await person.press(Qt.Key.Key_F5, window)
+        await person.until(lambda: person.dialog("form"), 10)
+        os.kill(engine.pid, signal.SIGSTOP)  # it cannot end before it is killed
+        await person.click(person.dialog("form").start_button)
+        await person.until(lambda: person.context.jobs.views[-1].status == "running", 10)
+        person.picture("running")
+        os.kill(engine.pid, signal.SIGKILL)
+        await person.until(window.status.retry_button.isVisible, 10)
+        person.picture("killed")
+        assert person.dialog("error") is None and person.state.session is not None
+        await person.until(lambda: engine.alive, 30)
+        await person.click(window.status.retry_button)
+        await person.until(lambda: person.state.session.calibration is not None)
+        names = [layer.name for layer in person.state.session.model.stored]
+        await person.act(lambda: person.context.workspace.select(names[:2]))
+        box = window.panels["plan"].weights
+        await person.choose(box, box.findData("int8-channel"))
+        await person.act(lambda: box.activated.emit(box.currentIndex()))
+        assert {person.state.assignments[name].weights for name in names[:2]} == {"int8-channel"}
+        person.picture("edited")
+        file = tmp_path / "kept.qwb"
+        await person.act(lambda: person.state.session.save(file))
+        back = Session.load(file)
+        assert back.plan == person.state.session.plan and back.calibration is not None
+
+    live(story, engine=engine, size=HD)

@@ -22,6 +22,12 @@ from workbench.errors import ExportError
 from workbench.readable import LONGEST, readable
 from workbench.session.workspace import State
 
+LONGEST_NAME = 56
+"""Letters of layers' names up to which a line of their table fits the width of A4 without breaking words."""
+
+POINTS = 0.6
+"""Points on paper for each pixel on the screen: a table of ten columns fits the width of A4."""
+
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage, QTextDocument
 
@@ -73,7 +79,7 @@ def laid_out(state: State) -> tuple[QTextDocument, list[QImage]]:
     A pixel of a style sheet is one of the printer's for Qt, a tenth of the screen's: sizes of text become points.
     """
     from PySide6.QtCore import QUrl
-    from PySide6.QtGui import QImage, QTextDocument
+    from PySide6.QtGui import QImage, QTextDocument, QTextOption
 
     from workbench.gui.report.pictures import as_pixels
 
@@ -87,12 +93,18 @@ def laid_out(state: State) -> tuple[QTextDocument, list[QImage]]:
 
     text = page(*_content(state), pictures=picture)
     head, style, body = text.partition("</style>")
+    body = body.replace("<figcaption>", '<p class="muted">').replace("</figcaption>", "</p>")  # Qt knows no captions
     document.setHtml(re.sub(r"(font(?:-size)?: *)([0-9.]+)px", _in_points, head) + style + body)
+    names = [layer.name for layer in state.session.model.layers] if state.session else []
+    if max(map(len, names), default=0) <= LONGEST_NAME:
+        wrapping = document.defaultTextOption()
+        wrapping.setWrapMode(QTextOption.WrapMode.WordWrap)  # else columns of tables are narrower than their words
+        document.setDefaultTextOption(wrapping)
     return document, shown
 
 
 def _in_points(size: re.Match[str]) -> str:
-    return f"{size[1]}{float(size[2]) * 0.75:g}pt"
+    return f"{size[1]}{float(size[2]) * POINTS:g}pt"
 
 
 def page(
