@@ -150,3 +150,23 @@ def test_data_dropped_on_the_window_are_calibrated_on(live: Callable[..., None],
         assert float(score) == pytest.approx(table.of(name, scheme), rel=1e-5)
 
     live(story)
+
+
+def test_a_narrow_window_keeps_the_stages_and_rows_of_the_heatmap(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        window = person.window
+        await person.open(sessions.full(12))
+        stepper, heatmap = window.stepper, window.panels["sensitivity"].heatmap
+        style = Qt.ToolButtonStyle
+        titled = [button.text() for button in stepper.buttons if button.toolButtonStyle() != style.ToolButtonIconOnly]
+        following = next(mark for mark in stepper.marks if mark.status is StageStatus.NEXT)
+        assert stepper.isVisible() and titled == [following.title]
+        assert all(mark.title in button.toolTip() for mark, button in zip(stepper.marks, stepper.buttons, strict=True))
+        assert stepper.mapTo(window, stepper.rect().topRight()).x() < window.width()
+        assert (heatmap.viewport().height() - heatmap.head_height) // heatmap.row_height >= 3, "not headings alone"
+        assert heatmap.head_height > 50
+        person.picture("narrow")
+        await person.act(lambda: window.resize(1600, 1000))
+        assert all(button.toolButtonStyle() == style.ToolButtonTextBesideIcon for button in stepper.buttons)
+
+    live(story, size=(960, 540))

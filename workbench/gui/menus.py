@@ -46,6 +46,11 @@ class Menus:
         self.menus["&File"].insertMenu(self.actions["save"], self.recent_menu)
         self.panel_actions = self._panels(reveal)
 
+    def fit(self) -> None:
+        """Give the stages what the buttons leave of the toolbar."""
+        others = self._bar.sizeHint().width() - self._stepper.sizeHint().width()
+        self._stepper.fit(self._bar.width() - others)
+
     def recolour(self, colours: Colours) -> None:
         """Draw the icons in other colours."""
         for spec in ACTIONS:

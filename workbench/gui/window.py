@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from workbench.engine.jobs import JobStatus, JobView
@@ -310,6 +310,11 @@ class Window(QMainWindow):
         """Make the panels that are not there yet, once the window is visible."""
         super().showEvent(event)
         self.area.make_missing()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit the toolbar."""
+        super().resizeEvent(event)
+        self.bars.fit()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Accept one local file or folder."""

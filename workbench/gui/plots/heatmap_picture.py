@@ -30,6 +30,8 @@ TEXT_ROW, MARK_ROW = 14, 6
 """The least row heights in pixels at which texts and frames are painted."""
 MIN_COLUMN, MAX_COLUMN = 38, 96
 LOCK_WIDTH = 12
+LEAST_HEAD, MOST_HEAD = 64, 0.45
+"""Pixels that rotated headings have at least, and the part of the height that they take at most: rows need room too."""
 
 SHORT = {"Microscaling": "MX", "Small floats": "FP", "Codebooks": "Code", "16- and 32-bit floats": "16/32 bit",
          "Integers": "Int", "GGUF blocks": "GGUF"}  # fmt: skip
@@ -157,7 +159,8 @@ class HeatmapPicture(QAbstractScrollArea):
             longest = max(map(metrics.horizontalAdvance, cells.columns), default=0)
             self._band_height = metrics.height() + 4 if cells.groups else 0
             upright = longest + 8 <= self.column_width
-            self.head_height = self._band_height + (metrics.height() + 8 if upright else longest + 16)
+            most = max(int(size.height() * MOST_HEAD), LEAST_HEAD)
+            self.head_height = self._band_height + (metrics.height() + 8 if upright else min(longest + 16, most))
         height, width = size.height() - self.head_height, size.width() - self.name_width
         for bar, content, room in ((self.verticalScrollBar(), rows * self.row_height, height),
                                    (self.horizontalScrollBar(), columns * self.column_width, width)):  # fmt: skip
@@ -302,7 +305,7 @@ class HeatmapPicture(QAbstractScrollArea):
             painter.save()
             painter.translate(rect.center().x() + metrics.ascent() / 2 - 1, rect.bottom() - 5)
             painter.rotate(-90)
-            painter.drawText(0, 0, name)
+            painter.drawText(0, 0, metrics.elidedText(name, Qt.TextElideMode.ElideRight, rect.height() - 8))
             painter.restore()
 
     def _paint_families(self, painter: QPainter, cells: Cells) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPen
+from PySide6.QtGui import QColor, QFont, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
 from workbench.gui.shell.theme import Colours
@@ -17,6 +17,9 @@ from workbench.gui.shell.theme import Colours
 AXIS_HEIGHT = 40
 LABEL_OVERHANG = 6
 """Pixels by which the label of a pyqtgraph axis sticks out of it; without this margin its descenders are cut."""
+
+LEGEND_HEIGHT = 190
+"""Pixels of height from which there is room for a legend beside the data."""
 
 AXES = ("left", "bottom")
 
@@ -107,6 +110,12 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         if self.logarithmic:
             self.item.getViewBox().sigRangeChanged.connect(self._mark_decades)
         self._style()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """Leave the legend out where it would cover the data."""
+        super().resizeEvent(event)
+        if self.legend is not None and hasattr(self, "item"):  # the base class is resized before there is one
+            self.item.legend.setVisible(self.height() >= LEGEND_HEIGHT)
 
     def recolour(self, colours: Colours) -> None:
         self.colours = colours

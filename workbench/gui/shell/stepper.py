@@ -43,6 +43,7 @@ class Stepper(QWidget):
         super().__init__()
         self._colours = colours
         self.marks: tuple[Mark, ...] = ()
+        self._is_narrow = False
         self.buttons = [QToolButton(self) for _ in titles]
         items: list[QWidget] = []
         for place, button in enumerate(self.buttons):
@@ -61,9 +62,24 @@ class Stepper(QWidget):
         old, self.marks = self.marks, marks
         for place, (button, mark) in enumerate(zip(self.buttons, marks, strict=True)):
             if not old or mark != old[place]:
-                named(button, f"{mark.title}: {mark.status}", mark.tip)
+                named(button, f"{mark.title}: {mark.status}", f"{mark.title}: {mark.tip}" if mark.tip else mark.title)
                 button.setAccessibleDescription(mark.tip)
                 self._draw(place)
+        self._show_titles()
+
+    def fit(self, room: int) -> None:
+        """Show all titles, or where they need more than ``room`` pixels only that of the stage that is next or runs."""
+        self._is_narrow = False
+        self._show_titles()
+        if self.sizeHint().width() > room:
+            self._is_narrow = True
+            self._show_titles()
+
+    def _show_titles(self) -> None:
+        style = Qt.ToolButtonStyle
+        for button, mark in zip(self.buttons, self.marks, strict=False):
+            whole = not self._is_narrow or mark.status in (StageStatus.NEXT, StageStatus.RUNNING)
+            button.setToolButtonStyle(style.ToolButtonTextBesideIcon if whole else style.ToolButtonIconOnly)
 
     def recolour(self, colours: Colours) -> None:
         self._colours = colours
