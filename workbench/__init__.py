@@ -20,6 +20,7 @@ _WHERE = {
     "WorkbenchError": "workbench.errors",
     "apply": "workbench.steps.files.export",
     "calibrate": "workbench.steps.calibrate",
+    "estimate": "workbench.steps.preflight.ask",
     "evaluate": "workbench.steps.evaluate",
     "export": "workbench.steps.files.export",
     "memory_limit": "workbench.memory",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from workbench.steps.files.export import export as export
     from workbench.steps.files.first_look import start as start
     from workbench.steps.files.open_model import open as open
+    from workbench.steps.preflight.ask import estimate as estimate
     from workbench.steps.quantize import quantize as quantize
     from workbench.steps.score import score as score
     from workbench.steps.search import search as search

@@ -73,7 +73,7 @@ def run(command: Command, options: argparse.Namespace) -> int:
     logging.getLogger(__name__).info("%s", command.name)
     try:
         limit = limited_to(getattr(options, "memory", None))
-        with Bar(enabled=not options.quiet and sys.stderr.isatty()) as progress, limit:
+        with Bar(not options.quiet and sys.stderr.isatty(), says=not options.quiet) as progress, limit:
             outcome = command.run(options, progress)
     except (WorkbenchError, OSError, MemoryError) as error:
         logging.getLogger(__name__).info("%s failed", command.name, exc_info=error)

@@ -22,9 +22,11 @@ from workbench.console.flags import (
 )
 from workbench.console.report import Report, described
 from workbench.planning.plan import Plan
+from workbench.preflight import Estimate
 from workbench.progress import Progress
 from workbench.session.session import Session
 from workbench.session.shared_file import SharedFile
+from workbench.steps.preflight.record import with_estimate
 from workbench.steps.step import Step
 
 O = TypeVar("O")  # noqa: E741
@@ -73,11 +75,12 @@ def of_step(
         stored = file.session
         before = replace(stored, plan=Plan.load(arguments.plan)) if with_plan and arguments.plan else stored
         options, notes, results = options_of(step.options, arguments), list[str](), list[R]()
+        estimates = list[Estimate]()
         out = (arguments.out if to_out else None) or arguments.session
         try:
             result = step(
                 before, options, trust=arguments.trust, placement=placement_of(arguments), notes=notes,
-                progress=_watched(progress, results),
+                progress=watched(progress, results, estimates),
             )  # fmt: skip
         except KeyboardInterrupt:  # the same command goes on from what is saved
             if step.keep is not None and results:
@@ -87,6 +90,7 @@ def of_step(
 
         def joined(current: Session) -> Session:
             after = current if step.join is None else step.join(current, options, result)
+            after = with_estimate(after, step.name, estimates[-1]) if estimates else after
             return replace(after, notes=(*after.notes, *notes)) if to_out else after
 
         saving = step.join is not None and (to_out or not arguments.no_save)
@@ -103,12 +107,14 @@ def of_step(
     return Command(name=step.name, help=step.summary, example=f"{step.name} {example}", flags=flags, run=run)
 
 
-def _watched(progress: Progress, results: list[Any]) -> Progress:
-    """Return a Progress that leaves the latest partial result in ``results``."""
+def watched(progress: Progress, results: list[Any], estimates: list[Estimate]) -> Progress:
+    """Return a Progress that leaves the latest partial result in ``results``, and what was estimated."""
 
-    def watched(fraction: float, text: str, partial: object = None) -> None:
-        if partial is not None:
+    def report(fraction: float, text: str, partial: object = None) -> None:
+        if isinstance(partial, Estimate):
+            estimates.append(partial)
+        elif partial is not None:
             results[:] = [partial]
         progress(fraction, text, partial)
 
-    return watched
+    return report

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.console.command import Command, Outcome
+from workbench.console.command import Command, Outcome, watched
 from workbench.console.flags import DEVICE, DTYPE, MEMORY, SESSION, TRUST, flag, flags_of, options_of
 from workbench.console.report import Report, Table, readable_bytes, row
 from workbench.console.reports.evaluations import figures_of
@@ -20,14 +20,18 @@ from workbench.errors import PlanError, WorkbenchError
 from workbench.insight.plan_parts import transitions
 from workbench.models.model import Model
 from workbench.planning.plan import Plan, resolve
+from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of
-from workbench.session.session import Session
+from workbench.session.session import Environment, Session
 from workbench.steps.calibrate import CALIBRATE as STEP
 from workbench.steps.calibrate import CalibrateOptions, calibrate
-from workbench.steps.files.export import ExportOptions
+from workbench.steps.files.export import EXPORT, ExportOptions
 from workbench.steps.files.open_model import OpenModelOptions
 from workbench.steps.files.open_model import open as open_model
+from workbench.steps.preflight.record import with_estimate
 from workbench.steps.quantize import quantize
+from workbench.steps.session_data import opened_once
+from workbench.steps.step import Context
 
 MODEL = (flags_of(OpenModelOptions), TRUST, DEVICE, DTYPE, MEMORY)
 """The path of a model, how to open it and where it runs."""
@@ -42,8 +46,11 @@ def _apply(arguments: argparse.Namespace, progress: Progress) -> Report:
     model, plan, options = _model(arguments), Plan.load(arguments.plan), options_of(ExportOptions, arguments)
     chosen = exporter(options.kind, options.settings)
     session = Session.load(arguments.session) if arguments.session else None
-    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
-    paths = chosen.export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
+    about = session or Session(model=model.summary, environment=Environment.here(), plan=plan)
+    context = Context(document=replace(about, plan=plan), opened=model, progress=progress)
+    with opened_once(), EXPORT.estimated(context, options):
+        quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
+        paths = chosen.export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
     left = () if chosen.name == "compressed-tensors" else left_to_the_runtime(quantized.summary, plan)
     return written(paths, (*quantized.notes, *left))
 
@@ -74,7 +81,10 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Calibrate; return what was collected, with the tensors of the most extreme values."""
-    session = calibrate(_model(arguments), progress=progress, **asdict(options_of(CalibrateOptions, arguments)))
+    model, options, estimates = _model(arguments), options_of(CalibrateOptions, arguments), list[Estimate]()
+    with opened_once(), STEP.estimated(Context(opened=model, progress=watched(progress, [], estimates)), options):
+        session = calibrate(model, progress=progress, **asdict(options))
+    session = with_estimate(session, STEP.name, estimates[-1]) if estimates else session
     session.save(arguments.out)
     record, layers = session.calibration, len({layer for layer, _ in session.statistics})
     outliers = largest_tensors(session, "*", 1)[:3] if session.outliers else []

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.console.report import Report, Table, shown
+from workbench.preflight import Estimate
 from workbench.readable import LONGEST, readable
 
 if TYPE_CHECKING:
@@ -94,10 +95,14 @@ def _are_numbers(values: Sequence[object]) -> bool:
 
 
 class Bar:
-    """A Progress that draws one line on standard error; silent unless it is enabled."""
+    """A Progress that draws one line on standard error, if it is ``enabled``.
 
-    def __init__(self, enabled: bool) -> None:
+    What a long step is estimated to take, and what it took, is a line of its own if it ``says`` so.
+    """
+
+    def __init__(self, enabled: bool, says: bool = False) -> None:
         self._bar = _progress_bar() if enabled else None
+        self._says = says
 
     def __enter__(self) -> Bar:
         if self._bar is not None:
@@ -107,6 +112,8 @@ class Bar:
 
     def __call__(self, fraction: float, text: str, partial: Any = None) -> None:
         """Show how far the work is; drawn at most ten times a second."""
+        if self._says and isinstance(partial, Estimate):
+            print(readable(text), file=sys.stderr, flush=True)
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=min(fraction, 1.0), description=readable(text))
 

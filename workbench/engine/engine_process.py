@@ -23,6 +23,7 @@ from workbench import log as log_file
 from workbench.engine.failure import portable
 from workbench.engine.transport import Channel, Envelope
 from workbench.errors import CancelledError
+from workbench.preflight import Estimate
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache
@@ -175,6 +176,9 @@ class Worker:
         def progress(fraction: float, text: str, partial: object = None) -> None:
             if job in self._cancelled:
                 raise CancelledError(f"{doing}: cancelled")
+            if isinstance(partial, Estimate):  # shown beside the job, whatever comes next
+                self._channel.send(PARTIAL, job, partial)
+                partial = None
             self._reporter.put(job, fraction, text, partial)
 
         try:

@@ -22,6 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from workbench.engine.failure import portable
 from workbench.engine.request import OnProgress, Request
 from workbench.errors import CancelledError, WorkbenchError
+from workbench.preflight import Estimate
 
 R = TypeVar("R")
 
@@ -47,7 +48,7 @@ class JobStatus(StrEnum):
 class JobView:
     """A snapshot of a job for the jobs panel; ``started`` and ``finished`` in seconds of ``time.monotonic``.
 
-    ``listed``: the user sees it.
+    ``listed``: the user sees it.  ``estimate``: what the engine said that it will take, or took.
     """
 
     id: int
@@ -59,6 +60,7 @@ class JobView:
     started: float | None = None
     finished: float | None = None
     listed: bool = True
+    estimate: Estimate | None = None
 
 
 class RunsRequests(Protocol):
@@ -96,6 +98,7 @@ class Job(Generic[R]):
         self.progress: tuple[float, str] | None = None  # the slot: written on the engine's reading thread
         self.partial: object = None
         self.partial_is_new = False
+        self.estimate: Estimate | None = None
 
     async def result(self) -> R:
         """Wait for the response; raises the task's WorkbenchError, or CancelledError."""
@@ -110,7 +113,9 @@ class Job(Generic[R]):
         """Note progress; called on the engine's reading thread."""
         if fraction is not None:
             self.progress = (fraction, text)
-        if partial is not None:
+        if isinstance(partial, Estimate):
+            self.estimate = partial
+        elif partial is not None:
             self.partial = partial
             self.partial_is_new = True
 
@@ -135,8 +140,9 @@ class Job(Generic[R]):
     def _end(self, status: JobStatus, fraction: float, error: str = "") -> None:
         text = self.progress[1] if self.progress else self.view.text
         self.view = replace(
-            self.view, status=status, fraction=fraction, text=text, error=error, finished=time.monotonic()
-        )
+            self.view, status=status, fraction=fraction, text=text, error=error, finished=time.monotonic(),
+            estimate=self.estimate,
+        )  # fmt: skip
         self.progress = self.partial = None
         self._over.set()
 
@@ -247,6 +253,7 @@ class Jobs:
     def _poll(self, job: Job[R]) -> None:
         slot, job.progress = job.progress, None
         view = job.view if slot is None else replace(job.view, fraction=slot[0], text=slot[1])
+        view = replace(view, estimate=job.estimate)
         if view != job.view or job.partial_is_new:
             job.view, job.partial_is_new = view, False
             self._show(job)

@@ -101,14 +101,7 @@ def calibrate(
             continue
         if not number:
             require_repeatable(model, batch)
-        places = BatchPlaces.of(batch, first_sample + number * batch_size)
-        masks = padding_masks(batch)
-        batch_sums = _BatchSums(batch=batch, layers=sums.layers, places=places, masks=masks)
-        if gradients is not None:
-            gradients.run(batch, number, seed, batch_sums.forward, batch_sums.backward, proceed=batch_sums.is_finite)
-        else:
-            with torch.no_grad():
-                batch_sums.is_finite(model.run(batch, tap=batch_sums.forward, layers=tuple(sums.layers)))
+        batch_sums = _observed(model, sums.layers, batch, number, seed, gradients, first_sample + number * batch_size)
         sums.add(batch_sums, number, units_of(batch, summary))
         if saved.due():
             saved.save({"sums": (number + 1, sums.state())})
@@ -116,6 +109,29 @@ def calibrate(
         raise DataError(f"no batch of {dataset.record.name} went through without NaN or infinity: {sums.notes[0]}")
     progress(1.0, "calibrated")
     return sums.result()
+
+
+def observe_batch(model: Model, batch: Batch) -> dict[tuple[str, str], LayerStatistics]:
+    """Do with one batch, on the model's device, what :func:`calibrate` with curvature does; returns its statistics."""
+    layers = {layer.name: layer for layer in tappable(model)}
+    seen = _observed(model, layers, batch, 0, 0, GradientPass(model), 0)
+    return {(name, tap): statistics for name, tap, (statistics, *_) in seen.observed}
+
+
+def _observed(
+    model: Model, layers: Mapping[str, Layer], batch: Batch, number: int, seed: int, gradients: GradientPass | None,
+    first: int,
+) -> _BatchSums:  # fmt: skip
+    """Run a batch, whose first sample has the number ``first``, and return what it contributes."""
+    sums = _BatchSums(
+        batch=batch, layers=layers, places=BatchPlaces.of(batch, first), masks=padding_masks(batch)
+    )  # fmt: skip
+    if gradients is not None:
+        gradients.run(batch, number, seed, sums.forward, sums.backward, proceed=sums.is_finite)
+    else:
+        with torch.no_grad():
+            sums.is_finite(model.run(batch, tap=sums.forward, layers=tuple(layers)))
+    return sums
 
 
 SAVED = (LayerStatistics, TokenOutliers, TokenSums, PlacedPeaks, BatchPlaces, Peaks)

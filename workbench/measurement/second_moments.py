@@ -87,6 +87,15 @@ class SecondMoments(Mapping[str, Curvature]):
         return self._collected[name]
 
     @property
+    def groups(self) -> int:
+        """How many groups of layers there are: as many runs over the data collect all."""
+        return len(self._groups)
+
+    def first_group(self) -> dict[str, Curvature]:
+        """Return the curvature of the first group's layers, collected now."""
+        return self._collect(self._groups[0]) if self._groups else {}
+
+    @property
     def digest(self) -> str:
         """A checksum of what decides the values."""
         return digest([digest_of(self._curvature), repr(self._data.record), self._batch_size, self._seed])

@@ -9,6 +9,7 @@ from workbench.errors import CannotRunError, DataError
 from workbench.models.data.reading import Reading
 from workbench.models.model import Model
 from workbench.models.placement import ran_on
+from workbench.preflight import Estimate, clock
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 from workbench.session.session import Environment, Session
@@ -17,7 +18,7 @@ from workbench.steps import session_data
 from workbench.steps.files.first_look import start
 from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, OptionInfo, option
 from workbench.steps.requirements import RUNS, without_results
-from workbench.steps.step import Step, arguments, short
+from workbench.steps.step import Context, Step, arguments, short
 
 IMATRIX = OptionInfo(
     label="Importance matrix", path="file", metavar="FILE", empty="none: the inputs are those of the data",
@@ -134,8 +135,24 @@ def _python(options: CalibrateOptions, session: Session | None) -> str:
     return f"\nmodel = wb.open({path!r})\nsession = wb.calibrate({', '.join(['model', *arguments(options)])})"
 
 
+def _costs(context: Context, options: CalibrateOptions) -> Estimate | None:
+    from workbench.steps.preflight.costs import calibration
+
+    model, session = context.model(), context.document
+    if options.imatrix and not options.data:
+        return None
+    reading, start = Reading(column=options.column, window=options.window), clock()
+    data = session_data.for_calibration(
+        model, options.data, samples=options.samples, seed=options.seed, reading=reading
+    )  # fmt: skip
+    opening = clock() - start  # as the part for evaluation is
+    known = session is not None and any(tap == "weight" for _, tap in session.statistics)
+    expected = calibration(model, data, batch_size=options.batch_size, weights=not known)
+    return expected and expected.plus(opening)
+
+
 CALIBRATE: Step[CalibrateOptions, Session] = Step(
-    runs_model=True,
+    runs_model=True, costs=_costs,
     name="calibrate", title="Calibrate", options=CalibrateOptions, requires=(RUNS,), join=_join, python=_python,
     summary="Runs the model on a data set and notes, for every layer, histograms of its inputs and outputs, ranges by "
     "every method, and the curvature that the predicted loss needs.",

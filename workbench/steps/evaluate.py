@@ -13,6 +13,7 @@ from workbench.models.model import Model
 from workbench.models.placement import Placement, place_notes
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan
+from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of, silent
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.session.session import Session
@@ -30,7 +31,7 @@ from workbench.steps.options import (
 )
 from workbench.steps.quantize import quantize, require_same
 from workbench.steps.requirements import RUNS, tables, with_moments
-from workbench.steps.step import Step, plan_name, short
+from workbench.steps.step import Context, Step, plan_name, short
 
 if TYPE_CHECKING:
     from workbench.measurement.reference.cache import ArrayCache
@@ -113,6 +114,23 @@ def _surer(session: Session, model: Model, dataset: Data, batch_size: int, cache
         return []
 
 
+def _costs(context: Context, options: EvaluateOptions) -> Estimate | None:
+    from workbench.steps.preflight.costs import evaluation
+    from workbench.steps.quantize import moments_of
+
+    model, session = context.model(), context.session
+    reading = Reading(column=options.column, window=options.window, stride=options.stride)
+    data = session_data.for_evaluation(
+        model, session, options.data, samples=options.samples, seed=options.seed, reading=reading
+    )  # fmt: skip
+    record, sums = session.calibration, session_data.totals_of(session, session.plan, "predicted_kl")
+    calibration = None if record is None else session_data.recorded(model, record)
+    return evaluation(
+        model, session.plan, data, batch_size=options.batch_size, moments=moments_of(model, session),
+        calibration=calibration, looks_again=sums.predicted is not None,
+    )  # fmt: skip
+
+
 def _join(session: Session, options: EvaluateOptions, evaluation: Evaluation) -> Session:
     """Add the evaluation, in place of an earlier one of the same plan on the same data."""
     same = (evaluation.plan_hash, evaluation.data_hash)
@@ -121,7 +139,7 @@ def _join(session: Session, options: EvaluateOptions, evaluation: Evaluation) ->
 
 
 EVALUATE: Step[EvaluateOptions, Evaluation] = Step(
-    runs_model=True,
+    runs_model=True, costs=_costs,
     name="evaluate", title="Evaluate", options=EvaluateOptions, requires=(RUNS,), join=_join, call="wb.evaluate",
     summary="Runs the quantized model beside the floating-point model on held-out data.",
     run=lambda context, options: evaluate(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, LEARNED, Plan, resolve
+from workbench.preflight import Estimate
 from workbench.progress import Progress, rising, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps import session_data
 
 if TYPE_CHECKING:
+    from workbench.measurement.second_moments import SecondMoments
+    from workbench.models.data.batches import Data
     from workbench.models.data.datasets import Dataset
     from workbench.quantization.quantized_model import QuantizedModel
 
@@ -37,6 +41,27 @@ def quantize(
     return apply_plan(
         model, plan, ranges=ranges_of_plan(session, plan), data=_learning_data(model, plan, session), progress=progress,
         curvature=session_data.curvature_for(model, session, algorithms, progress=progress),
+    )  # fmt: skip
+
+
+def moments_of(model: Model, session: Session) -> Callable[[Data], SecondMoments]:
+    """Return what collects the session's second moments from any data."""
+    from workbench.measurement.second_moments import SecondMoments
+
+    seed = session.calibration.seed if session.calibration is not None else 0
+    return lambda data: SecondMoments(model, data, session.curvature, seed=seed)
+
+
+def costs(
+    model: Model, plan: Plan, session: Session | None, out: str = "", nbytes: int | None = None
+) -> Estimate | None:
+    """Estimate what rounding takes, and writing ``nbytes`` (default: those of the plan) to ``out``."""
+    from workbench.steps.preflight.costs import quantizing
+
+    record = None if session is None else session.calibration
+    return quantizing(
+        model, plan, None if record is None else session_data.recorded(model, record), out=out, nbytes=nbytes,
+        moments=moments_of(model, session) if session is not None else lambda data: None,
     )  # fmt: skip
 
 

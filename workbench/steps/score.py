@@ -14,6 +14,7 @@ from workbench.models.model import Model
 from workbench.models.placement import Placement, place_notes
 from workbench.numerics.rounding import canonical
 from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.preflight import Estimate
 from workbench.progress import Progress, rising, silent
 from workbench.sensitivity.metrics import BY_NAME, SCORED, TABLE_METRICS, find_metric, metric_phrase
 from workbench.sensitivity.table import Sensitivity
@@ -218,8 +219,27 @@ def _needs(session: Session, options: ScoreOptions) -> Session:
     )  # fmt: skip
 
 
+def _costs(context: Context, options: ScoreOptions) -> Estimate | None:
+    """Estimate the cells that an earlier table lacks, of the metrics that take long."""
+    from workbench.steps.preflight import costs
+
+    if options.metric not in ("predicted_kl", "measured_kl") or context.session.calibration is None:
+        return None
+    model, names = context.model(), scheme_names(options.schemes)
+    data = _data(context, options)
+    earlier = context.session.sensitivities.get(options.metric)
+    if earlier is not None and _extends(earlier, options, data):
+        names = tuple(name for name in names if name not in earlier.column)
+    if options.metric == "predicted_kl":
+        return costs.predicted_table(
+            model, data, names, algorithm=options.algorithm, batch_size=options.batch_size
+        )  # fmt: skip
+    cells = [(layer.name, scheme) for layer in model.summary.stored for scheme in names]
+    return costs.measured_cells(model, data, cells, algorithm=options.algorithm, batch_size=options.batch_size)
+
+
 SCORE = Step(
-    runs_model=True,
+    runs_model=True, costs=_costs,
     name="sensitivity", title="Sensitivity", options=ScoreOptions, call="wb.score",
     summary="Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; "
     "measured KL runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import DataError, MissingResultError, NotAModelError
 from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
@@ -29,12 +31,36 @@ AS_USUAL = Reading()
 _KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)"
 
 
+_OPENED: ContextVar[dict[str, Dataset] | None] = ContextVar("opened", default=None)
+
+
+@contextmanager
+def opened_once() -> Iterator[None]:
+    """Open the same data once within a ``with`` block, however often they are asked for."""
+    token = _OPENED.set({})
+    try:
+        yield
+    finally:
+        _OPENED.reset(token)
+
+
+def open_dataset(path: str | Path, model: Model, **how: Any) -> Dataset:
+    """Do what :func:`workbench.models.data.datasets.open_dataset` does, once within :func:`opened_once`."""
+    from workbench.models.data import datasets
+
+    opened = _OPENED.get()
+    key = repr((str(path), id(model), sorted(how.items())))
+    if opened is None:
+        return datasets.open_dataset(path, model, **how)
+    if key not in opened:
+        opened[key] = datasets.open_dataset(path, model, **how)
+    return opened[key]
+
+
 def for_calibration(
     model: Model, data: str | Path | None, *, samples: int | None, seed: int, reading: Reading = AS_USUAL
 ) -> Dataset:
     """Open the calibration split of ``data``, or of the set that came with a bundled model; raises DataError."""
-    from workbench.models.data.datasets import open_dataset
-
     path = data or bundled_data(model.summary.source.path)
     if path is None:
         raise MissingResultError(f"calibrating {model.summary.name} needs data: give {_KINDS} (--data DATA)")
@@ -51,8 +77,6 @@ def for_evaluation(
     record, the evaluation split of the calibration's data, or of a bundled model's set.  ``reading`` counts over what
     the data's path says.
     """
-    from workbench.models.data.datasets import open_dataset
-
     opened = partial(open_dataset, model=model, samples=samples, seed=seed, usual_window=LONG_WINDOW)
     calibration = session.calibration.path if session.calibration is not None else None
     place, used = Reading.of(calibration or "")
@@ -79,8 +103,6 @@ def for_evaluation(
 
 def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | None:
     """Return the record of the part of the calibration's data that is left for evaluation, None if nothing is."""
-    from workbench.models.data.datasets import open_dataset
-
     try:
         return open_dataset(
             calibration.path, model, split=EVALUATION, seed=calibration.seed, usual_window=LONG_WINDOW, recorded=True
@@ -111,8 +133,6 @@ def totals_of(session: Session, plan: Plan, metric: str) -> Totals:
 
 def recorded(model: Model, record: DataRecord, *, samples: int | None = None) -> Dataset:
     """Open the data of ``record`` again, or ``samples`` of it; DataError if it is gone or has changed since."""
-    from workbench.models.data.datasets import open_dataset
-
     opened = partial(open_dataset, record.path, model, split=record.split, seed=record.seed, recorded=True)
     try:
         dataset = opened(samples=record.samples or None)

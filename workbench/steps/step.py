@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from workbench.engine.failure import out_of_memory
 from workbench.engine.model_cache import ModelCache, Stamp, stamp
-from workbench.errors import MissingResultError, ModelError
+from workbench.errors import CancelledError, MissingResultError, ModelError
 from workbench.measurement.unfinished import remembered
 from workbench.memory import limited_to
 from workbench.models.model import Model
 from workbench.models.placement import Placement
+from workbench.preflight import Estimate, measured
 from workbench.progress import Progress, silent
 from workbench.session.edits import EditableParts
 from workbench.session.session import Session
 from workbench.steps.device_memory import device_error, free, is_of_device
 from workbench.steps.requirements import Requirement, without_results
+from workbench.steps.session_data import opened_once
+
+log = logging.getLogger(__name__)
 
 O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
@@ -74,7 +80,8 @@ class Step(Generic[O, R]):
     ``first(session)`` returns the options that a form starts with. ``call`` is the step's function in the public
     interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
     ``listed``: it stands in the list of jobs.  ``aside``: it writes the document, without a model, beside other jobs.
-    ``runs_model``: it opens the session's model, so that it matters where.
+    ``runs_model``: it opens the session's model, so that it matters where.  ``costs(context, options)`` says what a
+    long run will take, None for a short one.
 
     A step is a constant of its ``run``'s module, named like the step in capitals; a pickle only refers to it.
     """
@@ -97,6 +104,7 @@ class Step(Generic[O, R]):
     listed: bool = True
     aside: bool = False
     runs_model: bool = False
+    costs: Callable[[Context, O], Estimate | None] | None = None
 
     def __call__(
         self, session: Session | None, options: O, *, model: Model | None = None, trust: bool = False,
@@ -122,14 +130,14 @@ class Step(Generic[O, R]):
         if context.document is not None:
             for requirement in self.requires:
                 requirement.require(context.document)
-        with remembered(context.notes):
+        with remembered(context.notes), opened_once():
             return self._with_memory(context, options)
 
     def _with_memory(self, context: Context, options: O) -> R:
         before = _stamp(self, context)
         while True:
             try:
-                with limited_to(context.placement.memory):
+                with limited_to(context.placement.memory), self.estimated(context, options):
                     result = self.run(context, options)
                 _require_unchanged(before, _stamp(self, context), self.title, getattr(options, "out", None))
                 return result
@@ -143,6 +151,37 @@ class Step(Generic[O, R]):
                 context.progress(0.0, f"The memory ran out; again with {smaller[1]}")
                 options = smaller[0]
             free()
+
+    def estimate(self, context: Context, options: O) -> Estimate | None:
+        """Return what a run will take, from short trials; None for a short one, and where that cannot be told."""
+        if self.costs is None:
+            return None
+        try:
+            with limited_to(context.placement.memory):
+                return self.costs(context, options)
+        except CancelledError:
+            raise
+        except Exception as error:  # the run itself says what is wrong
+            log.info("%s: no estimate", self.title, exc_info=error)
+            return None
+
+    @contextmanager
+    def estimated(self, context: Context, options: O) -> Iterator[None]:
+        """Report what the run in a ``with`` block will take, and then what it took, where it is a long one.
+
+        Raises MemoryLimitError where it cannot fit.
+        """
+        expected = self.estimate(context, options)
+        if expected is None:
+            yield
+            return
+        expected.require(self.title)
+        context.progress(0.0, f"{self.title}: {expected.text}", expected)
+        with measured() as spent:
+            yield
+        outcome = replace(expected, took=spent.seconds, peak=spent.peak)
+        context.progress(1.0, f"{self.title} {outcome.outcome}", outcome)
+        log.info("%s %s", self.title, outcome.outcome)
 
     def request(
         self, session: Session | None, options: O, *, trust: bool = False, placement: Placement | None = None

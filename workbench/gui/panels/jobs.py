@@ -49,6 +49,8 @@ JOBS = (
           tip="Share of the work that is done"),
     Number("Took", lambda view: None if view.started is None else _took(view), quantities.duration, unit="s",
            tip="Since the job began, without its time in the queue"),
+    Number("Estimated", lambda view: view.estimate and view.estimate.seconds, quantities.duration, unit="s",
+           tip="What the job was estimated to take before it began; short jobs are not"),
     Number("Left", _remaining, quantities.duration, unit="s", tip="Time left, estimated from the share done"),
 )  # fmt: skip
 
@@ -140,7 +142,7 @@ class JobsPanel(Panel):
         self.column(parts, stretch=parts, focus=self.jobs)
         for table in (self.jobs, self.log, self.steps):
             table.horizontalHeader().setStretchLastSection(True)
-        for place, width in enumerate((210, 70, 90, 84, 84, 76)):
+        for place, width in enumerate((210, 70, 90, 84, 84, 84, 76)):
             self.jobs.setColumnWidth(place, width)
         self.jobs.selectionModel().selectionChanged.connect(lambda: self._selected())
         self._enable()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from workbench.preflight import Estimate
 from workbench.progress import rising
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
@@ -57,6 +60,19 @@ def _run(context: Context, options: RefineOptions) -> Sensitivity:
     )  # fmt: skip
 
 
+def _costs(context: Context, options: RefineOptions) -> Estimate | None:
+    from workbench.steps.preflight.costs import measured_cells
+
+    model, session = context.model(), context.session
+    assert session.calibration is not None, "required"
+    data = session_data.recorded(model, session.calibration, samples=options.samples)
+    table, known = session.require_table("predicted_kl"), session.sensitivities.get("measured_kl")
+    cells = close_decisions(session, options)
+    if known is not None and known.samples == len(data):
+        cells = [(layer, scheme) for layer, scheme in cells if np.isnan(known.cells((layer,), (scheme,))).any()]
+    return measured_cells(model, data, cells, algorithm=table.algorithm, batch_size=options.batch_size)
+
+
 def _needs(session: Session, options: RefineOptions) -> Session:
     """Add the two tables and the moments that their algorithm looks at."""
     both = tables(session, "predicted_kl", "measured_kl")
@@ -65,7 +81,7 @@ def _needs(session: Session, options: RefineOptions) -> Session:
 
 
 REFINE = Step(
-    runs_model=True,
+    runs_model=True, costs=_costs,
     name="refine", title="Refine close decisions", options=RefineOptions, requires=(RUNS, PREDICTED, CALIBRATED),
     summary="Measures the loss of the cells whose choice the prediction leaves open at this size, the closest decision "
     "first. A cancelled run keeps what it has measured; the same run started again goes on from there. A table "

@@ -12,11 +12,12 @@ from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan, resolve
+from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps.options import Choice, OptionInfo, option
-from workbench.steps.quantize import quantize, require_same
+from workbench.steps.quantize import costs, quantize, require_same
 from workbench.steps.requirements import with_moments
 from workbench.steps.step import Context, Step, short
 
@@ -101,6 +102,20 @@ def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
     return tuple(str(path) for path in paths)
 
 
+WHOLE = ("huggingface", "state-dict")
+"""Forms that hold every weight in float32."""
+
+
+def _costs(context: Context, options: ExportOptions) -> Estimate | None:
+    from workbench.deployment.exporters import exporter
+
+    if not exporter(options.kind, options.settings).needs_model:
+        return None
+    model = context.model()
+    nbytes = 4 * model.summary.parameters if options.kind in WHOLE else None
+    return costs(model, context.session.plan, context.session, options.out, nbytes)
+
+
 def _needs(session: Session, options: ExportOptions) -> Session:
     """Add the moments that the plan's algorithms look at, and those that are what is written."""
     reduced = with_moments(session, options)
@@ -108,7 +123,7 @@ def _needs(session: Session, options: ExportOptions) -> Session:
 
 
 EXPORT: Step[ExportOptions, tuple[str, ...]] = Step(
-    runs_model=True,
+    runs_model=True, costs=_costs,
     name="export", title="Export", options=ExportOptions, run=_run, needs=_needs, call="wb.export",
     summary="Writes the plan, or the quantized model, for another program.",
     heading=lambda options, session: f"Export {options.kind} to {short(options.out)}",

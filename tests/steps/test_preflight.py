@@ -1,0 +1,162 @@
+"""Estimates: what a trial says about all samples, what cannot fit, and who is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench import preflight
+from workbench.errors import MemoryLimitError
+from workbench.memory import memory_limit
+from workbench.models.data.datasets import open_dataset
+from workbench.preflight import Estimate
+from workbench.session.session import Session
+from workbench.steps.preflight import costs, pilot, rounding
+from workbench.steps.preflight.record import RESOURCES, StepCosts, with_estimate
+from workbench.steps.step import Context, Step
+
+GB = 10**9
+
+
+class Clock:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(preflight, "CLOCK", made)
+    return made
+
+
+def test_what_takes_long_is_tried_once(clock: Clock) -> None:
+    counts = []
+
+    def run(count: int) -> None:
+        counts.append(count)
+        clock.now += 5.0 * count
+
+    line = pilot.pilot(run, 100, 8)
+    assert line is not None and counts == [1] and line.seconds(100, 8) == pytest.approx(500.0)
+
+
+def test_a_sample_is_tried_again_where_the_first_trial_was_short(clock: Clock) -> None:
+    counts = []
+
+    def run(count: int) -> None:
+        counts.append(count)
+        clock.now += 0.1 + 0.2 * count + (0.4 if len(counts) == 1 else 0.0)
+
+    line = pilot.pilot(run, 100, 8)
+    assert line is not None and counts == [1, 1, 4]
+    assert (line.fixed, line.each) == (pytest.approx(0.1), pytest.approx(0.2))
+    assert line.seconds(100, 8) == pytest.approx(13 * 0.1 + 100 * 0.2)
+
+
+def test_short_work_is_not_estimated(clock: Clock) -> None:
+    def run(count: int) -> None:
+        clock.now += 0.01 * count
+
+    assert pilot.pilot(run, 100, 8) is None
+
+
+def test_what_cannot_fit_is_refused_with_the_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = Estimate(seconds=10, memory=3 * GB, least=3 * GB)
+    with memory_limit("2GB"), pytest.raises(MemoryLimitError, match=r"^Score needs at least 3 GB .* 2 GB are allowed"):
+        needs.require("Score")
+    with memory_limit("4GB"):
+        needs.require("Score")
+    writes = Estimate(seconds=10, memory=GB, disk=10**18, folder=str(tmp_path / "not" / "there"))
+    with pytest.raises(MemoryLimitError, match=r"^Export writes about 1e\+09 GB at .*, where .* are free"):
+        writes.require("Export")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Of the step below."""
+
+
+def test_a_long_step_reports_before_and_after(clock: Clock) -> None:
+    said: list[tuple[str, object]] = []
+
+    def run(context: Context, options: Options) -> int:
+        clock.now += 12
+        said.append(("running", None))
+        return 5
+
+    expected = Estimate(seconds=10, memory=3 * GB)
+    step = Step(
+        name="long", title="Long", summary="", options=Options, run=run, document=False,
+        costs=lambda context, options: expected,
+    )  # fmt: skip
+    assert step(None, Options(), progress=lambda fraction, text, partial=None: said.append((text, partial))) == 5
+    assert said[0] == ("Long: about 10 s, 3 GB of memory", expected) and said[1][0] == "running"
+    after = said[2][1]
+    assert isinstance(after, Estimate) and after.took == 12 and after.peak
+    assert said[2][0].startswith("Long took 12 s and ")
+    assert said[2][0].endswith(" of memory (10 s and 3 GB were estimated)")
+
+
+def test_a_trial_that_fails_leaves_the_error_to_the_step() -> None:
+    step = Step(
+        name="long", title="Long", summary="", options=Options, run=lambda context, options: 5, document=False,
+        costs=lambda context, options: 1 / 0,  # type: ignore[arg-type,return-value]
+    )  # fmt: skip
+    assert step(None, Options()) == 5
+
+
+def test_the_session_records_the_last_run_of_each_step(tmp_path: Path) -> None:
+    session = wb.start(wb.open("demo:language-model"))
+    for seconds in (5.0, 6.0):
+        done = Estimate(seconds=seconds, memory=2 * GB, took=seconds + 1, peak=GB)
+        session = with_estimate(session, "calibrate", done)
+    assert with_estimate(session, "evaluate", replace(done, took=None)) is session
+    session.save(tmp_path / "S.qwb")
+    rows = Session.load(tmp_path / "S.qwb").results[RESOURCES].rows(StepCosts)
+    assert rows == (
+        StepCosts(step="calibrate", seconds=7.0, estimated_seconds=6.0, memory=GB, estimated_memory=2 * GB),
+    )
+
+
+@pytest.fixture
+def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(pilot, "SHORT", 0.0)
+    monkeypatch.setattr(costs, "SHORT", 0.0)
+    monkeypatch.setattr(rounding, "SHORT_WEIGHTS", 0)
+    yield
+
+
+def test_every_long_step_has_an_estimate(everything_is_long: None, tmp_path: Path) -> None:
+    model = wb.open("demo:language-model")
+    assert isinstance(wb.estimate("calibrate", model, samples=4), Estimate)
+    session = wb.calibrate(model, samples=4)
+    plans = {name: wb.Plan.uniform(model.summary.stored, "int4-g32-asym", algorithm=name) for name in ("rtn", "gptq")}
+    session = wb.score(session, model=model, schemes=("int4-g32-asym", "int8"))
+    asked = [
+        wb.estimate("sensitivity", session, model=model, schemes=("int3-g32-asym",)),
+        wb.estimate("sensitivity", session, model=model, schemes=("int8",), metric="measured_kl"),
+        wb.estimate("evaluate", session, model=model, plan=plans["rtn"], samples=4),
+        wb.estimate("evaluate", session, model=model, plan=plans["gptq"], samples=4),
+        wb.estimate("refine", session, model=model, bits_per_weight=6.0),
+        wb.estimate("export", session, model=model, plan=plans["gptq"], kind="safetensors", out=str(tmp_path / "a")),
+    ]
+    assert all(isinstance(each, Estimate) and each.seconds > 0 and each.memory > 0 for each in asked), asked
+    assert asked[-1] is not None and asked[-1].disk > 0
+    assert wb.estimate("explain", session, model=model) is None
+
+
+def test_the_first_samples_say_how_many_there_are() -> None:
+    model = wb.open("demo:language-model")
+    data = open_dataset("demo:language-model", model, split="calibration", samples=6)
+    first = pilot.First(data, 2)
+    assert len(first) == 6 and [len(batch["input_ids"]) for batch in first.batches(8)] == [2]

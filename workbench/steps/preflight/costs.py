@@ -1,0 +1,268 @@
+"""Estimates of the long steps.  Each looks at what decides its time, and tries it on a sample or a piece of a weight.
+
+None where the step is short.  A trial that fails says nothing: the step itself reports the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from workbench.measurement.calibrate import observe_batch
+from workbench.measurement.certainty import TOKENS
+from workbench.measurement.evaluate import evaluate as measure
+from workbench.measurement.finite_batches import FiniteBatches
+from workbench.measurement.gradients import fitting_batch
+from workbench.measurement.reference.cache import ArrayCache, cache_folder
+from workbench.measurement.reference.outputs import ReferenceOutputs
+from workbench.measurement.second_moments import SecondMoments
+from workbench.memory import anonymous_memory, limit, scratch_folder
+from workbench.models.data.batches import Data, batches_of
+from workbench.models.model import Model
+from workbench.numerics.curvature import Curvature
+from workbench.numerics.rounding import Need
+from workbench.numerics.rounding import algorithm as find_algorithm
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.numerics.statistics.observe import observe
+from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
+from workbench.planning.totals import totals
+from workbench.preflight import Estimate, clock
+from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
+from workbench.sensitivity.measured import replaced_rows
+from workbench.sensitivity.predicted import Form, form_of
+from workbench.session.calibrated_ranges import all_ranges
+from workbench.steps.preflight.pilot import SHORT, First, Pilot, pilot
+from workbench.steps.preflight.rounding import TRIED, Cell, is_quick, moment_seconds, rounding_seconds
+
+SURELY = 0.85
+"""The part of the memory of a trial on one sample that the step needs, too: the trial leaves some unused."""
+
+MORE = 1.3
+"""A step takes so much more memory beside the model than its trials: they hold no results, and leave fewer gaps."""
+
+RANGES = 6
+"""Of so many tensors all ranges are tried."""
+
+MATRICES = 6
+"""Float32 copies of a weight that rounding it holds at most."""
+
+
+def calibration(model: Model, data: Data, *, batch_size: int, weights: bool) -> Estimate | None:
+    """Estimate a calibration with curvature; ``weights``: their statistics are still to be counted."""
+    before, batch = anonymous_memory(), fitting_batch(batch_size, data, model, gradients=True)
+    seen: list[Mapping[tuple[str, str], LayerStatistics]] = []
+
+    def run(count: int) -> None:
+        seen[:] = [observe_batch(model, next(batches_of(model, First(data, count), count)))]
+
+    line = pilot(run, len(data), batch)
+    if line is None:
+        return None
+    seconds = line.seconds(len(data), batch) + _range_seconds(seen[0])
+    if weights:
+        seconds += _weight_seconds(model)
+    return _estimate(seconds, before, line.nbytes(batch), least=before + int(line.nbytes(1) * SURELY))
+
+
+def _range_seconds(statistics: Mapping[tuple[str, str], LayerStatistics]) -> float:
+    """Return the seconds of all ranges, from those of a few tensors."""
+    different = list({id(each): (key, each) for key, each in statistics.items()}.values())
+    some = different[1 :: max(len(different) // RANGES, 1)]
+    all_ranges(dict(different[:1]))  # loads what others have
+    start = clock()
+    all_ranges(dict(some))
+    return (clock() - start) / max(len(some), 1) * len(different)
+
+
+def _weight_seconds(model: Model) -> float:
+    stored = sorted(model.summary.stored, key=lambda layer: layer.parameters)
+    weight = model.weight(stored[-1].name)
+    part = weight[: max(TRIED // weight.shape[1], 1)]
+    observe(part, 0)
+    start = clock()
+    observe(part, 0)
+    return (clock() - start) / part.numel() * sum(each.parameters for each in stored)
+
+
+def predicted_table(
+    model: Model, data: Data, schemes: Sequence[str], *, algorithm: str, batch_size: int
+) -> Estimate | None:  # fmt: skip
+    """Estimate a table of predicted losses of all layers."""
+    before, summary = anonymous_memory(), model.summary
+    cells = [
+        (layer, Assignment(weights=scheme, algorithm=algorithm)) for scheme in schemes for layer in summary.stored
+    ]  # fmt: skip
+    if not all(is_quick(assignment) for _, assignment in cells):
+        return None
+    seconds = rounding_seconds(model, cells, scores=True)
+    largest = max((layer.parameters for layer in summary.stored), default=0)
+    nbytes = largest * 4 * MATRICES
+    directional = [layer for layer in summary.stored if form_of(summary, layer) is Form.DIRECTIONAL]
+    if directional:
+        total = sum(layer.parameters for layer in directional) * 4 * len(schemes)
+        share = min(DIFFERENCE_BYTES / total, 1.0)
+        count = max(int(len(directional) * share), 1)
+        batch = fitting_batch(batch_size, data, model, gradients=True)
+        line = _slopes(model, data, [layer.name for layer in directional[:count]], len(schemes), batch)
+        if line is not None:
+            seconds += line.seconds(len(data), batch) * max(total / DIFFERENCE_BYTES, 1.0)
+            nbytes += min(total, DIFFERENCE_BYTES) + line.nbytes(batch)
+    return _estimate(seconds, before, nbytes) if seconds >= SHORT else None
+
+
+def _slopes(model: Model, data: Data, names: Sequence[str], schemes: int, batch: int) -> Pilot | None:
+    """Try the pass that gives the slopes of the differences of ``names``, which zeros stand for."""
+    changes = {name: torch.zeros(1).expand(schemes, *model.summary.by_name[name].matrix) for name in names}
+
+    def run(count: int) -> None:
+        directional_losses(model, changes, First(data, count), batch_size=count, seed=0)
+
+    return pilot(run, len(data), batch)
+
+
+def measured_cells(
+    model: Model, data: Data, cells: Sequence[tuple[str, str]], *, algorithm: str, batch_size: int
+) -> Estimate | None:  # fmt: skip
+    """Estimate measuring each of ``cells`` (layer, scheme) alone: a layer in the middle stands for all."""
+    before, by_name = anonymous_memory(), model.summary.by_name
+    batch = fitting_batch(batch_size, data, model, gradients=False)
+    layers = list(dict.fromkeys(name for name, _ in cells))
+    if not layers:
+        return None
+    middle = sorted(layers, key=list(by_name).index)[len(layers) // 2]
+    weight = model.weight(middle).float()
+
+    def run(count: int, schemes: int) -> None:
+        keys = {middle: [str(number) for number in range(schemes)]}
+        rows = replaced_rows(
+            model, keys, lambda names: {middle: dict.fromkeys(keys[middle], weight)}, First(data, count),
+            batch_size=count, tick=lambda text: None, finite=FiniteBatches(model=model),
+        )  # fmt: skip
+        list(rows)
+
+    one = pilot(lambda count: run(count, 1), len(data), batch, passes=len(cells))
+    three = pilot(lambda count: run(count, 3), len(data), batch, passes=len(cells))
+    if one is None or three is None:
+        return None
+    cell = max(three.seconds(len(data), batch) - one.seconds(len(data), batch), 0.0) / 2
+    begin = max(one.seconds(len(data), batch) - cell, 0.0)
+    named = [(by_name[name], Assignment(weights=scheme, algorithm=algorithm)) for name, scheme in cells]
+    quick = [each for each in named if is_quick(each[1])]
+    seconds = cell * len(cells) + begin * len(layers) / 2 + rounding_seconds(model, quick)
+    return _estimate(seconds, before, three.nbytes(batch) + weight.nbytes * MATRICES)
+
+
+def evaluation(
+    model: Model, plan: Plan, data: Data, *, batch_size: int, calibration: Data | None, looks_again: bool,
+    moments: Callable[[Data], SecondMoments | None],
+) -> Estimate | None:  # fmt: skip
+    """Estimate rounding by the plan and running both models; the exact one's outputs may lie on the disk.
+
+    ``looks_again``: how sure the model is of its answers is compared, too.
+    """
+    before, batch = anonymous_memory(), fitting_batch(batch_size, data, model, gradients=False)
+
+    def bare(count: int) -> None:
+        with torch.no_grad():
+            model.run(next(batches_of(model, First(data, count), count)))
+
+    def both(count: int) -> None:
+        measure(model, model, First(data, count), batch_size=count, repeatable=True)
+
+    one = pilot(bare, len(data), batch, passes=2)
+    line = None if one is None else pilot(both, len(data), batch, passes=2)
+    if one is None or line is None:
+        alone, nbytes = 0.0, 0
+    else:
+        alone = line.seconds(len(data), batch)
+        known = ReferenceOutputs(
+            model=model, data=data, batch_size=batch, cache=ArrayCache(folder=cache_folder())
+        )  # fmt: skip
+        if known.cache.load(known.key, f"{0:06}") is not None:
+            alone -= one.seconds(len(data), batch) * 0.9
+        elif looks_again:
+            ids = getattr(data, "tensors", {}).get("input_ids")
+            looked_at = min(len(data), TOKENS // ids.shape[1] + 1) if ids is not None and ids.ndim == 2 else 64
+            alone += one.seconds(looked_at, batch) * (2 if calibration is not None else 0)
+        nbytes = line.nbytes(batch)
+    rounded = quantizing(model, plan, calibration, moments=moments)
+    seconds = max(alone, 0.0) + (rounded.seconds if rounded else 0.0)
+    if seconds < SHORT:
+        return None
+    weights = 4 * sum(layer.parameters for layer, _ in _cells(model, plan))
+    return _estimate(seconds, before, max(rounded.memory - before if rounded else 0, weights + nbytes))
+
+
+def quantizing(
+    model: Model, plan: Plan, calibration: Data | None, *, moments: Callable[[Data], SecondMoments | None],
+    out: str = "", nbytes: int | None = None,
+) -> Estimate | None:  # fmt: skip
+    """Estimate rounding a model by a plan, and writing ``nbytes`` (default: those of the plan) to ``out``.
+
+    ``moments(data)`` are the second moments that algorithms look at.  None, too, for plans that learn.
+    """
+    before, cells = anonymous_memory(), _cells(model, plan)
+    if any(assignment.algorithm == LEARNED for _, assignment in cells) or plan.transforms:
+        return None
+    quick = [cell for cell in cells if is_quick(cell[1])]
+    others = [cell for cell in cells if not is_quick(cell[1])]
+    seconds = rounding_seconds(model, quick, stores=True)
+    size = totals(model.summary, resolve(plan, model.summary.layers)).nbytes
+    largest = max((layer.parameters for layer, _ in cells), default=0)
+    peak = size + largest * 4 * MATRICES
+    if others and calibration is not None:
+        more = _with_moments(model, others, calibration, moments)
+        seconds, peak = seconds + more[0], peak + more[1]
+    if seconds < SHORT and not out:
+        return None
+    written = (size if nbytes is None else nbytes) if out else 0
+    return _estimate(max(seconds, 0.1), before, peak, disk=written, folder=str(Path(out).parent) if out else "")
+
+
+def _with_moments(
+    model: Model, cells: Sequence[Cell], data: Data, moments: Callable[[Data], SecondMoments | None]
+) -> tuple[float, int]:
+    """Return the seconds and the bytes of collecting second moments and rounding by them."""
+    collected: list[Mapping[str, Curvature]] = []
+    tried: list[SecondMoments] = []
+
+    def run(count: int) -> None:
+        part = moments(First(data, count))
+        if part is not None:
+            tried[:] = [part]
+            collected[:] = [part.first_group()]
+
+    line = pilot(run, len(data), 1, passes=4)
+    if line is None or not tried:
+        return 0.0, 0
+    sequential = [cell for cell in cells if find_algorithm(cell[1].algorithm).needs is Need.SEQUENCE]
+    alone = [cell for cell in cells if cell not in sequential]
+    passes = tried[0].groups if alone else 0
+    seconds = line.seconds(len(data), 1) * (passes + 0.7 * len(sequential))
+    known = [
+        (layer, Assignment(weights=each.weights, algorithm="gptq")) for layer, each in cells
+        if layer.name in collected[0]
+    ]  # fmt: skip
+    if known:
+        seconds += moment_seconds(model, known, collected[0]) * len(cells) / len(known)
+    return seconds, line.nbytes(1)
+
+
+def _cells(model: Model, plan: Plan) -> list[Cell]:
+    assignments = resolve(plan, model.summary.layers)
+    return [
+        (layer, assignments[layer.name]) for layer in model.summary.stored if assignments[layer.name].weights != KEEP
+    ]  # fmt: skip
+
+
+def _estimate(
+    seconds: float, before: int, nbytes: int, *, least: int = 0, disk: int = 0, folder: str = ""
+) -> Estimate:  # fmt: skip
+    """Return the estimate; what is beyond a limit of the memory lies on the disk."""
+    memory, allowed = before + int(nbytes * MORE), limit()
+    beyond = 0 if allowed is None else max(memory - allowed, 0)
+    memory -= beyond
+    scratch = "" if folder else str(scratch_folder())
+    return Estimate(seconds=seconds, memory=memory, disk=disk or beyond, folder=folder or scratch, least=least)

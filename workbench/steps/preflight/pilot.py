@@ -1,0 +1,88 @@
+"""A trial of a pass on one or two samples, and what it says about all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from workbench.models.data.batches import Data
+from workbench.models.data.record import DataRecord
+from workbench.models.model import Batch
+from workbench.preflight import measured
+
+SHORT = 3.0
+"""Steps of fewer seconds are not estimated."""
+
+WARM = 3.0
+"""Trials that take less are repeated: the first one loads what later ones have."""
+
+ALIKE = 0.4
+"""Where one sample takes less, two at once show what a batch saves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pilot:
+    """Seconds and bytes of a batch: ``fixed`` whatever its size, and for ``each`` sample in it."""
+
+    fixed: float
+    each: float
+    fixed_bytes: float
+    each_bytes: float
+
+    def seconds(self, samples: int, batch: int) -> float:
+        """Return the seconds of all batches."""
+        return self.fixed * -(-samples // batch) + self.each * samples
+
+    def nbytes(self, batch: int) -> int:
+        """Return the bytes that a batch takes beside what was there before."""
+        return int(self.fixed_bytes + self.each_bytes * batch)
+
+
+def pilot(run: Callable[[int], object], samples: int, batch: int, passes: float = 1.0) -> Pilot | None:
+    """Try ``run(n)``, one batch of ``n`` samples; None where ``passes`` over all of them take less than SHORT.
+
+    ``samples`` are run ``batch`` at a time.
+    """
+    first = _trial(run, 1)
+    if passes * first[0] * samples < SHORT:
+        return None
+    one = _trial(run, 1) if first[0] < WARM else first
+    if passes * one[0] * samples < SHORT:
+        return None
+    nbytes = max(first[1], one[1])
+    if batch < 2 or one[0] >= ALIKE:
+        return Pilot(fixed=0.0, each=one[0], fixed_bytes=0.0, each_bytes=nbytes)
+    most = min(batch, 4)
+    more = _trial(run, most)
+    each = max((more[0] - one[0]) / (most - 1), more[0] / most / 2)
+    each_bytes = max((more[1] - nbytes) / (most - 1), 0.0)
+    return Pilot(
+        fixed=max(one[0] - each, 0.0), each=each, fixed_bytes=max(nbytes - each_bytes, 0.0), each_bytes=each_bytes
+    )
+
+
+def _trial(run: Callable[[int], object], count: int) -> tuple[float, float]:
+    with measured() as spent:
+        run(count)
+    return spent.seconds, float(spent.peak - spent.before)
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first ``count`` samples of ``data``, which still says how many there are."""
+
+    data: Data
+    count: int
+
+    @property
+    def record(self) -> DataRecord:
+        """The record of all of the data."""
+        return self.data.record
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def batches(self, batch_size: int) -> Iterator[Batch]:
+        """Yield the first samples as one batch."""
+        yield from islice(self.data.batches(max(self.count, 1)), 1)
