@@ -65,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from workbench import log
 
         log.start("window" if options.command == "gui" else "command")
+        if options.command != "gui":
+            log.name_bus_errors()  # after the log's own handler
     return run(commands[options.command], options)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.engine.processes import run
 from workbench.engine.engine import Engine
+from workbench.engine.process import _how_it_ended
 
 
 def test_a_process_ends_in_order_when_the_task_that_follows_it_was_cancelled() -> None:
@@ -25,3 +26,13 @@ def test_a_process_ends_in_order_when_the_task_that_follows_it_was_cancelled() -
         process.join()
 
     run(main)
+
+
+def test_a_model_file_that_was_cut_under_the_engine_is_named() -> None:
+    class Ended:
+        exitcode = -signal.SIGBUS
+
+        def join(self, seconds: float) -> None:
+            """The process is over."""
+
+    assert "the model's file was cut" in _how_it_ended(Ended())  # type: ignore[arg-type]

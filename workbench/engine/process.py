@@ -156,6 +156,11 @@ def _how_it_ended(process: BaseProcess) -> str:
     code = process.exitcode or 0
     if code == -signal.SIGKILL:
         return "it was killed, by the system perhaps because memory ran out"
+    if code == -getattr(signal, "SIGBUS", 0):
+        return (
+            "it read from a mapped file what is no longer there: the model's file was cut, or the disk that holds it "
+            "is gone or full; put the whole file back, and open the model again"
+        )
     if code < 0:
         return f"it was ended by signal {-code} ({signal.strsignal(-code)})"
     return f"it ended with exit code {code}"

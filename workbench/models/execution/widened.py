@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from workbench.models.readers.mapped import require_whole
+
 PIECE = 1 << 24
 """Weights that are widened at once in a product: 64 MB in float32."""
 
@@ -69,6 +71,7 @@ class Widened(torch.Tensor):
 
     @staticmethod
     def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
+        require_whole()
         first = args[0] if args else None
         if isinstance(first, Widened):
             if func in VIEWS:

@@ -8,12 +8,29 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from workbench.errors import ModelError
 
 if TYPE_CHECKING:
     import torch
 
 NO_RESERVE = 0x4000
 """Linux: a private mapping takes no memory before it is written into, however large the file."""
+
+
+_mapped: WeakKeyDictionary[mmap.mmap, tuple[Path, int]] = WeakKeyDictionary()
+"""What is mapped, while any tensor of it is there: the file, and its bytes when it was opened."""
+
+
+def require_whole() -> None:
+    """Raise ModelError where a mapped file is shorter than it was: reading what is gone would end the process."""
+    for data, (path, size) in tuple(_mapped.items()):
+        if (now := data.size()) < size:
+            raise ModelError(
+                f"{path} was cut while it was open: it had {size:,} bytes and has {now:,}; put the whole file back, "
+                "and open the model again"
+            )
 
 
 class MappedFile:
@@ -27,11 +44,13 @@ class MappedFile:
             self.size = stream.seek(0, 2)
             if not self.size:
                 self.data: mmap.mmap | bytes = b""
-            elif sys.platform == "linux":
+                return
+            if sys.platform == "linux":
                 access = mmap.PROT_READ | mmap.PROT_WRITE
                 self.data = mmap.mmap(stream.fileno(), self.size, mmap.MAP_PRIVATE | NO_RESERVE, access)
             else:
                 self.data = mmap.mmap(stream.fileno(), self.size, access=mmap.ACCESS_COPY)
+            _mapped[self.data] = path, self.size
 
     def tensor(self, start: int, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Return the tensor whose numbers, row-major and little-endian, begin at byte ``start``.
@@ -42,6 +61,7 @@ class MappedFile:
 
         count = math.prod(shape)
         size = count * dtype.itemsize
+        require_whole()
         if start < 0 or start + size > self.size:
             raise ValueError(f"{size} bytes at {start} were expected, the file has {self.size}")
         if not count:

@@ -1,0 +1,58 @@
+"""A mapped file that is cut while it is open is a named error, whoever reads it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from workbench.errors import ModelError
+from workbench.models.execution.widened import widened
+from workbench.models.readers.mapped import MappedFile, require_whole
+
+SIZE = 1 << 20
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = tmp_path / "weights.bin"
+    made.write_bytes(bytes(SIZE))
+    return made
+
+
+def test_a_file_that_was_cut_is_named_before_it_is_read(path: Path) -> None:
+    file = MappedFile(path)
+    weight = widened(file.tensor(0, (512, 1024), torch.bfloat16))
+    require_whole()
+    os.truncate(path, 4096)
+    with pytest.raises(ModelError, match=r"weights\.bin was cut .* had 1,048,576 bytes and has 4,096"):
+        torch.ones(1, 1024) @ weight.T
+    with pytest.raises(ModelError, match="put the whole file back"):
+        file.tensor(0, (4,), torch.int16)
+    os.truncate(path, SIZE)
+    require_whole()
+
+
+def test_a_file_that_is_closed_is_of_no_concern(path: Path) -> None:
+    file = MappedFile(path)
+    tensor = file.tensor(0, (4,), torch.int16)
+    del file, tensor
+    os.truncate(path, 0)
+    require_whole()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not cut mapped files")
+def test_a_command_that_reads_what_is_gone_ends_with_one_line(path: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from workbench.log import name_bus_errors\n"
+        "from workbench.models.readers.mapped import MappedFile\n"
+        "name_bus_errors(); file = MappedFile(Path(sys.argv[1])); os.truncate(sys.argv[1], 0); print(file.data[9])"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("workbench: what is read from a mapped file is no longer there")
+    assert ended.stderr.count("\n") == 1
