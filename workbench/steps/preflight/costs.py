@@ -42,6 +42,9 @@ SURELY = 0.85
 MORE = 1.3
 """A step takes so much more memory beside the model than its trials: they hold no results, and leave fewer gaps."""
 
+LOADED = 100_000_000
+"""Bytes of what is loaded and read meanwhile, whatever the model."""
+
 RANGES = 6
 """Of so many tensors all ranges are tried."""
 
@@ -261,7 +264,7 @@ def _estimate(
     seconds: float, before: int, nbytes: int, *, least: int = 0, disk: int = 0, folder: str = ""
 ) -> Estimate:  # fmt: skip
     """Return the estimate; what is beyond a limit of the memory lies on the disk."""
-    memory, allowed = before + int(nbytes * MORE), limit()
+    memory, allowed = before + int(nbytes * MORE) + LOADED, limit()
     beyond = 0 if allowed is None else max(memory - allowed, 0)
     memory -= beyond
     scratch = "" if folder else str(scratch_folder())
