@@ -111,7 +111,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             self.item.getViewBox().sigRangeChanged.connect(self._mark_decades)
         self._style()
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
+    def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave the legend out where it would cover the data."""
         super().resizeEvent(event)
         if self.legend is not None and hasattr(self, "item"):  # the base class is resized before there is one
