@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,11 +10,15 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from tests.engine.fakes import Fake
+from tests.engine.inline_engine import InlineEngine
 from workbench import preflight
+from workbench.engine.jobs import Jobs
 from workbench.errors import MemoryLimitError
 from workbench.memory import memory_limit
 from workbench.models.data.datasets import open_dataset
 from workbench.preflight import Estimate
+from workbench.progress import Progress
 from workbench.session.session import Session
 from workbench.steps.preflight import costs, pilot, rounding
 from workbench.steps.preflight.record import RESOURCES, StepCosts, with_estimate
@@ -105,6 +110,28 @@ def test_a_long_step_reports_before_and_after(clock: Clock) -> None:
     assert isinstance(after, Estimate) and after.took == 12 and after.peak
     assert said[2][0].startswith("Long took 12 s and ")
     assert said[2][0].endswith(" of memory (10 s and 3 GB were estimated)")
+
+
+def test_the_list_of_jobs_shows_it() -> None:
+    expected = Estimate(seconds=10, memory=3 * GB)
+
+    @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+    class Says(Fake):
+        """Says what it will take, and goes on with another text at once."""
+
+        def run(self, models: object, progress: Progress) -> int:
+            progress(0.0, "about 10 s", expected)
+            progress(0.5, "half done", "a partial result")
+            return 7
+
+    async def main() -> None:
+        jobs = Jobs(InlineEngine())
+        job = jobs.submit(Says())
+        assert await job.result() == 7
+        assert job.view.estimate == expected
+        await jobs.close()
+
+    asyncio.run(main())
 
 
 def test_a_trial_that_fails_leaves_the_error_to_the_step() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from workbench.errors import DataError, MissingResultError, NotAModelError
 from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
@@ -34,6 +34,17 @@ _KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or s
 _OPENED: ContextVar[dict[str, Dataset] | None] = ContextVar("opened", default=None)
 
 
+class _How(TypedDict, total=False):
+    """How data are opened: the keywords of :func:`workbench.models.data.datasets.open_dataset`."""
+
+    split: str
+    samples: int | None
+    seed: int
+    sequence_length: int | None
+    usual_window: int
+    recorded: bool
+
+
 @contextmanager
 def opened_once() -> Iterator[None]:
     """Open the same data once within a ``with`` block, however often they are asked for."""
@@ -44,7 +55,7 @@ def opened_once() -> Iterator[None]:
         _OPENED.reset(token)
 
 
-def open_dataset(path: str | Path, model: Model, **how: Any) -> Dataset:
+def open_dataset(path: str | Path, model: Model, **how: Unpack[_How]) -> Dataset:
     """Do what :func:`workbench.models.data.datasets.open_dataset` does, once within :func:`opened_once`."""
     from workbench.models.data import datasets
 
