@@ -20,7 +20,11 @@ from workbench.private import NAMES_VARIABLE, PrivateFormatter, without_names
     ("[Errno 2] No such file: '/home/ann/a b/c d.qwb'", "[Errno 2] No such file: '<file>'"),
     (r"saved C:\Users\Ann\m.pt2; ok", "saved <file>; ok"),
     ("job 3: Open secret.safetensors", "job 3: Open <file>.safetensors"),
-    ("~/models/llama/config.json: bad", "<file>: bad"),
+    ("~/models/llama/config.json: bad", "<file>: bad"), ("opening /mnt/a,b/c(1).pt failed", "opening <file> failed"),
+    ("the session /home/ann/My Own Project/model v2.qwb is bad", "the session <file> is bad"),
+    ("file:///home/ann/s.qwb and key:/a/x, ../a/weights; data/x.tsv.", "<file>, <file>; <file>."),
+    ("12 GB/s, 4/8, 5 tokens/s, x = a / b", None), ("a.TXT", "<file>.TXT"), ("/" * 20_000 + "a" * 20_000, "<file>"),
+    ("«/mnt/größe/x» C:\\Users\\Ann\\my model.gguf: bad", "«<file>» <file>: bad"), ("a/" * 9_000, "<file>"),
     ("model.layers.0.mlp.up_proj: 3/4 of n/a at https://example.org/a", None), ("8 layers, 1.5 MB, int4-g32", None),
 ])  # fmt: skip
 def test_names_of_files_go_and_the_rest_stays(text: str, expected: str | None) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from workbench.console.command import Command
 from workbench.console.commands import COMMANDS
 from workbench.console.terminal import Bar, print_report
-from workbench.errors import WorkbenchError, nearest
+from workbench.errors import WorkbenchError, nearest, out_of_memory
 from workbench.memory import limited_to
 from workbench.readable import LONGEST, readable
 from workbench.version import VERSION
@@ -77,9 +77,9 @@ def run(command: Command, options: argparse.Namespace) -> int:
         limit = limited_to(getattr(options, "memory", None))
         with Bar(not options.quiet and sys.stderr.isatty(), says=not options.quiet) as progress, limit:
             outcome = command.run(options, progress)
-    except (WorkbenchError, OSError, MemoryError) as error:
+    except (WorkbenchError, OSError, MemoryError, RuntimeError) as error:
         logging.getLogger(__name__).info("%s failed", command.name, exc_info=error)
-        if options.debug:
+        if options.debug or (isinstance(error, RuntimeError) and not out_of_memory(error)):
             raise
         return _failed(f"workbench {command.name}: {_line(error)}", 1)
     except KeyboardInterrupt as stop:  # with the signal's number, where ``__main__`` has raised it
@@ -107,7 +107,7 @@ def _failed(line: str, exit_code: int) -> int:
 
 
 def _line(error: BaseException) -> str:
-    if isinstance(error, MemoryError):
+    if not isinstance(error, WorkbenchError | OSError):
         return "out of memory; use a smaller --batch-size or a machine with more memory"
     text = " ".join(str(error).split()) or type(error).__name__
     command = error.command if isinstance(error, WorkbenchError) else ""

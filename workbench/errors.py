@@ -7,9 +7,13 @@ window shows it as a dialog or as a line in the jobs panel; neither ever shows a
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 from workbench.readable import readable
+
+NO_MEMORY = ("allocate memory", "can't start new thread")
+"""What torch's allocator and Python say where there is no memory."""
 
 
 class WorkbenchError(Exception):
@@ -143,7 +147,22 @@ class CancelledError(WorkbenchError):
 
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's message, its type's name where it has none."""
+    if isinstance(error, MemoryError):
+        return "the memory ran out"
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def out_of_memory(error: BaseException | None) -> bool:
+    """Tell whether ``error``, or what it was raised for, says that memory ran out: Python's, torch's, CUDA's."""
+    while error is not None:
+        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+            return True
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            return True
+        if isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:

@@ -63,7 +63,8 @@ def start(role: str) -> Path | None:
     logging.getLogger().addHandler(handler)
     logging.getLogger("workbench").setLevel(logging.INFO)
     sys.excepthook = _logged
-    threading.Thread(target=_log_versions, args=(role,), name="log", daemon=True).start()
+    with contextlib.suppress(RuntimeError, MemoryError):  # no room for a thread
+        threading.Thread(target=_log_versions, args=(role,), name="log", daemon=True).start()
     return path
 
 

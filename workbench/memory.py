@@ -114,6 +114,18 @@ def release() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Make many objects without cycles: the search for cycles, which would go through all of torch, waits."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def free_at_once() -> None:
     """Let the C library give back large blocks as they are freed, from now on; it keeps some to be faster."""
     with suppress(OSError, AttributeError, TypeError):

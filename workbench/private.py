@@ -13,13 +13,46 @@ NAMES_VARIABLE = "WORKBENCH_LOG_NAMES"
 _OWN = str(Path(__file__).parents[1])
 _LIBRARIES = re.compile(r"[^\"'\n]*[/\\](site-packages|lib/python3[.0-9]*)[/\\]")
 _QUOTED = re.compile(r"([\"'“])((?:~|[A-Za-z]:)?[/\\][^\"'”\n]*)([\"'”])")
-_PART, _LAST = r"[^\s\"',;:()<>]*", r"[^\s\"',;:.()<>]"
-_PATHS = re.compile(rf"(?<![\w./<>:])(?:~|[A-Za-z]:)?[/\\]{_PART}{_LAST}(?: {_PART}[/\\]{_PART}{_LAST})*")
 _ENDINGS = (
     "arrow bin ckpt csv flac gguf gif jpeg jpg json jsonl mp3 npy npz ogg onnx parquet png pt pt2 pth py qwb "
     "safetensors svg tiff txt wav webp zip html"
 )
-_FILES = re.compile(rf"(?<![\w/<>.-])[^\s\"',;:()<>/\\\\]+\.({_ENDINGS.replace(' ', '|')})\b")
+_ENDING = rf"\.(?:{_ENDINGS.replace(' ', '|')})(?!\w)"
+_WORDS = re.compile(r"[^\s\"'“”«»<>]+")
+_START = re.compile(r"(?<![\w./\\])(?:file:/{0,2})?(?:~|[A-Za-z]:)?[/\\]")
+_ENDS = re.compile(rf"{_ENDING}\W*$", re.IGNORECASE)
+_NO_FILES = re.compile(r"https?://.*|n/a\W*|and/or\W*|[(]?[\w.%]*/(s|ms|step|token|sample|weight|second)s?\W*")
+_CLOSING = ":,;.)!?]}"
+_WITHIN = 6
+"""A path that begins with a slash goes on where one of so many words behind it has a slash or an ending, too."""
+_FILES = re.compile(rf"(?<![\w/<>.-])[^\s\"',;:()<>/\\]+({_ENDING})", re.IGNORECASE)
+
+
+def _names_a_file(word: str) -> bool:
+    slashed = any(mark in word for mark in "/\\") and not word.rstrip(_CLOSING).replace("/", "").isnumeric()
+    return (slashed and word.strip("/\\") != "" and not _NO_FILES.fullmatch(word)) or _ENDS.search(word) is not None
+
+
+def _without_paths(line: str) -> str:
+    """Return a line with ``<file>`` for each path, whose name may have spaces; what closes a clause stays."""
+    words, parts, place, number = list(_WORDS.finditer(line)), list[str](), 0, 0
+    while number < len(words):
+        word = words[number]
+        number += 1
+        if not _names_a_file(word[0]) or not any(mark in word[0] for mark in "/\\"):
+            continue
+        begins, last = _START.search(word[0]), word
+        ahead = number if begins else len(words)
+        while ahead < min(number + _WITHIN, len(words)):
+            before, after = words[ahead - 1], words[ahead]
+            if line[before.end() : after.start()] != " " or before[0][-1] in ":;,":
+                break
+            ahead += 1
+            if _names_a_file(after[0]):
+                last, number = after, ahead
+        parts += [line[place : word.start() + (begins.start() if begins else 0)], "<file>"]
+        place = last.end() - (len(last[0]) - len(last[0].rstrip(_CLOSING)))
+    return "".join([*parts, line[place:]])
 
 
 def without_names(text: str, *others: str) -> str:
@@ -37,8 +70,9 @@ def without_names(text: str, *others: str) -> str:
         if line.startswith('  File "'):  # of a traceback: what is not a program's is the user's
             line = _LIBRARIES.sub("", line)
         line = _QUOTED.sub(r"\1<file>\3", line)
-        line = _PATHS.sub("<file>", line)
-        lines.append(line if line.startswith('  File "') else _FILES.sub(r"<file>.\1", line))
+        if not line.startswith('  File "'):
+            line = _FILES.sub(r"<file>\1", _without_paths(line))
+        lines.append(line)
     return "\n".join(lines)
 
 

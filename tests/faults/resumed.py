@@ -26,6 +26,7 @@ COMMANDS = {
     "predicted": ["sensitivity", "S", "--metric", "predicted-kl", "--out", "O/p.qwb"],
     "measured": ["sensitivity", "S", "--metric", "measured-kl", "--schemes", "int8,int4-g32", "--out", "O/m.qwb"],
     "GPTQ": ["apply", DATA, "--plan", "P", "--session", "S", "--to", "safetensors", "--out", "O/g.safetensors"],
+    "train": ["train", "S", "--plan", "P", "--steps", "60", "--to", "safetensors", "--out", "O/t.safetensors"],
 }  # fmt: skip
 
 
@@ -65,10 +66,12 @@ def main() -> None:
     from workbench.engine.engine_process import LOADED_WHEN_IDLE
     from workbench.measurement import unfinished
     from workbench.planning.plan import Plan
+    from workbench.quantization.learning import loop
 
     for module in (*LOADED_WHEN_IDLE, "workbench.steps", "workbench.measurement.gradients"):
         importlib.import_module(module)
     unfinished.FIRST = unfinished.EVERY = 0.0
+    loop.EVERY = 5  # steps of training
     unfinished.SHARE = 0
     random, out, told = np.random.default_rng(seed), folder / "out", folder / "told"
     out.mkdir()
@@ -88,18 +91,20 @@ def main() -> None:
         file.unlink(missing_ok=True)
         process, wanted = forked(words, told), int(random.integers(1, 5))
         end = time.monotonic() + 120
-        while len(list(pieces.rglob("*.safetensors"))) < min(wanted, 1 if command != "GPTQ" else wanted):
+        trained = out / "t.safetensors.training"
+        while len([*pieces.rglob("*.safetensors"), *out.glob(trained.name)]) < (wanted if command == "GPTQ" else 1):
             if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) or time.monotonic() > end:
                 break
             time.sleep(0.001)
         time.sleep(float(random.uniform(0, 0.2)))
         os.kill(process, signal.SIGKILL)
         finished(process, 60)
+        goes_on = trained.exists()
         code = finished(forked(words, told), 300)
-        ends["went on" if went_on(file) else "began again, or does not say"] += 1
+        ends["went on" if goes_on or went_on(file) else "began again, or does not say"] += 1
         if code != 0 or bits(file) != (folder / f"whole-{command}").read_bytes():
             problems.append(f"{attempt} {command}: code {code}, other bits: {told.read_text()[-300:]}")
-        left = [str(each) for each in pieces.rglob("*.safetensors")]
+        left = [str(each) for each in (*pieces.rglob("*.safetensors"), *out.glob("*.training"))]
         if left:
             problems.append(f"{attempt} {command}: left over {left}")
             shutil.rmtree(pieces)

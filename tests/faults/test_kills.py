@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,23 +18,22 @@ pytestmark = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("signal", ["SIGKILL", "SIGINT", "SIGTERM"])
-def test_nothing_is_lost(tmp_path: Path, signal: str) -> None:
-    command = [sys.executable, "-m", "tests.faults.kills", str(tmp_path), "500", str(SEED), signal]
+def answer_of(*words: str) -> Any:
+    """Run one of the programs beside this file; returns its line of JSON, printed with its seed and counts."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", *words]
     ended = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-3000:]
     answer = json.loads(ended.stdout.splitlines()[-1])
     print(answer)
     assert not answer["problems"], "\n".join(answer["problems"])
+    return answer
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("signal", ["SIGKILL", "SIGINT", "SIGTERM"])
+def test_nothing_is_lost(tmp_path: Path, signal: str) -> None:
+    answer_of("tests.faults.kills", str(tmp_path), "500", str(SEED), signal)
+
+
 def test_killed_steps_go_on_to_the_same_bits(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.faults.resumed", str(tmp_path), "40", "14"]
-    ended = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    line = json.loads(ended.stdout.splitlines()[-1])
-    print(line)
-    assert not line["problems"] and line["ends"]["went on"] > 5, line
+    assert answer_of("tests.faults.resumed", str(tmp_path), "40", "14")["ends"]["went on"] > 5

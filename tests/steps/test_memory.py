@@ -10,8 +10,8 @@ import torch
 
 from tests.gui import sessions
 from workbench.engine.failure import portable
-from workbench.errors import ModelError, WorkbenchError
-from workbench.memory import limit
+from workbench.errors import MemoryLimitError, ModelError, first_line
+from workbench.memory import available_memory, limit
 from workbench.models.placement import Placement
 from workbench.models.summary import ModelSource
 from workbench.steps.step import Context, Step
@@ -45,11 +45,31 @@ def test_batches_are_halved_until_they_fit(error: type[Exception]) -> None:
 
 def test_what_does_not_fit_at_all_is_one_line() -> None:
     sizes = list[int]()
-    with pytest.raises(MemoryError) as caught:
+    with pytest.raises(MemoryLimitError, match="^Fill the memory: the memory ran out; use fewer") as caught:
         step(0, MemoryError, sizes)(None, Options())
-    assert sizes == [8, 4, 2, 1]
-    error = portable(caught.value, "Fill the memory")
-    assert isinstance(error, WorkbenchError) and str(error).startswith("Fill the memory: the memory ran out; use fewer")
+    assert sizes == [8, 4, 2, 1, 1, 1], "and then in smaller rooms"
+    assert str(portable(caught.value, "")) == str(caught.value)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_what_has_no_batches_runs_in_smaller_rooms(wrapped: bool) -> None:
+    seen, notes = list[int | None](), list[str]()
+
+    def run(context: Context, options: Options) -> int:
+        seen.append(limit())
+        if len(seen) < 3:
+            try:
+                raise MemoryError
+            except MemoryError as error:
+                if wrapped:
+                    raise ModelError(f"the library cannot do it: {first_line(error)}") from error
+                raise
+        return available_memory()
+
+    whole = Step(name="fills", title="Fill", summary="", options=Options, run=run, document=False)
+    assert whole(None, Options(batch_size=1), notes=notes) == 0
+    assert seen[0] is None and seen[2] == 1 and 1 < (seen[1] or 0) < 10**12 and limit() is None
+    assert notes[-1] == "Fill: the memory ran out, so it ran with the smallest pieces, and the rest on the disk"
 
 
 @pytest.mark.parametrize("which", ["model.safetensors", "notes.txt", "out.gguf"])

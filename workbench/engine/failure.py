@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 
 from workbench import errors
-from workbench.errors import WorkbenchError
+from workbench.errors import MemoryLimitError, WorkbenchError, out_of_memory
 
 
 def portable(error: BaseException, doing: str) -> WorkbenchError:
@@ -22,15 +22,8 @@ def portable(error: BaseException, doing: str) -> WorkbenchError:
     reason = str(error).strip().partition("\n")[0][:500]
     if out_of_memory(error):
         message = f"{doing}: the memory ran out; use fewer samples or a smaller batch, or close other programs"
-        failure = WorkbenchError(f"{message} ({reason})" if reason else message)
+        failure: WorkbenchError = MemoryLimitError(f"{message} ({reason})" if reason else message)
     else:
         failure = WorkbenchError(f"{doing} failed with {type(error).__name__}: {reason or 'no further message'}")
     failure.add_note("".join(traceback.format_exception(error)))
     return failure
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Tell whether ``error`` says that memory ran out: Python's, torch's allocator's or CUDA's."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    return isinstance(error, RuntimeError) and "allocate memory" in str(error)

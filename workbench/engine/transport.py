@@ -12,7 +12,6 @@ unread and a cancel is never stuck behind a large body.
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import mmap
 import os
@@ -25,6 +24,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import IO
 
+from workbench.memory import uncollected
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSummary
 from workbench.pacing import pause
@@ -60,7 +60,7 @@ class Envelope:
 
     def open(self) -> object:
         """Unpickle the body; its large arrays live in the mapped file."""
-        with _uncollected():
+        with uncollected():
             return pickle.loads(self.body, buffers=self.buffers if self.file is None else _parts(self.file, self.spans))
 
     def drop(self) -> None:
@@ -79,7 +79,7 @@ class Channel:
     def send(self, kind: str, job: int = 0, body: object = None) -> None:
         """Send a message; raises OSError (BrokenPipeError) if the other end is gone, and what pickling raises."""
         views: list[memoryview] = []
-        with _uncollected():
+        with uncollected():
             pickled = _pickled(body, views)
         file, spans = _shared(views)
         with file or contextlib.nullcontext():
@@ -144,19 +144,6 @@ def _pickled(body: object, views: list[memoryview]) -> bytes:
     stream = io.BytesIO()
     _Pickler(stream, protocol=5, buffer_callback=stays).dump(body)
     return stream.getvalue()
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Pause the cyclic garbage collector: messages hold no cycles, and a search through a large one would stop every
-    thread of the window several times."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _shared(views: Sequence[memoryview]) -> tuple[IO[bytes] | None, list[tuple[int, int]]]:

@@ -39,6 +39,9 @@ SECONDS = 20.0
 JOURNAL_MS = 300
 """How soon after an edit the edits are written."""
 
+READY_MS = 2500
+"""How soon after a document is there what writes it is started: the first edit shall not wait for that."""
+
 
 class Recovery:
     """Copies the document while it has unsaved changes, and removes the copy once it is saved or discarded.
@@ -65,6 +68,8 @@ class Recovery:
         self._timer.start()
         self._soon = QTimer(parent, singleShot=True, interval=JOURNAL_MS)
         self._soon.timeout.connect(self._journal)
+        self._ready = QTimer(parent, singleShot=True, interval=READY_MS)
+        self._ready.timeout.connect(self._make_ready)
         self._unsubscribe: Callable[[], None] | None = context.workspace.subscribe(self._changed)
 
     async def offer(self) -> None:
@@ -160,6 +165,7 @@ class Recovery:
         """Write no more copies."""
         self._timer.stop()
         self._soon.stop()
+        self._ready.stop()
         if self._unsubscribe is not None:
             self._unsubscribe()
         self._unsubscribe = None
@@ -192,7 +198,14 @@ class Recovery:
             self._discard()
         if new.session is not None and new.dirty and not self._soon.isActive() and _edited(old.session, new.session):
             self._soon.start()
-        if new.dirty and self._start is not None:
+        if new.dirty:
+            self._make_ready()
+        elif new.session is not None and self._start is not None and not self._ready.isActive():
+            self._ready.start()
+
+    def _make_ready(self) -> None:
+        """Start what writes the document, once."""
+        if self._start is not None:
             self._context.tasks.start(self._start())
             self._start = None
 

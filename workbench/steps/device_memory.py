@@ -1,4 +1,4 @@
-"""What is said and done where a device, rather than the machine, runs out of memory."""
+"""What is said and done where memory runs out, the machine's or a device's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from workbench.errors import DeviceError, first_line
+from workbench.memory import anonymous_memory, available_memory
 
 
 def is_of_device(error: BaseException) -> bool:
@@ -30,3 +31,12 @@ def free() -> None:
     torch: Any = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
+
+
+def smaller_rooms() -> tuple[tuple[int, str], ...]:
+    """Return limits of memory, in bytes, under which work that ran out of it takes smaller pieces, and in words.
+
+    Under the last one everything that can lie on the disk does: nothing is free by that limit.
+    """
+    quarter = anonymous_memory() + available_memory() // 4
+    return (quarter, "pieces of a quarter of the memory"), (1, "the smallest pieces, and the rest on the disk")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
-from workbench.engine.failure import out_of_memory
+from workbench.engine.failure import portable
 from workbench.engine.model_cache import ModelCache, Stamp, stamp
-from workbench.errors import CancelledError, MissingResultError, ModelError
+from workbench.errors import CancelledError, MissingResultError, ModelError, WorkbenchError, out_of_memory
 from workbench.measurement.unfinished import remembered
 from workbench.memory import limited_to
 from workbench.models.model import Model
@@ -21,7 +21,7 @@ from workbench.preflight import Estimate, measured
 from workbench.progress import Progress, silent
 from workbench.session.edits import EditableParts
 from workbench.session.session import Session
-from workbench.steps.device_memory import device_error, free, is_of_device
+from workbench.steps.device_memory import device_error, free, is_of_device, smaller_rooms
 from workbench.steps.requirements import Requirement, without_results
 from workbench.steps.session_data import opened_once
 
@@ -124,8 +124,9 @@ class Step(Generic[O, R]):
     def within(self, context: Context, options: O) -> R:
         """Run the step in a context whose session meets its requirements; else raises their errors.
 
-        Where memory runs out, it runs again with batches half as large, down to single samples; a note says so, as it
-        does where the step goes on from an interrupted run.
+        Where memory runs out, it runs again with batches half as large, down to single samples, then in pieces of a
+        quarter of what was free, and last in the smallest pieces that it knows; a note says so, as it does where the
+        step goes on from an interrupted run.  Raises MemoryLimitError where all this does not help.
         """
         if context.document is not None:
             for requirement in self.requires:
@@ -134,22 +135,28 @@ class Step(Generic[O, R]):
             return self._with_memory(context, options)
 
     def _with_memory(self, context: Context, options: O) -> R:
-        before = _stamp(self, context)
+        before, rooms = _stamp(self, context), iter(smaller_rooms())
+        room = context.placement.memory
         while True:
             try:
-                with limited_to(context.placement.memory), self.estimated(context, options):
+                first = room == context.placement.memory
+                with limited_to(room), self.estimated(context, options) if first else nullcontext():
                     result = self.run(context, options)
                 _require_unchanged(before, _stamp(self, context), self.title, getattr(options, "out", None))
                 return result
-            except (MemoryError, RuntimeError) as error:
-                smaller = _smaller(options) if out_of_memory(error) else None
-                if smaller is None and is_of_device(error):
-                    raise device_error(error, self.title) from None
-                if smaller is None:
+            except (MemoryError, RuntimeError, OSError, WorkbenchError) as error:
+                if not out_of_memory(error):
                     raise
-                context.notes.append(f"{self.title}: the memory ran out, so it ran with {smaller[1]}")
-                context.progress(0.0, f"The memory ran out; again with {smaller[1]}")
-                options = smaller[0]
+                if (smaller := _smaller(options)) is not None:
+                    options, words = smaller
+                elif is_of_device(error):
+                    raise device_error(error, self.title) from None
+                elif (least := next(rooms, None)) is not None:
+                    room, words = least
+                else:
+                    raise portable(error, self.title) from error
+            context.notes.append(f"{self.title}: the memory ran out, so it ran with {words}")
+            context.progress(0.0, f"The memory ran out; again with {words}")
             free()
 
     def estimate(self, context: Context, options: O) -> Estimate | None:

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.models.dtypes import BY_CODE
 from workbench.models.readers.mapped import MappedFile
@@ -26,13 +26,13 @@ LARGEST = 1 << 25
 MOST_AXES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEntry:
-    """A tensor: its dtype by torch's name, its shape, and its first byte in the file."""
+class StoredEntry(NamedTuple):
+    """A tensor: its dtype by torch's name, its shape, its first byte in the file and the byte behind its last."""
 
     dtype: str
     shape: tuple[int, ...]
     start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,19 @@ def read_header(file: MappedFile) -> Header:
     metadata = header.pop("__metadata__", None) or {}
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ValueError("its metadata are not texts")
-    entries = sorted((_entry(name, entry, 8 + length) for name, entry in header.items()), key=lambda each: each[2])
+    entries = {name: _entry(name, entry, 8 + length) for name, entry in header.items()}
     end = 8 + length
-    for name, _, (first, last) in entries:
-        if first != end:
-            raise ValueError(f"the tensor {name} begins at byte {first}, the one before it ends at {end}")
-        end = last
+    for name, entry in sorted(entries.items(), key=_place):
+        if entry.start != end:
+            raise ValueError(f"the tensor {name} begins at byte {entry.start}, the one before it ends at {end}")
+        end = entry.end
     if end != file.size:
         raise ValueError(f"its tensors end at byte {end}, the file has {file.size}")
-    return Header({name: entry for name, entry, _ in sorted(entries)}, metadata)
+    return Header(dict(sorted(entries.items())), metadata)
+
+
+def _place(item: tuple[str, StoredEntry]) -> tuple[int, int]:
+    return item[1][2:]
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -77,25 +81,22 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _entry(name: str, entry: Any, base: int) -> tuple[str, StoredEntry, tuple[int, int]]:
-    """Return a tensor and its first byte and the byte behind it, from the beginning of the file."""
-    if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():
-        raise ValueError(f"its entry {name} has no dtype, shape and data_offsets")
-    code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if not isinstance(code, str) or code not in BY_CODE:
+def _entry(name: str, entry: Any, base: int) -> StoredEntry:
+    """Return a tensor's entry, its places counted from the beginning of the file."""
+    try:
+        code, shape, (first, last) = entry["dtype"], entry["shape"], entry["data_offsets"]
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"its entry {name} has no dtype, shape and two data_offsets") from None
+    dtype = BY_CODE.get(code) if isinstance(code, str) else None
+    if dtype is None:
         known = ", ".join(BY_CODE)
         raise UnknownDtypeError(f"the tensor {name} has the dtype {code!s:.40}, known are {known}; convert it")
-    if not _whole(shape) or not _whole(offsets) or len(offsets) != 2 or len(shape) > MOST_AXES:
-        raise ValueError(f"the shape and offsets of the tensor {name} are not whole numbers")
-    size = math.prod(shape) * BY_CODE[code].bits // 8
-    if offsets[1] - offsets[0] != size:
-        raise ValueError(f"the tensor {name} takes {size} bytes and has {offsets[1] - offsets[0]}")
-    return (
-        name,
-        StoredEntry(BY_CODE[code].name, tuple(shape), base + offsets[0]),
-        (base + offsets[0], base + offsets[1]),
-    )
-
-
-def _whole(values: Any) -> bool:
-    return isinstance(values, list) and all(type(value) is int and 0 <= value < 1 << 62 for value in values)
+    if type(shape) is not list or len(shape) > MOST_AXES:
+        raise ValueError(f"the shape of the tensor {name} is no list of whole numbers")
+    for number in (*shape, first, last):
+        if type(number) is not int or not 0 <= number < 1 << 62:
+            raise ValueError(f"the shape and offsets of the tensor {name} are not whole numbers")
+    size = math.prod(shape) * dtype.bits // 8
+    if last - first != size:
+        raise ValueError(f"the tensor {name} takes {size} bytes and has {last - first}")
+    return StoredEntry(dtype.name, tuple(shape), base + first, base + last)

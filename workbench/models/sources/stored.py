@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
-from workbench.memory import available_memory, size_text
+from workbench.memory import available_memory, size_text, uncollected
 from workbench.models.dtypes import FLOATING, dtype_name, hash_of
 from workbench.models.layer import StoredTensor
 from workbench.models.readers.mapped import MappedFile
@@ -72,12 +72,13 @@ def tensors_in_files(paths: Sequence[Path], error: type[WorkbenchError] = NotAMo
     """
     tensors, metadata = dict[str, StoredTensor](), dict[str, str]()
     file_of: dict[str, _SafetensorsFile] = {}
-    for path in paths:
-        file = _SafetensorsFile(path, error)
-        _, header = file.opened()
-        metadata |= header.metadata
-        for name, entry in header.tensors.items():
-            tensors[name], file_of[name] = StoredTensor(name=name, dtype=entry.dtype, shape=entry.shape), file
+    with uncollected():
+        for path in paths:
+            file = _SafetensorsFile(path, error)
+            _, header = file.opened()
+            metadata |= header.metadata
+            for name, entry in header.tensors.items():
+                tensors[name], file_of[name] = StoredTensor(name=name, dtype=entry.dtype, shape=entry.shape), file
     if not tensors:
         raise error(f"{paths[0] if paths else 'the file'} holds no tensors; weights were expected")
 
