@@ -286,3 +286,22 @@ def test_a_timing_job_fills_the_panel(live: Callable[..., None]) -> None:
         person.picture("timed")
 
     live(story)
+
+
+def test_what_writes_the_edits_is_started_before_the_first_one(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.gui.recovery.READY_MS", 50)
+    started = list[bool]()
+
+    async def start() -> None:
+        started.append(True)
+
+    async def story(person: Person) -> None:
+        recovery = Recovery(person.context, person.window, start, seconds=1000)
+        await person.open(sessions.full(1))
+        await person.until(lambda: started, 60)
+        assert not person.state.dirty and started == [True]
+        recovery.end(discard=True)
+
+    live(story)
