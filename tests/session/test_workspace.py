@@ -15,7 +15,7 @@ from workbench.errors import WorkbenchError
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import KEEP, Plan, Rule, resolve
 from workbench.planning.totals import plan_totals
-from workbench.session.edits import EditableParts
+from workbench.session.edits import BRANCH, EditableParts
 from workbench.session.session import Session
 from workbench.session.workspace import MAX_UNDO, State, Workspace
 
@@ -61,8 +61,10 @@ def opened() -> Workspace:
 
 
 def edited(state: State) -> EditableParts:
+    """Return the edits but for the plans that are kept of other branches: undo leaves those."""
     assert state.session is not None
-    return EditableParts.of(state.session)
+    parts = EditableParts.of(state.session)
+    return replace(parts, plans={name: plan for name, plan in parts.plans.items() if not name.startswith(BRANCH)})
 
 
 def same(a: EditableParts, b: EditableParts) -> bool:
