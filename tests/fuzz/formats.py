@@ -177,6 +177,26 @@ def _plan(folder: Path) -> Path:
     return folder / "p.json"
 
 
+def _onnx(folder: Path) -> Path:
+    """Return a graph with a loop of sizes, a table, a product and a norm."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    numbers = np.random.default_rng(0)
+    tensors = {"e": (20, 16), "w": (16, 8), "g": (8,)}
+    weights = [numpy_helper.from_array(numbers.normal(size=s).astype(np.float32), n) for n, s in tensors.items()]
+    weights.append(numpy_helper.from_array(np.array([0, -1, 8]), "shape"))
+    nodes = [
+        helper.make_node("Gather", ["e", "ids"], ["x"]), helper.make_node("MatMul", ["x", "w"], ["y"]),
+        helper.make_node("Reshape", ["y", "shape"], ["r"]),
+        helper.make_node("LayerNormalization", ["r", "g"], ["z"], axis=-1),
+    ]  # fmt: skip
+    takes = [helper.make_tensor_value_info("ids", 7, ["n", "t"])]
+    graph = helper.make_graph(nodes, "g", takes, [helper.make_tensor_value_info("z", 1, None)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "m.onnx")
+    return folder / "m.onnx"
+
+
 def _session(folder: Path) -> Path:
     full_session().save(folder / "s.qwb")
     return folder / "s.qwb"
@@ -206,6 +226,7 @@ FORMATS: dict[str, Format] = {
     "pt2": Format(make=_exported, open=open_model),
     "pt2 graph": Format(make=_graph, open=_open_graph, is_json=True),
     "gguf": Format(make=_gguf, open=open_model),
+    "onnx": Format(make=_onnx, open=open_model),
     "config.json": Format(make=_config, open=lambda path: open_model(path.parent), is_json=True),
     "tokenizer.json": Format(make=_tokenizer, open=_read_text, is_json=True),
     "png": Format(make=_picture("png"), open=_read_pictures),

@@ -18,8 +18,8 @@ import pytest
 from tests.fuzz.mutated import SEED
 
 FORMATS = (
-    "safetensors", "pt", "pt pickle", "pt2", "pt2 graph", "gguf", "config.json", "tokenizer.json", "png", "jpeg", "wav",
-    "flac", "npy", "npz", "jsonl", "csv", "parquet", "plan", "session",
+    "safetensors", "pt", "pt pickle", "pt2", "pt2 graph", "gguf", "onnx", "config.json", "tokenizer.json", "png",
+    "jpeg", "wav", "flac", "npy", "npz", "jsonl", "csv", "parquet", "plan", "session",
     "old session",
 )  # fmt: skip
 QUICK, WHOLE = 12, 20_000

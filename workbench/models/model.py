@@ -105,6 +105,10 @@ class Model(ABC):
         """Return the scheme that the model's file gives the layer's inputs, None where they are as computed."""
         return None
 
+    def encoded_range(self, layer: str) -> tuple[float, float] | None:
+        """Return the range of the layer's static inputs that the model's file states, low <= 0 <= high, else None."""
+        return None
+
     def kept(self, name: str) -> torch.Tensor:
         """Return the tensor ``name`` of ``summary.kept`` as stored (dtype, shape), detached; never write into it."""
         facts, replaced = self.summary.kept_tensor(name), self.overrides.kept.get(name)

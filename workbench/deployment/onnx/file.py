@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.deployment.onnx.again import graph_of
 from workbench.deployment.onnx.builder import Builder
 from workbench.deployment.onnx.capture import Graph, capture
 from workbench.deployment.onnx.codes import Initializer, refusal
@@ -19,6 +20,7 @@ from workbench.deployment.tensors import decoded, require_that_all_fit
 from workbench.errors import ExportError
 from workbench.models.dtypes import tensor_bytes
 from workbench.models.layer import Layer
+from workbench.models.sources.onnx_file import OnnxModel
 from workbench.planning.plan import KEEP, resolve
 from workbench.progress import Progress
 
@@ -56,7 +58,7 @@ def content_of(
     cannot be captured.
     """
     require_fit(refusals(quantized, model))
-    graph = graph or capture(model)
+    graph = graph or (graph_of(model) if isinstance(model, OnnxModel) else capture(model))
     builder: Builder = rewrite(graph, quantized, model, accuracy=accuracy, standard=standard)
     written = builder.model
     opsets = written.opset_imports

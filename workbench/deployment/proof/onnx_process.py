@@ -28,7 +28,7 @@ def main() -> None:
     with np.load(request["arrays"], allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     opened = _openvino if request["runtime"] == "openvino" else _onnxruntime
-    names, run, version = opened(request["file"], request["threads"])
+    names, run, version = opened(request["file"], request["threads"], request["output"])
     missing = [name for name in names if name not in arrays]
     if missing:
         raise SystemExit(f"Error: the graph takes {', '.join(missing)}, which the samples do not have")
@@ -52,13 +52,13 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _onnxruntime(file: str, threads: int) -> tuple[list[str], Run, str]:
+def _onnxruntime(file: str, threads: int, output: str) -> tuple[list[str], Run, str]:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = threads, 3
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    first = session.get_outputs()[0].name
+    first = output or session.get_outputs()[0].name
 
     def run(arrays: Arrays) -> np.ndarray:
         return np.asarray(session.run([first], arrays)[0])
@@ -66,7 +66,7 @@ def _onnxruntime(file: str, threads: int) -> tuple[list[str], Run, str]:
     return [each.name for each in session.get_inputs()], run, f"ONNX Runtime {onnxruntime.__version__}"
 
 
-def _openvino(file: str, threads: int) -> tuple[list[str], Run, str]:
+def _openvino(file: str, threads: int, output: str) -> tuple[list[str], Run, str]:
     import openvino
 
     settings: dict[str, Any] = {
@@ -76,7 +76,7 @@ def _openvino(file: str, threads: int) -> tuple[list[str], Run, str]:
     names = [each.get_any_name() for each in compiled.inputs]
 
     def run(arrays: Arrays) -> np.ndarray:
-        return np.array(compiled(arrays)[0])
+        return np.array(compiled(arrays)[output or 0])
 
     return names, run, f"OpenVINO {openvino.__version__.split('-')[0]}"
 

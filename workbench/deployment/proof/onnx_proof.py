@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from workbench.deployment.proof.losses import cosine_distance, divergence, log_s
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.tensors import check
 from workbench.models.model import Batch, Model
+from workbench.models.sources.onnx_file import OnnxModel
 from workbench.models.summary import OutputKind
 from workbench.progress import Progress, part_of, silent
 
@@ -47,9 +48,10 @@ def require_runtime(name: str) -> None:
 
 def run(
     file: Path, batch: Batch, positions: Sequence[int], runtime: str = "onnxruntime", *, threads: int | None = None,
-    seconds: float = SECONDS, progress: Progress = silent,
+    output: str = "", seconds: float = SECONDS, progress: Progress = silent,
 ) -> Run:  # fmt: skip
-    """Run ``file`` on a batch in a limited process; ``positions`` picks along the second axis of its output.
+    """Run ``file`` on a batch in a limited process; ``positions`` picks along the second axis of its ``output`` ("":
+    the first).
 
     Raises ExportError with the runtime's own words for a file that it does not run, BackendUnavailableError where it is
     not installed.
@@ -60,7 +62,7 @@ def run(
         stored: dict[str, Any] = {name: tensor.numpy() for name, tensor in batch.items()}
         np.savez(arrays, **stored)
         request = {
-            "file": str(file.absolute()), "arrays": str(arrays), "out": out, "runtime": runtime,
+            "file": str(file.absolute()), "arrays": str(arrays), "out": out, "runtime": runtime, "output": output,
             "positions": list(positions), "threads": threads or threads_of_machine(), "memory": memory_for(file),
         }  # fmt: skip
         script, title = Path(__file__).with_name("onnx_process.py"), RUNTIMES[runtime][2]
@@ -90,7 +92,7 @@ def prove_in_onnx(
             write(place, content, data_file, part_of(progress, 0.0, 0.2))
         prove(place, content, part_of(progress, 0.2, 0.3))
         size = sum(each.stat().st_size for each in place.parent.glob(f"{place.name}*"))
-        given = run(place, batch, positions, runtime, threads=threads, progress=part_of(progress, 0.3, 0.7))
+        given = _run(model, place, batch, positions, runtime, threads, part_of(progress, 0.3, 0.7))
     progress(0.7, "evaluating the same samples")
     theirs = _comparable(given.values, model)
     ours, reference = (_answers(each, batch, positions) for each in (quantized.bind(model), model))
@@ -106,6 +108,19 @@ def prove_in_onnx(
         peak_bytes=given.peak_bytes, tokens="", data=data,
     )  # fmt: skip
     return require_as_evaluated(proof, RUNTIMES[runtime][2])
+
+
+def _run(
+    model: Model, place: Path, batch: Batch, positions: Sequence[int], runtime: str, threads: int | None,
+    progress: Progress,
+) -> Run:  # fmt: skip
+    """Run a file on what it takes, and return what the model's own output is made of."""
+    if not isinstance(model, OnnxModel):
+        return run(place, batch, positions, runtime, threads=threads, progress=progress)
+    answer = model.answer
+    picks = [] if answer.pooled else positions
+    given = run(place, answer.inputs(batch), picks, runtime, threads=threads, output=answer.name, progress=progress)
+    return replace(given, values=answer.output(torch.from_numpy(given.values), batch).numpy())
 
 
 def _answers(model: Model, batch: Batch, positions: Sequence[int]) -> np.ndarray:

@@ -26,7 +26,9 @@ from workbench.steps.files.open_model import OPEN, OpenModelOptions
 from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions
 
-MODEL_FILES = "Models, sessions and plans (*.safetensors *.pt2 *.py *.json *.gguf *.pt *.pth *.qwb);;All files (*)"
+MODEL_FILES = (
+    "Models, sessions and plans (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth *.qwb);;All files (*)"
+)
 PYTHON_FILE = (
     "A function of the file builds the network. Its weights come from the file that you give, from one beside it "
     "(weights.safetensors, model.pt, ...), or from the function itself."

@@ -9,6 +9,7 @@ from workbench.errors import NotAModelError, UnsafeModelError, nearest
 from workbench.models.sources.exported_program import ExportedProgramFile
 from workbench.models.sources.gguf_file import GgufSource
 from workbench.models.sources.huggingface import HuggingFaceFolder
+from workbench.models.sources.onnx_file import OnnxSource
 from workbench.models.sources.python_module import PythonModule
 from workbench.models.sources.quantized_checkpoint import QuantizedCheckpoint
 from workbench.models.sources.safetensors_file import SafetensorsFiles
@@ -18,6 +19,7 @@ from workbench.registry import Registry
 
 SOURCES: tuple[Source, ...] = (
     QuantizedCheckpoint(),
+    OnnxSource(),
     HuggingFaceFolder(),
     PythonModule(),
     ExportedProgramFile(),

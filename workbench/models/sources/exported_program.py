@@ -69,7 +69,7 @@ class ExportedProgramFile:
         source = ModelSource(kind=self.name, path=request.recorded)
         sizes = {tensor.shape[0] for tensor in takes.values() if tensor.ndim and isinstance(tensor.shape[0], int)}
         static = sizes.pop() if len(sizes) == 1 else None
-        call = program_call if static is None else _in_pieces(program_call, static)
+        call = program_call if static is None else in_pieces(program_call, static)
         inputs = replace(inputs, batch=static)
         sample = partial(_sample, takes, inputs.vocabulary or 2)
         output = _output(gives, inputs)
@@ -191,7 +191,7 @@ def _call(program: Any, takes: Mapping[str, torch.Tensor]) -> Call:
     return call
 
 
-def _in_pieces(whole: Call, size: int) -> Call:
+def in_pieces(whole: Call, size: int) -> Call:
     """Return how a program that was exported for ``size`` samples runs any number: the last piece is filled up."""
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:

@@ -13,6 +13,7 @@ from workbench.errors import WorkbenchError
 from workbench.models.model import Model
 from workbench.models.placement import ran_on
 from workbench.models.summary import ModelSummary
+from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
 from workbench.progress import Progress, silent
 from workbench.session.session import Environment, Session
@@ -32,11 +33,20 @@ def start(model: Model, progress: Progress = silent) -> Session:
     plan = Plan(model=summary.name, fingerprint=summary.fingerprint)
     return Session(
         model=summary, environment=Environment.here(ran_on(model)), plan=as_stored(model, plan),
-        statistics=weight_statistics(model, progress),
+        statistics=weight_statistics(model, progress), active_ranges=_ranges(model),
         notes=(
             *(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite), *_unread(summary),
         ),
     )  # fmt: skip
+
+
+def _ranges(model: Model) -> dict[tuple[str, str], Range]:
+    """Return the ranges of static inputs that the model's file states, as if they were set by hand."""
+    stated = {layer.name: model.encoded_range(layer.name) for layer in model.summary.stored}
+    return {
+        (name, "input"): Range(low=pair[0], high=pair[1], method="manual", clipped=0.0)
+        for name, pair in stated.items() if pair is not None
+    }  # fmt: skip
 
 
 def _unread(summary: ModelSummary) -> tuple[str, ...]:

@@ -19,8 +19,8 @@ class OpenModelOptions:
 
     path: str = field(metadata=OptionInfo(
         label="Model", path="data", metavar="MODEL", positional=True,
-        help="a Hugging Face folder, a torch.export .pt2 file, a .safetensors file or folder, a .gguf file, or a "
-        "Python file",
+        help="a Hugging Face folder, a torch.export .pt2 file, a .safetensors file or folder, a .gguf file, "
+        "an .onnx file, or a Python file",
     ).metadata)  # fmt: skip
     factory: str | None = option(None, OptionInfo(
         label="Function", empty="build", metavar="NAME", help="the function of a Python file that builds the model"

@@ -1,0 +1,59 @@
+"""The graph of a model that was opened from an ONNX file, as it was but for its codes and scales."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.deployment.onnx.capture import OPSET, Graph
+from workbench.errors import ExportError, first_line
+
+if TYPE_CHECKING:
+    from workbench.models.sources.onnx_file import OnnxModel
+
+
+def graph_of(model: OnnxModel) -> Graph:
+    """Return the graph with its weights as inputs, in an opset that has blocks and 4-bit integers."""
+    import onnx_ir
+    from onnx import helper, version_converter
+
+    opset = next((each.version for each in model.file.model.opset_import if each.domain in ("", "ai.onnx")), OPSET)
+    document = _document(model)
+    try:
+        if opset < OPSET:
+            document = version_converter.convert_version(document, OPSET)
+        for each in document.opset_import:
+            if each.domain == "ai.onnx":
+                each.domain = ""
+        if all(each.domain != "com.microsoft" for each in document.opset_import):
+            document.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        document.ir_version = max(document.ir_version, 10)
+        graph = onnx_ir.serde.deserialize_model(document)
+    except Exception as error:  # the converter's errors have no common type
+        raise ExportError(f"its graph cannot be brought from opset {opset} to {OPSET}: {first_line(error)}") from error
+    return Graph(model=graph, weights=tuple(name for name in model.graph.weights if name in _names(document)))
+
+
+def _names(document: Any) -> set[str]:
+    return {value.name for value in document.graph.input}
+
+
+def _document(model: OnnxModel) -> Any:
+    from onnx import helper
+
+    graph, network = model.graph, model.body.network
+    taken = {name for node in graph.nodes for name in node.input}
+    weights = [
+        helper.make_tensor_value_info(name, 1, list(network.get_parameter(name).shape))
+        for name in graph.weights if name in taken
+    ]  # fmt: skip
+    source = model.file.model
+    takes = [value for value in source.graph.input if value.name not in model.file.arrays]
+    written = helper.make_graph(
+        graph.nodes, source.graph.name or "graph", [*takes, *weights], list(source.graph.output),
+        [each.proto() for each in graph.constants.values()],
+    )  # fmt: skip
+    written.initializer.extend(source.graph.initializer)
+    return helper.make_model(
+        written, opset_imports=list(source.opset_import), ir_version=source.ir_version,
+        producer_name="quantization-workbench",
+    )  # fmt: skip

@@ -1,0 +1,416 @@
+"""A graph's products with constant weights become layers; the rest of it is put in order around them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from workbench.errors import NotAModelError
+from workbench.models.layer import LayerKind
+from workbench.models.onnx.container import DTYPES, FLOATS, OnnxFile, StoredArray
+from workbench.models.onnx.weights import Constants, Numbers, attributes
+
+CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("Conv", 5): LayerKind.CONV3D,
+                **{("ConvTranspose", rank): LayerKind.CONV_TRANSPOSE for rank in (3, 4, 5)}}  # fmt: skip
+
+ENDINGS = re.compile(r"(\.codes|\.used|_quantized|_DQ_Q[248]|_Q[248]_?\w*|\.qweight|_DequantizeLinear\w*)$")
+"""What exporters add to the name of a weight that they quantize."""
+
+FACTORS = frozenset({"MatMul", "Gemm", "Einsum", "FusedMatMul"})
+RESERVED = frozenset({*dir(torch.nn.Module()), "_onnx"})
+"""What a part of a parameter's name cannot be."""
+
+NAMELESS = re.compile(r"^(onnx::|/|const|initializer|[^.]*$)")
+"""Names that exporters make up."""
+
+TABLES = re.compile(r"(^|[._/])(cos|sin|rope|rotary|inv_freq)\w*", re.IGNORECASE)
+"""Names of tables that are looked up and are no embeddings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Weight:
+    """A parameter of the network.
+
+    ``numbers`` reads what the file holds, in the order that ``move`` turns into the parameter's shape; ``dtype`` is
+    the file's.  ``kind`` is None for a parameter that is no layer's.
+    """
+
+    name: str
+    kind: LayerKind | None
+    numbers: Any
+    dtype: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def stored(self) -> Any:
+        """Return what the file holds as a matrix in a scheme of ours, None where it is plain or none says it."""
+        numbers: Numbers = self.numbers()
+        rows = len(numbers.codes) if self.kind is not LayerKind.CONV_TRANSPOSE else 0
+        return numbers.moved(lambda each: each.reshape(rows, -1)).stored() if rows else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """How the file quantizes the inputs of a layer: a static scheme and its range."""
+
+    scheme: str
+    low: float
+    high: float
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Normal:
+    """A graph in floating point: ``nodes`` in order, ``layers`` from the output of a product to its weight's name.
+
+    ``biases`` maps such outputs to the bias that is added to them and the sum.
+    ``weights`` are parameters by name, those of layers and others; ``constants`` what stays as it is.  ``left`` counts
+    the tensors that pass through QuantizeLinear although no layer takes them.
+    """
+
+    nodes: list[Any] = field(default_factory=list)
+    layers: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, Inputs] = field(default_factory=dict)
+    weights: dict[str, Weight] = field(default_factory=dict)
+    constants: dict[str, StoredArray] = field(default_factory=dict)
+    biases: dict[str, tuple[str, str]] = field(default_factory=dict)
+    left: int = 0
+
+
+def normal(file: OnnxFile) -> Normal:
+    """Return the graph of a file without its codes; NotAModelError for one that cannot be read."""
+    reader = _Reader(file)
+    for node in file.model.graph.node:
+        reader.add(node)
+    return reader.finish([value.name for value in file.model.graph.output])
+
+
+class _Reader:
+    def __init__(self, file: OnnxFile) -> None:
+        graph = file.model.graph
+        self.constants = Constants(file.arrays, graph.node)
+        self.result, self.taken, self.above = Normal(), set[str](), set[str]()
+        self.values = {*file.arrays, *(each.name for each in graph.input), *self.constants.makers}
+        self.names: dict[tuple[str, bool, LayerKind], str] = {}
+        self.made = set[int]()
+        """The nodes that are ours and whose inputs have their final names."""
+        self.spread: dict[str, Any] = {}
+        """The nodes that spread the bias of a convolution over its positions."""
+
+    def add(self, node: Any) -> None:
+        """Add a node, as a layer where it multiplies with a constant."""
+        product = None if node.op_type in ("DequantizeLinear",) else self._product(node)
+        if product is None:
+            copied = type(node)()
+            copied.CopyFrom(node)
+            self.result.nodes.append(copied)
+
+    def _product(self, node: Any) -> str | None:
+        """Add the layer of a product and return its weight's name, None for a node that is none."""
+        said = attributes(node)
+        if node.op_type == "MatMul" and self._is_weight(node.input[1], 2):
+            return self._linear(node, node.input[1], turned=False)
+        if node.op_type == "Gemm" and self._is_weight(node.input[1], 2):
+            plain = not said.get("transA") and said.get("alpha", 1.0) == 1.0 and said.get("beta", 1.0) == 1.0
+            return self._linear(node, node.input[1], turned=bool(said.get("transB"))) if plain else None
+        if node.op_type == "Gather" and not said.get("axis", 0) and self._is_weight(node.input[0], 2):
+            return self._lookup(node)
+        if node.op_type == "MatMulNBits" and node.domain == "com.microsoft":
+            return self._blocks(node)
+        if node.op_type in ("Conv", "ConvTranspose"):
+            return self._convolution(node, said)
+        return None
+
+    def _is_weight(self, name: str, *ranks: int) -> bool:
+        source = self.constants.source(name)
+        if source is None:
+            return False
+        shape, array = self._shape(name), self.constants.arrays[source]
+        decoded = array.is_floating or any(node.op_type == "DequantizeLinear" for node in self._chain(name))
+        return decoded and len(shape) in ranks and math.prod(shape) > 0 and shape[0] > 1
+
+    def _chain(self, name: str) -> Iterator[Any]:
+        while name not in self.constants.arrays:
+            node = self.constants.makers[name]
+            yield node
+            name = node.input[0]
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self.constants.numbers(name).codes.shape)
+
+    def _linear(self, node: Any, name: str, *, turned: bool) -> str:
+        """Add a product whose weight is outputs x inputs (``turned``) or inputs x outputs."""
+        peeled, flips = name, not turned
+        while peeled not in self.constants.arrays:
+            maker = self.constants.makers[peeled]
+            turns = maker.op_type == "Transpose" and attributes(maker).get("perm", [1, 0]) == [1, 0]
+            if turns and len(self._shape(peeled)) == 2:
+                flips = not flips
+            elif maker.op_type != "Identity":
+                break
+            peeled = maker.input[0]
+
+        def numbers() -> Numbers:
+            read = self.constants.numbers(peeled)
+            return read.moved(torch.t) if flips else read
+
+        weight = self._weight(peeled, node, LayerKind.LINEAR, numbers, flips)
+        return self._multiply(node, weight, node.input[2] if len(node.input) > 2 else "")
+
+    def _blocks(self, node: Any) -> str | None:
+        inputs = [*node.input, "", "", ""]
+        constant = all(not name or self.constants.source(name) is not None for name in inputs[1:4])
+        if not constant or inputs[4] or attributes(node).get("weight_prepacked"):
+            return None
+        weight = self._weight(inputs[1], node, LayerKind.LINEAR, lambda: self.constants.blocks(node), False)
+        return self._multiply(node, weight, inputs[5])
+
+    def _multiply(self, node: Any, weight: str, bias: str) -> str:
+        """Add ``input @ weight.T`` and the bias."""
+        from onnx import helper
+
+        out = node.output[0]
+        turned, product = f"{out}.turned", f"{out}.product" if bias else out
+        turn = helper.make_node("Transpose", [weight], [turned], perm=[1, 0])
+        taken = self._input(node.input[0], weight)
+        self._layer(product, weight, turn, helper.make_node("MatMul", [taken, turned], [product], name=node.name))
+        if bias:
+            self.result.nodes.append(helper.make_node("Add", [product, bias], [out]))
+        return weight
+
+    def _lookup(self, node: Any) -> str | None:
+        from onnx import helper
+
+        name = node.input[0]
+        if TABLES.search(str(self.constants.source(name))):
+            return None
+        weight = self._weight(name, node, LayerKind.EMBEDDING, lambda: self.constants.numbers(name), False)
+        gather = helper.make_node("Gather", [weight, node.input[1]], list(node.output), name=node.name)
+        self._layer(node.output[0], weight, gather)
+        return weight
+
+    def _layer(self, product: str, weight: str, *nodes: Any) -> None:
+        self.result.nodes += nodes
+        self.result.layers[product] = weight
+        self.made.update(map(id, nodes))
+
+    def _convolution(self, node: Any, said: dict[str, Any]) -> str | None:
+        name = node.input[1]
+        if not self._is_weight(name, 3, 4, 5) or said.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+            return None
+        shape = self._shape(name)
+        sizes, pads = len(shape) - 2, said.get("pads", [0] * 2 * (len(shape) - 2))
+        if pads[:sizes] != pads[sizes:] or said.get("output_shape"):
+            return None
+        options = {
+            "stride": said.get("strides", [1] * sizes), "dilation": said.get("dilations", [1] * sizes),
+            "groups": said.get("group", 1), "padding": pads[:sizes],
+        }  # fmt: skip
+        if node.op_type == "ConvTranspose":
+            options["output_padding"] = said.get("output_padding", [0] * sizes)
+        kind = CONVOLUTIONS[node.op_type, len(shape)]
+        weight = self._weight(name, node, kind, lambda: self.constants.numbers(name), False, options)
+        copied = type(node)()
+        copied.CopyFrom(node)
+        bias = node.input[2] if len(node.input) > 2 else ""
+        product = f"{node.output[0]}.product" if bias else node.output[0]
+        del copied.input[:], copied.output[:]
+        copied.input.extend([self._input(node.input[0], weight), weight])
+        copied.output.append(product)
+        self._layer(product, weight, copied)
+        if bias:
+            self._add_channels(product, bias, node.output[0], sizes)
+        return weight
+
+    def _add_channels(self, product: str, bias: str, out: str, sizes: int) -> None:
+        import numpy as np
+        from onnx import helper
+
+        shape = np.array([-1, *[1] * sizes], np.int64)
+        name = f"channels.{sizes}"
+        self.result.constants[name] = StoredArray(name=name, type=7, shape=shape.shape, data=shape.view(np.uint8))
+        reshape = self.spread[f"{out}.bias"] = helper.make_node("Reshape", [bias, name], [f"{out}.bias"])
+        self.result.nodes += [reshape, helper.make_node("Add", [product, f"{out}.bias"], [out])]
+
+    def _weight(
+        self, value: str, node: Any, kind: LayerKind, numbers: Any, turned: bool, options: dict[str, Any] | None = None
+    ) -> str:  # fmt: skip
+        """Return the name of a layer's parameter, a new one where this weight was not met in this form."""
+        key = (value, turned, kind)
+        if key in self.names and not options:
+            return self.names[key]
+        source = str(self.constants.source(value) or value)
+        stem = ENDINGS.sub("", source)
+        if NAMELESS.match(stem) and "/" in node.name:
+            stem = re.sub(r"/(MatMul|Gemm|Conv|ConvTranspose|Gather)\w*$", "", node.name).strip("/") or stem
+        name = self.names[key] = self._fresh(f"{stem.removesuffix('.weight').strip('/') or 'layer'}.weight", source)
+        other = LayerKind.EMBEDDING if kind is LayerKind.LINEAR else LayerKind.LINEAR
+        tied = None if turned or options else self.names.get((value, False, other))
+        array = self.constants.arrays[source]
+        dtype = DTYPES[array.type] if array.is_floating else "float32"
+        more = {**(options or {}), **({"tied": tied} if tied else {})}
+        self.result.weights[name] = Weight(name=name, kind=kind, numbers=numbers, dtype=dtype, options=more)
+        return name
+
+    def _fresh(self, name: str, source: str = "") -> str:
+        """Return a name like ``name`` that can be a parameter's path, and that nothing else in the graph has."""
+        parts = [part + "_" if part in RESERVED else part for part in re.split(r"[./:\s]+", name) if part]
+        stem, last, number = parts[:-1], parts[-1], 0
+        while True:
+            tail = f"_{number + 1}" if number else ""
+            path = [*stem[:-1], stem[-1] + tail, last] if stem else [last + tail]
+            full, number = ".".join(path), number + 1
+            above = {".".join(path[:at]) for at in range(1, len(path))}
+            used = full in self.taken or full in self.above or not above.isdisjoint(self.taken)
+            used = used or (last == "weight" and ".".join(path[:-1]) in self.above)
+            if not used and (full == source or full not in self.values):
+                self.taken.add(full)
+                self.above |= above
+                return full
+
+    def _input(self, name: str, weight: str) -> str:
+        """Return what a layer takes, before it is quantized; its static scheme is noted."""
+        back = self.constants.makers.get(name)
+        forth = None if back is None else self.constants.makers.get(back.input[0])
+        if back is None or forth is None or (back.op_type, forth.op_type) != ("DequantizeLinear", "QuantizeLinear"):
+            return name
+        scale, zero = (self.constants.number(each) for each in (*back.input, "")[1:3])
+        if list(back.input[1:]) != list(forth.input[1:]) or scale is None or scale.numel() != 1:
+            return name
+        source = self.constants.source(back.input[2]) if len(back.input) > 2 else None
+        kind = 2 if source is None else self.constants.arrays[source].type
+        shift = 0.0 if zero is None else float(zero.float().reshape(()))
+        unit = float(scale.float().reshape(()))
+        if kind in (2, 3):
+            low, high = (0, 255) if kind == 2 else (-128, 127)
+            even = shift == (low + high + 1) / 2
+            scheme = "int8-tensor" if even else "int8-tensor-asym"
+            self.result.inputs[weight] = Inputs(scheme=scheme, low=(low - shift) * unit, high=(high - shift) * unit)
+        elif kind in (17, 19) and not shift:
+            top = 448.0 if kind == 17 else 57344.0
+            scheme = "fp8-e4m3-tensor" if kind == 17 else "fp8-e5m2-tensor"
+            self.result.inputs[weight] = Inputs(scheme=scheme, low=-top * unit, high=top * unit)
+        else:
+            return name
+        return str(forth.input[0])
+
+    def finish(self, outputs: list[str]) -> Normal:
+        """Leave out what no output needs, and make parameters of the floating-point constants that are left."""
+        result, needed, nodes = self.result, set(outputs), []
+        for node in reversed(result.nodes):
+            if needed.intersection(node.output):
+                needed.update(taken_by(node))
+                nodes.append(node)
+        result.nodes = nodes[::-1]
+        in_single_precision(result.nodes)
+        result.left = sum(node.op_type == "QuantizeLinear" for node in nodes)
+        if not result.layers:
+            raise NotAModelError(
+                "its graph multiplies with no constant weight in floating point, behind DequantizeLinear, or in "
+                "MatMulNBits, so there is nothing to plan; MatMulInteger, QLinearMatMul and QLinearConv are not read: "
+                "quantize it with QuantFormat.QDQ"
+            )
+        self._biases(outputs)
+        uses: dict[str, list[tuple[Any, int]]] = {}
+        for node in result.nodes:
+            if id(node) not in self.made:
+                for place, name in enumerate(node.input):
+                    uses.setdefault(name, []).append((node, place))
+            for name in taken_by(node) & set(self.constants.arrays):
+                uses.setdefault(name, [])
+        for name, users in uses.items():
+            if name in self.constants.arrays and not (not users and name in result.weights):
+                self._keep(name, users)
+        return result
+
+    def _biases(self, outputs: list[str]) -> None:
+        """Join the bias that is added to a product, and to nothing else, to its layer."""
+        result, users = self.result, dict[str, list[Any]]()
+        for node in result.nodes:
+            for name in taken_by(node):
+                users.setdefault(name, []).append(node)
+        products = Counter(result.layers.values())
+        for product, weight in result.layers.items():
+            after = users.get(product, [])
+            if len(after) != 1 or after[0].op_type != "Add" or product in outputs or products[weight] > 1:
+                continue
+            (add,) = after
+            other = add.input[1] if add.input[0] == product else add.input[0]
+            reshape = self.spread.get(other)
+            other = other if reshape is None else reshape.input[0]
+            array, kind = self.constants.arrays.get(other), result.weights[weight].kind
+            joined = kind is LayerKind.LINEAR or reshape is not None
+            if array is None or not array.is_floating or len(array.shape) != 1 or len(users[other]) > 1 or not joined:
+                continue
+            name = f"{weight.removesuffix('.weight')}.bias"
+            if name in self.taken or (name in self.values and name != other) or array.shape[0] == 1:
+                continue
+            self.taken.add(name)
+            target = add if reshape is None else reshape
+            for place, each in enumerate(target.input):
+                if each == other:
+                    target.input[place] = name
+            result.weights[name] = self._parameter(name, other, None)
+            result.biases[product] = (name, add.output[0])
+            self.made.add(id(target))
+
+    def _parameter(self, name: str, source: str, kind: LayerKind | None) -> Weight:
+        return Weight(
+            name=name, kind=kind, numbers=lambda: self.constants.numbers(source),
+            dtype=DTYPES[self.constants.arrays[source].type],
+        )  # fmt: skip
+
+    def _keep(self, name: str, users: list[tuple[Any, int]]) -> None:
+        """Keep a constant that nodes between the layers take: floating-point ones as parameters."""
+        array = self.constants.arrays[name]
+        if not users or not array.is_floating or not array.shape or not math.prod(array.shape):
+            self.result.constants[name] = _single(array) if array.is_floating else array
+            return
+        matrix = len(array.shape) in (2, 3) and any(node.op_type in FACTORS for node, _ in users)
+        path = self._fresh(name, name)
+        self.result.weights[path] = self._parameter(path, name, LayerKind.MATRIX if matrix else None)
+        for node, place in users:
+            node.input[place] = path
+
+
+def _single(array: StoredArray) -> StoredArray:
+    """Return floating-point numbers as float32."""
+    import numpy as np
+
+    data: np.ndarray = array.tensor().float().contiguous().numpy().reshape(-1).view(np.uint8)
+    return StoredArray(name=array.name, type=1, shape=array.shape, data=data)
+
+
+def in_single_precision(nodes: Iterable[Any]) -> None:
+    """Let nodes compute in float32: what they cast to and make, in inner graphs too."""
+    from onnx import numpy_helper
+
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.name in ("to", "dtype", "stash_type") and attribute.i in FLOATS:
+                attribute.i = 1
+            inner = [attribute.g] if attribute.HasField("g") else list(attribute.graphs)
+            tensors = [attribute.t] if attribute.HasField("t") else []
+            for tensor in (*tensors, *(each for graph in inner for each in graph.initializer)):
+                if tensor.data_type in FLOATS:
+                    values = numpy_helper.to_array(tensor).astype("float32")
+                    tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+            for graph in inner:
+                in_single_precision(graph.node)
+
+
+def taken_by(node: Any) -> set[str]:
+    """Return the names that a node takes, those that its inner graphs take from outside included."""
+    names = {name for name in node.input if name}
+    for attribute in node.attribute:
+        for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+            own = {value.name for value in (*inner.input, *inner.initializer)}
+            for each in inner.node:
+                names |= taken_by(each) - own
+                own |= set(each.output)
+            names |= {value.name for value in inner.output} - own
+    return names
