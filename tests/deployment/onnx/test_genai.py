@@ -21,14 +21,18 @@ for package in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(package)
 
 
-def test_it_generates_what_the_quantized_model_generates(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ("llama", *(pytest.param(name, marks=pytest.mark.slow) for name in ("qwen2", "qwen3", "phi3", "gpt2")))
+)
+def test_it_generates_what_the_quantized_model_generates(name: str, tmp_path: Path) -> None:
     genai = pytest.importorskip("onnxruntime_genai")
-    model = open_model(folder_of("llama", tmp_path / "source"))
+    model = open_model(folder_of(name, tmp_path / "source"))
     names = [layer.name for layer in model.summary.stored if "mlp" in layer.name]
     quantized = quantize(model, Plan().assign(names, weights="int4-g32-asym", algorithm="rtn"))
     out = tmp_path / "genai"
     exporter("onnx-genai").export(quantized, model, out, silent)
     settings = json.loads((out / "genai_config.json").read_text(encoding="utf-8"))
+    assert settings["model"]["type"] == name
     assert settings["model"]["decoder"]["num_hidden_layers"] == 2 and (out / "tokenizer.json").is_file()
     tokens = [5, 6, 7, 8, 9, 10, 11]
     program = genai.Model(str(out))
@@ -46,6 +50,13 @@ def test_it_generates_what_the_quantized_model_generates(tmp_path: Path) -> None
         with torch.no_grad():
             ours.append(int(bound.run({"input_ids": torch.tensor([ours])})[0, -1].argmax()))
     assert theirs == ours and len(theirs) > len(tokens)
+
+
+def test_an_architecture_that_it_does_not_know_is_refused(tmp_path: Path) -> None:
+    model = open_model(folder_of("starcoder2", tmp_path / "source"))
+    with pytest.raises(ExportError, match="does not know the architecture starcoder2"):
+        exporter("onnx-genai").export(quantize(model, Plan()), model, tmp_path / "out", silent)
+    assert not (tmp_path / "out").exists()
 
 
 def test_other_networks_are_refused(tmp_path: Path) -> None:

@@ -15,6 +15,12 @@ from workbench.models.summary import OutputKind
 if TYPE_CHECKING:
     from workbench.models.model import Model
 
+TYPES = frozenset({
+    "chatglm", "ernie4_5", "gemma", "gemma2", "gemma3_text", "gpt2", "gptoss", "granite", "internlm2", "llama",
+    "mistral", "nemotron", "olmo", "phi", "phi3", "phimoe", "qwen2", "qwen3", "smollm3",
+})  # fmt: skip
+"""The decoders of keys and values that ONNX Runtime GenAI 0.18 knows, by the names that its library holds."""
+
 PAST, PRESENT = "past_key_values.%d.%s", "present.%d.%s"
 
 
@@ -24,6 +30,7 @@ def capture_decoder(model: Model) -> tuple[Graph, dict[str, Any]]:
     Raises ExportError for other networks, and for those that keep more than keys and values.
     """
     config = _config(model)
+    _type(config)
     assert isinstance(model, NetworkModel)
     shapes = _cache_shapes(model)
     free, samples, tokens, past = torch.export.Dim.DYNAMIC, 2, 3, 4
@@ -74,6 +81,17 @@ def _config(model: Model) -> Any:
     return config.get_text_config()
 
 
+def _type(config: Any) -> str:
+    """Return ONNX Runtime GenAI's name of an architecture; ExportError for one that it does not know."""
+    name = str(config.model_type).replace("gpt_oss", "gptoss")
+    if name not in TYPES:
+        raise ExportError(
+            f"ONNX Runtime GenAI does not know the architecture {config.model_type}; it knows "
+            f"{', '.join(sorted(TYPES))}: export it to onnx"
+        )
+    return name
+
+
 def _cache_shapes(model: NetworkModel) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Return heads and features of every layer's keys and values, from a pass that fills a cache."""
     with torch.no_grad():
@@ -93,7 +111,7 @@ def _settings(model: Model, config: Any, shapes: list[tuple[tuple[int, int], tup
         "model": {
             "bos_token_id": config.bos_token_id if config.bos_token_id is not None else first, "eos_token_id": ends,
             "pad_token_id": config.pad_token_id if config.pad_token_id is not None else first,
-            "context_length": length, "vocab_size": config.vocab_size, "type": "llama",
+            "context_length": length, "vocab_size": config.vocab_size, "type": _type(config),
             "decoder": {
                 "session_options": {"log_id": "onnxruntime-genai", "provider_options": []}, "filename": "model.onnx",
                 "head_size": shapes[0][0][1], "hidden_size": config.hidden_size,
