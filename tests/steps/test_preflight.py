@@ -18,7 +18,7 @@ from workbench.errors import MemoryLimitError
 from workbench.memory import memory_limit
 from workbench.models.data.datasets import open_dataset
 from workbench.preflight import Estimate
-from workbench.progress import Progress
+from workbench.progress import Progress, silent
 from workbench.session.session import Session
 from workbench.steps.preflight import costs, pilot, rounding
 from workbench.steps.preflight.record import RESOURCES, StepCosts, with_estimate
@@ -104,7 +104,7 @@ def test_a_long_step_reports_before_and_after(clock: Clock) -> None:
         name="long", title="Long", summary="", options=Options, run=run, document=False,
         costs=lambda context, options: expected,
     )  # fmt: skip
-    assert step(None, Options(), progress=lambda fraction, text, partial=None: said.append((text, partial))) == 5
+    assert step(None, Options(), says=lambda fraction, text, partial=None: said.append((text, partial))) == 5
     assert said[0] == ("Long: about 10 s, 3 GB of memory", expected) and said[1][0] == "running"
     after = said[2][1]
     assert isinstance(after, Estimate) and after.took == 12 and after.peak
@@ -139,7 +139,7 @@ def test_a_trial_that_fails_leaves_the_error_to_the_step() -> None:
         name="long", title="Long", summary="", options=Options, run=lambda context, options: 5, document=False,
         costs=lambda context, options: 1 / 0,  # type: ignore[arg-type,return-value]
     )  # fmt: skip
-    assert step(None, Options()) == 5
+    assert step(None, Options(), says=silent) == 5
 
 
 def test_the_session_records_the_last_run_of_each_step(tmp_path: Path) -> None:

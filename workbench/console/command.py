@@ -78,9 +78,10 @@ def of_step(
         estimates = list[Estimate]()
         out = (arguments.out if to_out else None) or arguments.session
         try:
+            reports = watched(progress, results, estimates)
             result = step(
                 before, options, trust=arguments.trust, placement=placement_of(arguments), notes=notes,
-                progress=watched(progress, results, estimates),
+                progress=reports, says=reports,
             )  # fmt: skip
         except KeyboardInterrupt:  # the same command goes on from what is saved
             if step.keep is not None and results:

@@ -47,7 +47,7 @@ def _apply(arguments: argparse.Namespace, progress: Progress) -> Report:
     chosen = exporter(options.kind, options.settings)
     session = Session.load(arguments.session) if arguments.session else None
     about = session or Session(model=model.summary, environment=Environment.here(), plan=plan)
-    context = Context(document=replace(about, plan=plan), opened=model, progress=progress)
+    context = Context(document=replace(about, plan=plan), opened=model, says=progress)
     with opened_once(), EXPORT.estimated(context, options):
         quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
         paths = chosen.export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
@@ -82,7 +82,7 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
 def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Calibrate; return what was collected, with the tensors of the most extreme values."""
     model, options, estimates = _model(arguments), options_of(CalibrateOptions, arguments), list[Estimate]()
-    with opened_once(), STEP.estimated(Context(opened=model, progress=watched(progress, [], estimates)), options):
+    with opened_once(), STEP.estimated(Context(opened=model, says=watched(progress, [], estimates)), options):
         session = calibrate(model, progress=progress, **asdict(options))
     session = with_estimate(session, STEP.name, estimates[-1]) if estimates else session
     session.save(arguments.out)

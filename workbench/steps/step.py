@@ -14,7 +14,7 @@ from workbench.engine.failure import portable
 from workbench.engine.model_cache import ModelCache, Stamp, stamp
 from workbench.errors import CancelledError, MissingResultError, ModelError, WorkbenchError, out_of_memory
 from workbench.measurement.unfinished import remembered
-from workbench.memory import limited_to
+from workbench.memory import limit, limited_to
 from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.preflight import Estimate, measured
@@ -42,7 +42,8 @@ class Context:
 
     ``opened`` is the session's model where it is open already; ``trust`` allows its own Python file to run;
     ``placement`` says where one that is not open yet shall run.
-    A step adds sentences to ``notes`` about what its result leaves out.
+    A step adds sentences to ``notes`` about what its result leaves out.  ``says`` is progress that hears, as partial
+    results, what a long step is estimated to take and then what it took; without it that is only tried under a limit.
     """
 
     document: Session | None = None
@@ -52,6 +53,7 @@ class Context:
     placement: Placement = field(default_factory=Placement)
     progress: Progress = silent
     notes: list[str] = field(default_factory=list)
+    says: Progress | None = None
 
     @property
     def session(self) -> Session:
@@ -109,13 +111,17 @@ class Step(Generic[O, R]):
     def __call__(
         self, session: Session | None, options: O, *, model: Model | None = None, trust: bool = False,
         placement: Placement | None = None, notes: list[str] | None = None, progress: Progress = silent,
+        says: Progress | None = None,
     ) -> R:  # fmt: skip
-        """Run the step in this process; ``model`` saves opening the session's again, ``notes`` gets its notes.
+        """Run the step in this process; ``model`` saves opening the session's again, ``notes`` gets its notes,
+        ``says`` what a long run will take.
 
         Raises what ``run`` raises, and the errors of requirements that are not met.
         """
         placement = placement or Placement()
-        context = Context(document=session, opened=model, trust=trust, placement=placement, progress=progress)
+        context = Context(
+            document=session, opened=model, trust=trust, placement=placement, progress=progress, says=says
+        )  # fmt: skip
         return self.within(context if notes is None else replace(context, notes=notes), options)
 
     def __reduce__(self) -> tuple[Callable[[str, str], AnyStep], tuple[str, str]]:
@@ -178,16 +184,18 @@ class Step(Generic[O, R]):
 
         Raises MemoryLimitError where it cannot fit.
         """
-        expected = self.estimate(context, options)
+        says = context.says or silent
+        wanted = context.says is not None or limit() is not None
+        expected = self.estimate(context, options) if wanted else None
         if expected is None:
             yield
             return
         expected.require(self.title)
-        context.progress(0.0, f"{self.title}: {expected.text}", expected)
+        says(0.0, f"{self.title}: {expected.text}", expected)
         with measured() as spent:
             yield
         outcome = replace(expected, took=spent.seconds, peak=spent.peak)
-        context.progress(1.0, f"{self.title} {outcome.outcome}", outcome)
+        says(1.0, f"{self.title} {outcome.outcome}", outcome)
         log.info("%s %s", self.title, outcome.outcome)
 
     def request(
@@ -266,8 +274,9 @@ class Request(Generic[O, R]):
     def run(self, models: ModelCache, progress: Progress) -> R:
         """Do the work; called in the engine.  Raises what the step's ``run`` raises."""
         context = Context(
-            document=self.session, models=models, trust=self.trust, placement=self.placement, progress=progress
-        )
+            document=self.session, models=models, trust=self.trust, placement=self.placement, progress=progress,
+            says=progress,
+        )  # fmt: skip
         return self.step.within(context, self.options)
 
     def joined(self, current: Session, result: R) -> Session:
