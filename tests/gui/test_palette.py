@@ -103,7 +103,8 @@ def test_a_long_job_is_spoken_of_once_and_copied_as_python(live: Callable[..., N
         panel = person.window.panels["jobs"]
         steps = [step.text for step in panel.steps.records.records]  # the newest progress, 30 times a second at most
         assert steps and all("model" in text or "weights" in text for text in steps)
-        assert panel.jobs.records.data(panel.jobs.records.index(0, 5)).endswith(("MB", "GB"))
+        memory = [column.title for column in panel.jobs.records.columns].index("Memory")
+        assert panel.jobs.records.data(panel.jobs.records.index(0, memory)).endswith(("MB", "GB"))
         await person.click(panel.python)
         assert "wb.open('demo:digits-classifier')" in QApplication.clipboard().text()
         person.picture("jobs")
