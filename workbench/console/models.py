@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from workbench.console.command import Command, Outcome, watched
 from workbench.console.flags import DEVICE, DTYPE, MEMORY, SESSION, TRUST, flag, flags_of, options_of
@@ -17,6 +19,7 @@ from workbench.console.reports.plans import left_to_the_runtime
 from workbench.console.tensors import largest_tensors
 from workbench.deployment.exporters import exporter
 from workbench.errors import PlanError, WorkbenchError
+from workbench.insight.experts import expert_tokens
 from workbench.insight.plan_parts import transitions
 from workbench.models.model import Model
 from workbench.planning.plan import Plan, resolve
@@ -98,14 +101,31 @@ def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
         facts=row(
             session.model, "model=name fingerprint", session=arguments.out, layers=layers, outliers=outliers,
             data=record and record.name, data_hash=record and record.content_hash,
-            samples=record.samples if record else 0, device=session.environment.device,
+            samples=record.samples if record else 0, device=session.environment.device, experts=_mixtures(session),
         ),
         parts=[
             f"calibrated {layers} layers of {session.model.name} on {data} ({session.environment.device})",
             f"session: {arguments.out}", *lines,
+            *([_experts_table(mixtures)] if (mixtures := _mixtures(session)) else []),
         ],
         notes=session.notes,
     )  # fmt: skip
+
+
+def _mixtures(session: Session) -> list[dict[str, Any]]:
+    """Return the tokens of each expert by layer."""
+    known = [(layer.name, expert_tokens(session, layer)) for layer in session.model.layers]
+    return [{"layer": name, "tokens": counts.tolist()} for name, counts in known if counts is not None]
+
+
+def _experts_table(mixtures: Sequence[Mapping[str, Any]]) -> Table:
+    """Return a row for each mixture: how many experts, and the tokens that the least and the most of them saw."""
+    rows = [
+        {"layer": each["layer"], "experts": len(each["tokens"]), "fewest": min(each["tokens"]),
+         "expert": int(np.argmin(each["tokens"])), "most": max(each["tokens"])}
+        for each in mixtures
+    ]  # fmt: skip
+    return Table(rows=rows, columns="layer | experts | fewest=fewest tokens | expert=of expert | most=most tokens")
 
 
 def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
@@ -118,6 +138,7 @@ def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
     tables = {name: list(table.score.shape) for name, table in session.sensitivities.items()}
     with suppress(PlanError):  # a plan that does not fit the model is repaired in the window
         changes = [asdict(change) for change in transitions(model, resolve(session.plan, model.layers))]
+    mixtures = _mixtures(session)
     shown = [{**change, "sizes": " -> ".join(map(readable_bytes, change["nbytes"]))} for change in changes]
     return Report(
         facts=row(
@@ -127,7 +148,7 @@ def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
             rules=len(session.plan.rules),
             evaluations=[{**figures_of(run), "plan": run.plan_name} for run in session.evaluations],
             timings=len(session.timings), workbench=session.environment.workbench,
-            device=session.environment.device, transitions=changes,
+            device=session.environment.device, transitions=changes, experts=mixtures,
         ),
         parts=[
             facts_table({
@@ -142,6 +163,7 @@ def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
                 "calibrated on": session.environment.device,
             }),
             Table(rows=shown, columns="before=stored as | after=becomes | layers | weights | sizes=size"),
+            *([_experts_table(mixtures)] if mixtures else []),
         ],
     )  # fmt: skip
 

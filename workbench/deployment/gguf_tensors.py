@@ -137,7 +137,7 @@ def matrix_tensor(
         return np.ascontiguousarray(rows if order is None else rows[order]).reshape(-1)
 
     packed = stored is not None and "blocks" in stored.arrays
-    shape = layer.matrix if len(layer.shape) < 3 else (layer.shape[0], -1, layer.matrix[1])
+    shape = layer.matrix if len(layer.viewed) < 3 else (layer.viewed[0], -1, layer.matrix[1])
     return FileTensor(
         name=name, type=kind, shape=shape, nbytes=nbytes(kind, layer.matrix), values=values, source=layer.parameter,
         data=blocks if packed else lambda: plain(values(), kind),

@@ -88,7 +88,7 @@ def with_imatrix(
 
 def _joined(layer: Layer, entry: InputSquares, known: Curvature | None, name: str) -> Curvature:
     rows, columns = layer.matrix
-    experts = layer.shape[0] if layer.kind is LayerKind.EXPERTS else 1
+    experts = layer.experts
     means = entry.means.reshape(-1, columns) if entry.means.size in (columns, experts * columns) else None
     if means is None:
         expected = f"{experts} x {columns}" if experts > 1 else f"{columns}"

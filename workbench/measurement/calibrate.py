@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
+from workbench.measurement.expert_sums import ExpertSums, Observed, RoutedSums
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.measurement.unfinished import pieces_of
@@ -31,6 +32,7 @@ from workbench.models.data.batches import (
     padding_masks,
     require_data,
     require_repeatable,
+    routed,
     samples_of,
     tappable,
     units_of,
@@ -75,24 +77,27 @@ class Calibration:
 
 def calibrate(
     model: Model, dataset: Data, *, batch_size: int = 8, seed: int = 0, curvature: bool = True, first_sample: int = 0,
-    progress: Progress = silent,
+    all_experts: bool = False, progress: Progress = silent,
 ) -> Calibration:  # fmt: skip
     """Observe every layer's input and output on ``dataset``, and with ``curvature`` also the diagonals of A and G.
 
     ``batch_size`` is the most samples that run at once: long samples of large models run fewer at a time.
     ``seed`` draws the labels of each batch, so the same data, batch size and seed give the same bits.  ``first_sample``
-    numbers the first sample, so that the outliers of several parts of one data set merge to those of the whole.  Raises
-    CannotRunError for weights-only models, DataError for an empty data set or one whose every batch is NaN.
+    numbers the first sample, so that the outliers of several parts of one data set merge to those of the whole.
+    ``all_experts``: the inputs of a mixture's experts are those that all tokens would give them, not only the tokens
+    that the router sends; gradients are those of the network as it is.  Raises CannotRunError for weights-only models,
+    DataError for an empty data set or one whose every batch is NaN.
     """
     summary = model.summary
     require_data(model, dataset, "calibration")
     batch_size = fitting_batch(batch_size, dataset, model, gradients=True) if curvature else batch_size
     saved = pieces_of("calibration", SAVED, lambda: {
         "model": summary.fingerprint, "place": ran_on(model), "data": repr(dataset.record), "batch_size": batch_size,
-        "seed": seed, "curvature": curvature, "first_sample": first_sample,
+        "seed": seed, "curvature": curvature, "first_sample": first_sample, "all_experts": all_experts,
     })  # fmt: skip
     done, state = saved.load("sums") or (0, {})
-    sums = _Sums(layers={layer.name: layer for layer in tappable(model)}, **state)
+    layers = {layer.name: layer for layer in (*tappable(model), *routed(model))}
+    sums = _Sums(layers=layers, **state)
     if done:
         saved.goes_on(f"calibration continues at batch {done + 1} of {-(-len(dataset) // batch_size)}")
     gradients = GradientPass(model) if curvature else None
@@ -101,44 +106,48 @@ def calibrate(
             continue
         if not number:
             require_repeatable(model, batch)
-        batch_sums = _observed(model, sums.layers, batch, number, seed, gradients, first_sample + number * batch_size)
+        first = first_sample + number * batch_size
+        batch_sums = _observed(model, sums.layers, batch, number, seed, gradients, first, all_experts)
         sums.add(batch_sums, number, units_of(batch, summary))
         if saved.due():
             saved.save({"sums": (number + 1, sums.state())})
     if not sums.samples:
         raise DataError(f"no batch of {dataset.record.name} went through without NaN or infinity: {sums.notes[0]}")
     progress(1.0, "calibrated")
-    return sums.result()
+    return sums.result(all_experts)
 
 
 def observe_batch(model: Model, batch: Batch) -> dict[tuple[str, str], LayerStatistics]:
     """Do with one batch, on the model's device, what :func:`calibrate` with curvature does; returns its statistics."""
-    layers = {layer.name: layer for layer in tappable(model)}
-    seen = _observed(model, layers, batch, 0, 0, GradientPass(model), 0)
+    layers = {layer.name: layer for layer in (*tappable(model), *routed(model))}
+    seen = _observed(model, layers, batch, 0, 0, GradientPass(model), 0, False)
     return {(name, tap): statistics for name, tap, (statistics, *_) in seen.observed}
 
 
 def _observed(
     model: Model, layers: Mapping[str, Layer], batch: Batch, number: int, seed: int, gradients: GradientPass | None,
-    first: int,
+    first: int, all_experts: bool,
 ) -> _BatchSums:  # fmt: skip
     """Run a batch, whose first sample has the number ``first``, and return what it contributes."""
     sums = _BatchSums(
         batch=batch, layers=layers, places=BatchPlaces.of(batch, first), masks=padding_masks(batch)
     )  # fmt: skip
     if gradients is not None:
-        gradients.run(batch, number, seed, sums.forward, sums.backward, proceed=sums.is_finite)
+        gradients.run(
+            batch, number, seed, sums.forward, sums.backward, proceed=sums.is_finite, experts=sums.experts,
+            all_experts=all_experts,
+        )  # fmt: skip
     else:
         with torch.no_grad():
-            sums.is_finite(model.run(batch, tap=sums.forward, layers=tuple(layers)))
+            output = model.run(
+                batch, tap=sums.forward, layers=tuple(layers), experts=sums.experts.forward, everywhere=all_experts
+            )
+            sums.is_finite(output)
     return sums
 
 
 SAVED = (LayerStatistics, TokenOutliers, TokenSums, PlacedPeaks, BatchPlaces, Peaks)
 """What the sums of an interrupted pass are made of."""
-
-Observed = tuple[LayerStatistics, np.ndarray, PlacedPeaks | None]
-"""Statistics of a tensor, sums of the squares of its channels, its tokens with the largest values."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,8 +162,18 @@ class _BatchSums:
     gradients: list[tuple[str, Squares]] = field(default_factory=list)
     geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     bad: str = ""
+    experts: ExpertSums = field(init=False)
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _products: Products = field(default_factory=Products)
+
+    def __post_init__(self) -> None:
+        self.experts = ExpertSums(look=self._experts)
+
+    def _experts(self, name: str, tap: str, rows: torch.Tensor) -> Observed | None:
+        statistics, squares, _ = observe_tokens(rows, -1)
+        if statistics.non_finite and not self.bad:
+            self.bad = f"the {tap} of {name}"
+        return statistics, squares, None
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         layer = self.layers[name]
@@ -236,6 +255,7 @@ class _Sums:
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     columns: dict[str, torch.Tensor] = field(default_factory=dict)
     scatter: dict[str, torch.Tensor] = field(default_factory=dict)
+    experts: RoutedSums = field(default_factory=RoutedSums)
     units: int = 0
     samples: int = 0
     notes: list[str] = field(default_factory=list)
@@ -261,6 +281,7 @@ class _Sums:
             if columns.numel():  # a linear layer's are its inputs'
                 _accumulate(self.columns, name, columns)
             _accumulate(self.scatter, name, torch.stack([each.new_tensor(len(each)), each.sum(), each.square().sum()]))
+        self.experts.add(batch.experts)
         self.units += units
         self.samples += samples_of(batch.batch)
 
@@ -268,13 +289,16 @@ class _Sums:
         """Return everything but the layers, by field."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "layers"}
 
-    def result(self) -> Calibration:
-        """Return means, and notes on the layers that no data reached."""
+    def result(self, all_experts: bool) -> Calibration:
+        """Return means, and notes on the layers that no data reached and on experts that few tokens reached."""
+        self.statistics |= self.experts.statistics
         reached = {name for name, _ in self.statistics}
         for name in self.layers:
             if name not in reached:
                 self.notes.append(f"the data never reached the layer {name}: nothing was observed of it")
         curvature = {name: replace(self._curvature(name), error=self._error(name)) for name in self.gradients}
+        curvature |= self.experts.curvature(self.layers, self.units)
+        self.notes += self.experts.notes(self.layers, all_experts)
         moments = {name: squares / max(self.counts[name], 1) for name, squares in self.squares.items()}
         return Calibration(
             statistics=self.statistics, curvature=curvature, samples=self.samples, notes=tuple(self.notes),

@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
+from typing import Protocol
 
 import torch
 
 from workbench.memory import available_memory, limit
-from workbench.models.data.batches import Data, output_mask, tappable
+from workbench.models.data.batches import Data, output_mask, routed, tappable
 from workbench.models.execution.saved import SavedTensors
 from workbench.models.layer import LayerKind
-from workbench.models.model import Batch, Model, Tap
+from workbench.models.model import Batch, Model, Routed, Tap
 from workbench.models.summary import OutputKind
 
 PASS_BYTES = 1 << 30
@@ -133,6 +135,28 @@ def _right_angles(
     return vectors
 
 
+def _going_back(
+    tensor: torch.Tensor, output: torch.Tensor, saved: SavedTensors | None,
+    call: Callable[[torch.Tensor, torch.Tensor], None],
+) -> None:  # fmt: skip
+    """Let ``call`` hear of a layer's input and of the gradient at its output once that is known."""
+    if output.requires_grad:
+        values = saved.pack(tensor) if saved is not None else tensor.detach()
+        output.register_hook(lambda gradient: call(SavedTensors.unpack(values), gradient.detach()))  # type: ignore[no-untyped-call]
+
+
+class ExpertListeners(Protocol):
+    """Hears of the products of mixtures of experts: whose rows they are, the input, the output or its gradient."""
+
+    def forward(self, name: str, routed: Routed, x: torch.Tensor, output: torch.Tensor) -> None:
+        """Hear of a product after it ran."""
+        ...
+
+    def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Hear of the gradient at its output."""
+        ...
+
+
 class GradientPass:
     """Runs batches forward and backward, and hands every layer's input, output and output gradient to its listeners.
 
@@ -150,12 +174,13 @@ class GradientPass:
         self, batch: Batch, number: int, seed: int, forward: Tap | None,
         backward: Callable[[str, torch.Tensor, torch.Tensor], None], layers: Sequence[str] | None = None,
         proceed: Callable[[torch.Tensor], bool] = lambda output: True, draws: int = 1,
-        drawn: Callable[[], None] = lambda: None,
+        drawn: Callable[[], None] = lambda: None, experts: ExpertListeners | None = None, all_experts: bool = False,
     ) -> torch.Tensor:  # fmt: skip
         """Run batch ``number``; ``backward(layer, input, gradient at output)`` is called while the gradients flow back.
 
         ``proceed(output)`` decides after the forward pass whether to go back at all; ``draws`` random gradients go back
-        one after another, and ``drawn()`` is called after each.  Returns the detached output.
+        one after another, and ``drawn()`` is called after each.  ``experts`` listen to the products of mixtures, which
+        ``all_experts`` lets see all tokens once more.  Returns the detached output.
         """
         everywhere = len(self._layers) < len(self._summary.layers)
         saved = self._saved()
@@ -176,17 +201,21 @@ class GradientPass:
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if forward is not None:
                 forward(name, tensor.detach(), output)
-            if output.requires_grad:
-                values = saved.pack(tensor) if saved is not None else tensor.detach()
-                output.register_hook(lambda gradient: backward(name, SavedTensors.unpack(values), gradient.detach()))  # type: ignore[no-untyped-call]
+            _going_back(tensor, output, saved, partial(backward, name))
 
-        names = tuple(layers) if layers is not None else tuple(layer.name for layer in self._layers)
+        def mixed(name: str, rows: Routed, tensor: torch.Tensor, output: torch.Tensor) -> None:
+            if experts is not None:
+                experts.forward(name, rows, tensor.detach(), output)
+                _going_back(tensor, output, saved, partial(experts.backward, name, rows))
+
+        names = tuple(layers) if layers is not None else tuple(x.name for x in (*self._layers, *routed(self._model)))
         tables = [layer.name for layer in self._layers if layer.kind is LayerKind.EMBEDDING]
         starts = {layer.name: start for layer in self._layers if layer.name not in tables}
         with torch.enable_grad(), nullcontext() if saved is None else saved.saving():
             output = self._model.run(
-                batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, looked_up)
-            )
+                batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, looked_up),
+                experts=None if experts is None else mixed, everywhere=all_experts,
+            )  # fmt: skip
         if proceed(output.detach()) and output.requires_grad and leaves:
             generator = batch_generator(seed, number)
             for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generator, draws)):

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from workbench.errors import AlgorithmError
+from workbench.measurement.expert_sums import ExpertMoments, shown_everything
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.unfinished import digest
 from workbench.measurement.weight_gradients import ConvolutionGeometry, same_tensor
 from workbench.memory import Spill, available_memory, disk_room, size_text
-from workbench.models.data.batches import Data, numbered_batches, padding_masks, tappable, without_padding
+from workbench.models.data.batches import Data, numbered_batches, padding_masks, routed, tappable, without_padding
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
 from workbench.numerics.curvature import Curvature
@@ -67,6 +68,7 @@ class SecondMoments(Mapping[str, Curvature]):
         self._model, self._data, self._curvature = model, data, curvature
         self._batch_size = fitting_batch(batch_size, data, model, gradients=True)
         self._seed, self._progress = seed, progress
+        self._all_experts = any(shown_everything(curvature.get(name)) for name in model.routed)
         self._nbytes = nbytes or max(available_memory() // SHARE_OF_MEMORY, disk_room(), LEAST_BYTES)
         self._groups = self._grouped()
         self._collected: dict[str, Curvature] = {}
@@ -115,7 +117,7 @@ class SecondMoments(Mapping[str, Curvature]):
     def _grouped(self) -> list[dict[str, Layer]]:
         groups: list[dict[str, Layer]] = []
         room = 0
-        for layer in tappable(self._model):
+        for layer in (*tappable(self._model), *routed(self._model)):
             known = self._curvature.get(layer.name)
             if known is None or known.full is not None or layer.kind is LayerKind.EMBEDDING:
                 continue
@@ -155,7 +157,7 @@ class SecondMoments(Mapping[str, Curvature]):
             sums.begin(batch)
             passes.run(
                 batch, count, self._seed, sums.forward, sums.backward, layers=tuple(sums.layers),
-                proceed=sums.is_finite,
+                proceed=sums.is_finite, experts=sums.experts, all_experts=self._all_experts,
             )  # fmt: skip
             if not sums.finite:
                 return count
@@ -174,6 +176,7 @@ class _Sums:
     layers: Mapping[str, Layer]
     alone: set[str]
     spill: Spill
+    experts: ExpertMoments = field(init=False)
     calls: Counter[str] = field(default_factory=Counter)
     apart: set[str] = field(default_factory=set)
     owner: dict[str, str] = field(default_factory=dict)
@@ -184,6 +187,9 @@ class _Sums:
     finite: bool = True
     _masks: tuple[torch.Tensor, ...] = ()
     _last: tuple[str, torch.Tensor, int] | None = None
+
+    def __post_init__(self) -> None:
+        self.experts = ExpertMoments(spill=self.spill)
 
     def begin(self, batch: Batch) -> None:
         self._masks, self._last = padding_masks(batch), None
@@ -228,6 +234,8 @@ class _Sums:
 
     def mean(self, name: str, known: Curvature) -> Curvature:
         """Return ``known`` with the layer's whole moments; as it is where no batch reached the layer."""
+        if name in self.experts.sums:
+            return replace(known, full=self.experts.means(name).cpu().numpy())
         total = self.inputs.get(self.owner.get(name, ""))
         if total is None:
             return known
@@ -252,7 +260,7 @@ def _nbytes(layer: Layer) -> int:
     """Return the bytes of a layer's whole moments, at most."""
     rows, columns = layer.matrix
     outputs = rows if layer.kind is LayerKind.LINEAR and rows <= OUTPUT_ROWS else 0
-    return 4 * (columns**2 + outputs**2)
+    return 4 * (layer.experts * columns**2 + outputs**2)
 
 
 def sampled_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:

@@ -46,7 +46,8 @@ class Layer:
     names layers that must have the same scheme.  ``keep`` says why the layer stays in floating point unless a rule
     names it (a router, a table of positions, a state-space parameter); empty for all others.  ``unused`` says why the
     output that was scored does not depend on the weight, empty where it does or nothing was scored yet.
-    ``calls`` is how often one forward pass multiplies with the weight through this layer.
+    ``calls`` is how often one forward pass multiplies with the weight through this layer.  ``view`` is the shape that
+    ``axes`` number where it is not the stored one: experts that are stored one below the other.
     """
 
     name: str
@@ -63,11 +64,22 @@ class Layer:
     keep: str = ""
     unused: str = ""
     calls: int = 1
+    view: tuple[int, ...] = ()
+
+    @property
+    def viewed(self) -> tuple[int, ...]:
+        """The shape that ``axes`` number."""
+        return self.view or self.shape
+
+    @property
+    def experts(self) -> int:
+        """How many matrices lie in the weight, each for tokens of its own; 1 for all but experts."""
+        return self.viewed[self.axes[0]] if self.kind is LayerKind.EXPERTS else 1
 
     @property
     def matrix(self) -> tuple[int, int]:
         """Rows (outputs) and columns (inputs) of the matrix view."""
-        sizes = [self.shape[axis] for axis in self.axes]
+        sizes = [self.viewed[axis] for axis in self.axes]
         return math.prod(sizes[: self.row_axes]), math.prod(sizes[self.row_axes :])
 
     @property
@@ -82,7 +94,7 @@ class Layer:
 
     def matrix_of(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a stored tensor (of ``shape``) as the matrix of outputs x inputs; a view where possible."""
-        return tensor.permute(self.axes).reshape(self.matrix)
+        return tensor.reshape(self.viewed).permute(self.axes).reshape(self.matrix)
 
     def tensor_of(self, matrix: torch.Tensor) -> torch.Tensor:
         """Return a matrix of outputs x inputs as the stored tensor: the inverse of ``matrix_of``.
@@ -91,7 +103,8 @@ class Layer:
         bits.
         """
         back = [self.axes.index(axis) for axis in range(len(self.axes))]
-        return matrix.reshape([self.shape[axis] for axis in self.axes]).permute(back).contiguous()
+        tensor = matrix.reshape([self.viewed[axis] for axis in self.axes]).permute(back)
+        return tensor.reshape(self.shape).contiguous()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,41 @@ Tap = Callable[[str, "torch.Tensor", "torch.Tensor"], None]
 be set on the output).  For linear layers the last axis is the feature, for convolutions axis 1; for an embedding
 the input holds the int64 token ids."""
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Routed:
+    """One product of a mixture's weight: ``experts`` (int64 ``[rows]``) says whose each row of the product is.
+
+    ``keep`` (bool ``[rows]``) leaves out rows that no expert sees, None for all; ``padded``: rows of zeros are tokens
+    of other experts.  ``again``: the tokens of this call are all that there are, for all experts, and were seen before.
+    """
+
+    experts: torch.Tensor
+    count: int
+    keep: torch.Tensor | None = None
+    padded: bool = False
+    again: bool = False
+
+    def of_tokens(self, x: torch.Tensor) -> Routed:
+        """Return the same without rows of ``x`` that are padding."""
+        if not self.padded:
+            return self
+        return replace(self, keep=(x != 0).any(dim=-1).expand(*x.shape[:-1]).reshape(-1), padded=False)
+
+    def rows(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the rows ``[tokens, features]`` of a product's input, output or gradient."""
+        flat = tensor.reshape(-1, tensor.shape[-1])
+        return flat if self.keep is None else flat[self.keep]
+
+    @property
+    def numbers(self) -> torch.Tensor:
+        """The expert of each row that :meth:`rows` returns."""
+        return self.experts if self.keep is None else self.experts[self.keep]
+
+
+ExpertTap = Callable[[str, Routed, "torch.Tensor", "torch.Tensor"], None]
+"""Called as ``tap(layer name, whose rows, input, output)`` after each product with the weight of a mixture of experts,
+with live tensors whose last axis is the feature."""
+
 Replacement = Callable[["torch.Tensor"], "torch.Tensor"]
 """What a layer's input or output passes through on its way."""
 
@@ -47,10 +82,12 @@ class Model(ABC):
     """A network whose weights can be read, that can be run, and run again with other weights.
 
     The user's network is never changed: ``with_weights`` and the like return views.  ``tappable`` names the layers
-    whose own input and output can be tapped or replaced.
+    whose own input and output can be tapped or replaced, ``routed`` those of experts whose products can, each with the
+    number of its experts.
     """
 
     tappable: frozenset[str] = frozenset()
+    routed: Mapping[str, int] = {}
 
     def __init__(self, summary: ModelSummary, inputs: InputSpec, overrides: Overrides) -> None:
         self.summary, self.inputs, self.overrides = summary, inputs, overrides
@@ -117,11 +154,13 @@ class Model(ABC):
     def run(
         self, batch: Batch, tap: Tap | None = None, inputs: Mapping[str, Replacement] | None = None,
         layers: Sequence[str] | None = None, outputs: Mapping[str, Replacement] | None = None,
+        experts: ExpertTap | None = None, everywhere: bool = False,
     ) -> torch.Tensor:  # fmt: skip
         """Run one batch and return the output (logits: samples x tokens x vocabulary, or samples x classes).
 
         ``inputs`` maps a layer to a function that replaces its input (activation quantization), ``outputs`` to one
-        that replaces its output (key-value caches), before the tap; ``layers`` limits the tap to some layers.
+        that replaces its output (key-value caches), before the tap; ``layers`` limits the taps to some layers.
+        ``experts`` taps the ``routed`` layers; ``everywhere`` lets them see all tokens once more (``Routed.again``).
         Gradients flow if the caller has enabled them.  Raises CannotRunError for weights-only models and where
         ``inputs`` or ``outputs`` name a layer that is not ``tappable``, DataError where the network does not accept
         the batch.

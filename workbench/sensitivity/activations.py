@@ -19,7 +19,7 @@ import torch
 from workbench.errors import ModelError, nearest
 from workbench.measurement.divergence import Divergence
 from workbench.measurement.gradients import batch_generator, drawn_gradient
-from workbench.models.data.batches import Data, tappable, units_of
+from workbench.models.data.batches import Data, routed, tappable, units_of
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
 from workbench.models.kv_cache import fused_keys_and_values, makes_keys_or_values
 from workbench.models.layer import LayerKind
@@ -41,6 +41,7 @@ def scored_layers(model: Model, part: Part, layers: Sequence[str] | None) -> tup
     values by such names.
     """
     seen = {layer.name: layer for layer in tappable(model)}
+    seen |= {layer.name: layer for layer in routed(model)} if part == "inputs" else {}
     if layers is None and part == "inputs":
         return tuple(name for name, layer in seen.items() if layer.kind is not LayerKind.EMBEDDING)
     if layers is None:

@@ -34,17 +34,19 @@ class Form(StrEnum):
     DIRECTIONAL = "directional"
 
 
-def form_of(summary: ModelSummary, layer: Layer) -> Form:
+def form_of(summary: ModelSummary, layer: Layer, routed: bool = False) -> Form:
     """Return the form for a layer: Kronecker where every position has a label of its own and a tap sees the inputs.
 
     A weight that one pass uses several times (a shared module, an embedding that is the head too) has errors that are
-    correlated: the directional form, as long as a sample's gradient is small enough to form.
+    correlated: the directional form, as long as a sample's gradient is small enough to form.  ``routed``: experts whose
+    products a tap sees; each of their tokens has a label of its own.
     """
     per_token, owner = summary.output.per_token, layer.tied_to or layer.name
     calls = sum(each.calls for each in summary.layers if owner in (each.name, each.tied_to))
     if calls > 1 and layer.parameters <= REPEATED_CELLS:
         return Form.DIRECTIONAL
-    return Form.KRONECKER if per_token and layer.kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) else Form.DIRECTIONAL
+    plain = layer.kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) or routed
+    return Form.KRONECKER if per_token and plain else Form.DIRECTIONAL
 
 
 def kronecker_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]]) -> Iterator[Row]:
@@ -105,8 +107,9 @@ def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list
     MissingResultError if nothing can be predicted at all.
     """
     summary, data = scoring.model.summary, scoring.dataset
-    seen = {layer.name for layer in tappable(scoring.model)}
-    separable = {n for n in names if form_of(summary, summary.by_name[n]) is Form.KRONECKER}
+    mixtures = scoring.model.routed
+    seen = {layer.name for layer in tappable(scoring.model)} | mixtures.keys()
+    separable = {n for n in names if form_of(summary, summary.by_name[n], n in mixtures) is Form.KRONECKER}
     known = {n for n in names if n in scoring.curvature and scoring.curvature[n].has_gradients}
     kronecker = [n for n in names if n in known and (data is None or n in separable)]
     reached = [n for n in names if n not in kronecker and not (n in separable and n in seen)]

@@ -25,6 +25,12 @@ IMATRIX = OptionInfo(
     help="llama.cpp's importance matrix (.gguf or .dat) to take the inputs' mean squares from; needs no data",
 )  # fmt: skip
 
+ALL_EXPERTS = OptionInfo(
+    label="All tokens through all experts",
+    help="Lets every expert of a mixture see all tokens, not only those that its router sends; the outputs stay as "
+    "they are, and a run takes as much longer as there are experts for each one that is chosen.",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateOptions:
@@ -37,12 +43,13 @@ class CalibrateOptions:
     column: str = option("", COLUMN)
     window: int | None = option(None, WINDOW)
     imatrix: str = option("", IMATRIX)
+    all_experts: bool = option(False, ALL_EXPERTS)
 
 
 def calibrate(
     model: Model, data: str | Path | None = None, *, samples: int | None = None, batch_size: int = 8, seed: int = 0,
-    column: str = "", window: int | None = None, imatrix: str | Path = "", session: Session | None = None,
-    progress: Progress = silent,
+    column: str = "", window: int | None = None, imatrix: str | Path = "", all_experts: bool = False,
+    session: Session | None = None, progress: Progress = silent,
 ) -> Session:  # fmt: skip
     """Observe the model on ``data`` and return ``session`` (or a new one) with statistics, ranges and curvature.
 
@@ -50,9 +57,10 @@ def calibrate(
     model has its own by default, any other needs it (MissingResultError).  ``column`` names the columns of a table,
     ``window`` is the length of a window in tokens (default 256).  A weights-only model gets the statistics and ranges
     of its weights, or CannotRunError if ``data`` was given.  ``imatrix`` is an importance matrix of llama.cpp: its mean
-    squares of inputs replace those of the data, and serve ``rtn-weighted`` alone where there are none.  Results of
-    other data (tables, evaluations) and ranges set by hand are kept.  Where weights with NaN or infinity spoil every
-    batch, the weights' part of the session is there and a note says so.
+    squares of inputs replace those of the data, and serve ``rtn-weighted`` alone where there are none.
+    ``all_experts`` shows every expert of a mixture all tokens, not only those that are sent to it.  Results of other
+    data (tables, evaluations) and ranges set by hand are kept.  Where weights with NaN or infinity spoil every batch,
+    the weights' part of the session is there and a note says so.
     """
     from workbench.deployment.imatrix import with_imatrix
 
@@ -61,7 +69,7 @@ def calibrate(
     without_data = bool(curvature) and not data and session_data.bundled_data(model.summary.source.path) is None
     if model.summary.cannot_run is None and not without_data:
         session = _observed(
-            model, session, data, samples, batch_size, seed, Reading(column=column, window=window),
+            model, session, data, samples, batch_size, seed, Reading(column=column, window=window), all_experts,
             part_of(progress, 0.1, 0.85),
         )  # fmt: skip
     elif data:
@@ -83,7 +91,7 @@ NO_GRADIENTS = (
 
 def _observed(
     model: Model, session: Session, data: str | Path | None, samples: int | None, batch_size: int, seed: int,
-    reading: Reading, progress: Progress,
+    reading: Reading, all_experts: bool, progress: Progress,
 ) -> Session:  # fmt: skip
     """Return the session with what a run on the data shows; only with a note if NaN in weights spoils every batch."""
     from workbench.measurement.calibrate import calibrate as observe
@@ -91,7 +99,9 @@ def _observed(
 
     dataset = session_data.for_calibration(model, data, samples=samples, seed=seed, reading=reading)
     try:
-        seen = observe(model, dataset, batch_size=batch_size, seed=seed, progress=progress)
+        seen = observe(
+            model, dataset, batch_size=batch_size, seed=seed, all_experts=all_experts, progress=progress
+        )
     except DataError as error:
         if not session.model.non_finite:
             raise

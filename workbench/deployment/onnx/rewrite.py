@@ -259,11 +259,14 @@ def _as_stored(builder: Builder, layer: Layer, codes: Codes) -> Any:
     if layer.row_axes == 1 and axes == tuple(range(len(axes))) and not codes.group:
         return _dequantized(builder, codes, layer.shape)
     values = _dequantized(builder, codes)
-    sizes = [layer.shape[axis] for axis in axes]
+    sizes = [layer.viewed[axis] for axis in axes]
     if len(sizes) != 2:
         shape = builder.constant(f"{codes.name}.sizes", np.array(sizes, np.int64))
         values = builder.node(None, "Reshape", [values, shape], f"{codes.name}.reshaped")
     if axes != tuple(range(len(axes))):
         back = sorted(range(len(axes)), key=axes.__getitem__)
         values = builder.node(None, "Transpose", [values], f"{codes.name}.stored", perm=back)
+    if layer.view:
+        shape = builder.constant(f"{codes.name}.shape", np.array(layer.shape, np.int64))
+        values = builder.node(None, "Reshape", [values, shape], f"{codes.name}.whole")
     return values

@@ -74,7 +74,7 @@ class Decoder:
                 return stored.T
             if stored.shape == layer.matrix:
                 return stored
-        return stored.transpose(layer.axes).reshape(layer.matrix)
+        return stored.reshape(layer.viewed).transpose(layer.axes).reshape(layer.matrix)
 
     def _is_second_factor(self, name: str) -> bool:
         """Whether a value is what products take as inputs x outputs."""

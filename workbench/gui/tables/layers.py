@@ -28,6 +28,7 @@ from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.tables.records import alignment, heading
 from workbench.insight import quantities
+from workbench.insight.experts import expert_tokens, tokens_in_words
 from workbench.insight.latest import Latest, changed_layers
 from workbench.insight.layer_facts import LayerFacts, PlanFacts
 from workbench.insight.legality import reasons_by_layer, refusals
@@ -219,6 +220,9 @@ class LayersModel(QAbstractItemModel):
             lines.append(f"must share its scheme with {', '.join(layer.shares_with)}")
         if layer.keep:
             lines.append(f"kept in floating point unless a rule names it: {layer.keep}")
+        counts = expert_tokens(self._state.session, layer) if self._state.session else None
+        if counts is not None:
+            lines.append(tokens_in_words(counts))
         wrong = self._reason(layer)
         if wrong:
             lines.append(wrong)

@@ -88,6 +88,11 @@ def tappable(model: Model) -> tuple[Layer, ...]:
     return tuple(layer for layer in model.summary.layers if layer.name in model.tappable)
 
 
+def routed(model: Model) -> tuple[Layer, ...]:
+    """Return the layers of experts whose products a tap can see, in model order."""
+    return tuple(layer for layer in model.summary.layers if layer.name in model.routed)
+
+
 def token_mask(batch: Batch) -> torch.Tensor | None:
     """Return for which tokens the output is real (bool, samples x tokens), None where it is for all.
 

@@ -16,10 +16,11 @@ from torch.func import functional_call
 
 from workbench.errors import CannotRunError, DataError, WorkbenchError, first_line
 from workbench.models.data.inputs import InputSpec
+from workbench.models.execution.experts import AllExperts, ExpertProducts
 from workbench.models.execution.function_taps import FunctionTaps
 from workbench.models.execution.moving import moved
 from workbench.models.execution.widened import stored_values
-from workbench.models.model import Batch, Model, Overrides, Replacement, Tap
+from workbench.models.model import Batch, ExpertTap, Model, Overrides, Replacement, Tap
 from workbench.models.summary import ModelSummary, OutputKind
 
 Forward = Callable[..., Any]
@@ -32,7 +33,8 @@ class Body:
     """A network with what is needed to run and to tap it; shared by all views of one model.
 
     ``hooks`` maps layers to the module that runs them and is tapped; ``functions`` maps layers that are tapped where
-    their weight is used to the axis of its input along which the samples lie; ``sample`` makes random samples.
+    their weight is used to the axis of its input along which the samples lie, ``experts`` those of mixtures to the
+    number of their experts; ``sample`` makes random samples.
     ``exact`` holds, on the host, the tensors that the network has in a narrower dtype than its file.
     """
 
@@ -40,6 +42,7 @@ class Body:
     call: Call
     hooks: Mapping[str, str]
     functions: Mapping[str, int] = field(default_factory=dict)
+    experts: Mapping[str, int] = field(default_factory=dict)
     sample: Callable[[int], Batch] | None = None
     exact: Mapping[str, torch.Tensor] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -55,6 +58,7 @@ class NetworkModel(Model):
     def __init__(self, summary: ModelSummary, body: Body, inputs: InputSpec, overrides: Overrides | None = None):
         super().__init__(summary, inputs, overrides or Overrides())
         self.body, self.tappable = body, frozenset((*body.hooks, *body.functions))
+        self.routed = body.experts
         self._look_at(body.network)
 
     def _look_at(self, network: nn.Module) -> None:
@@ -122,6 +126,7 @@ class NetworkModel(Model):
     def run(
         self, batch: Batch, tap: Tap | None = None, inputs: Mapping[str, Replacement] | None = None,
         layers: Sequence[str] | None = None, outputs: Mapping[str, Replacement] | None = None,
+        experts: ExpertTap | None = None, everywhere: bool = False,
     ) -> torch.Tensor:  # fmt: skip
         """Run one batch and return the output; see :class:`workbench.models.model.Model`."""
         inputs = {**self.overrides.inputs, **(inputs or {})}
@@ -129,7 +134,9 @@ class NetworkModel(Model):
         for name in (*inputs, *outputs, *(layers or ())):
             self.summary.layer(name)
         moved, tensors = self._entering(batch), self._tensors()
-        taps = self._hooks(tap, inputs, layers, outputs), self._function_taps(tensors, tap, inputs, layers, outputs)
+        taps = self._hooks(tap, inputs, layers, outputs), self._function_taps(
+            tensors, tap, inputs, layers, outputs, experts, self._everywhere(everywhere)
+        )
         with self.body.lock, taps[0], taps[1], no_fused_attention():
             try:
                 return _by_sample(self.summary, self.body.call(self._forward(tensors), moved), moved)
@@ -171,18 +178,30 @@ class NetworkModel(Model):
 
     def _function_taps(
         self, tensors: Mapping[str, torch.Tensor], tap: Tap | None, inputs: Mapping[str, Replacement],
-        layers: Sequence[str] | None, outputs: Mapping[str, Replacement],
+        layers: Sequence[str] | None, outputs: Mapping[str, Replacement], experts: ExpertTap | None,
+        again: AllExperts | None,
     ) -> AbstractContextManager[Any]:  # fmt: skip
         wanted = {*inputs, *outputs, *(() if tap is None else self.body.functions if layers is None else layers)}
+        routed = {*inputs, *outputs, *(() if experts is None else self.body.experts if layers is None else layers)}
         facts = [self.summary.by_name[name] for name in self.body.functions if name in wanted]
-        if not facts:
+        mixed = [self.summary.by_name[name] for name in self.body.experts if name in routed]
+        if not facts and not mixed:
             return nullcontext()
         tapped = None if tap is None else _only(tap, layers)
+        own = {each.name: tensors.get(each.parameter, self._tensor(each.parameter)) for each in (*facts, *mixed)}
         return FunctionTaps(
-            {each.name: tensors.get(each.parameter, self._tensor(each.parameter)) for each in facts},
-            {each.name: each.kind for each in facts}, self.body.functions,
-            None if tapped is None else _carried(tapped), _each_carried(inputs), _each_carried(outputs),
+            {each.name: own[each.name] for each in facts}, {each.name: each.kind for each in facts},
+            self.body.functions, None if tapped is None else _carried(tapped), _each_carried(inputs),
+            _each_carried(outputs), ExpertProducts({each.name: own[each.name] for each in mixed}, self.body.experts),
+            None if experts is None else _carried(experts), again,
         )  # fmt: skip
+
+    def _everywhere(self, wanted: bool) -> AllExperts | None:
+        """Return what lets all experts see all tokens while the network runs."""
+        if not wanted:
+            return None
+        owners = {name: self.summary.by_name[name].parameter.rpartition(".")[0] for name in self.body.experts}
+        return AllExperts(self.body.network, owners, self.body.experts)
 
     @contextmanager
     def _hooks(
@@ -190,7 +209,7 @@ class NetworkModel(Model):
         outputs: Mapping[str, Replacement],
     ) -> Iterator[None]:  # fmt: skip
         for end, names in (("input", inputs), ("output", outputs)):
-            if missing := [name for name in names if name not in self.tappable]:
+            if missing := [name for name in names if name not in self.tappable and name not in self.routed]:
                 raise CannotRunError(
                     f"the {end} of the layer {missing[0]} cannot be quantized: its weight is used inside a larger "
                     f"module; leave its {end}s in floating point"

@@ -21,17 +21,19 @@ class Product:
 
     Of the weight's axes, ``summed`` are summed over with those of ``x``, ``batch`` count independent products (experts)
     and the others number the outputs.  ``plain``: features lie along the last axis of ``x`` and of the result (axis 1
-    for convolutions), so that the call is a layer as every tap sees it; ``left``: along the last but one.
+    for convolutions), so that the call is a layer as every tap sees it; ``left``: along the last but one.  ``ends``
+    are the ends of each expert's rows of ``x`` in a grouped product.  A call that no tap can see has no ``place``.
     """
 
     kind: LayerKind
     x: torch.Tensor
     weight: torch.Tensor
-    place: int | str
+    place: int | str | None
     summed: tuple[int, ...] = ()
     batch: tuple[int, ...] = ()
     plain: bool = True
     left: bool = False
+    ends: torch.Tensor | None = None
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -102,7 +104,9 @@ def _einsum(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Product]:
         batch = tuple(axis for axis, letter in enumerate(term) if letter in others and letter in result)
         if summed:  # of three operands the first other one stands for the input; such a call is not tapped
             x = operands[1 if index == 0 else 0]
-            each = Product(kind=LayerKind.LINEAR, x=x, weight=weight, place=0, summed=summed, batch=batch, plain=False)
+            each = Product(
+                kind=LayerKind.LINEAR, x=x, weight=weight, place=None, summed=summed, batch=batch, plain=False
+            )
             products.append(each)
     return products
 
@@ -127,7 +131,11 @@ def _grouped(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Product]:
     if operands is None or operands[1][0].ndim != 3:
         return []
     (x, place), (weight, _) = operands
-    return [Product(kind=LayerKind.LINEAR, x=x, weight=weight, place=place, summed=(1,), batch=(0,), plain=False)]
+    grouped = Product(
+        kind=LayerKind.LINEAR, x=x, weight=weight, place=place, summed=(1,), batch=(0,), plain=False,
+        ends=kwargs.get("offs", args[2] if len(args) > 2 else None),
+    )  # fmt: skip
+    return [grouped]
 
 
 _CONVOLUTIONS = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from workbench.models.execution.dependence import places
+from workbench.models.execution.experts import gathered_by
 from workbench.models.execution.products import PRODUCTS, Product, plain_name
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.layer import LayerKind
@@ -24,7 +25,8 @@ class Use:
 
     ``whole``: the call takes all of the parameter and is one that a tap can see.  ``samples`` is the axis of the
     call's input along which the samples lie, None where none has their number.  ``consecutive``: the ids of a look-up
-    count upwards, as positions do.
+    count upwards, as positions do.  ``experts``: the call uses one of so many matrices of the parameter for rows of its
+    own, in a way that a tap can follow; 0 where it does not.
     """
 
     kind: LayerKind
@@ -34,6 +36,7 @@ class Use:
     whole: bool = False
     samples: int | None = None
     consecutive: bool = False
+    experts: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,6 +66,7 @@ class UseRecorder(TorchFunctionMode):
         self._origins: dict[int, frozenset[str]] = {}
         self._ranked: dict[int, str] = {}
         self._alive: list[torch.Tensor] = []
+        self._gathered: dict[int, tuple[str, torch.Tensor]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -83,6 +87,9 @@ class UseRecorder(TorchFunctionMode):
                 if place in self._names:
                     self.uses.other.setdefault(self._names[place], set()).add("input")
             return
+        if gathered_by(func, args) is not None and (owner := self._names.get(next(iter(places([args[0]]))))):
+            self._gathered |= {place: (owner, each) for each in results for place in places([each])}
+            return
         name, written = plain_name(func), places(results)
         if name in CHOOSING or (name in PAIRED and len(results) == 2):
             self.uses.routers |= {self._ranked[id(each)] for each in inputs if id(each) in self._ranked}
@@ -97,6 +104,14 @@ class UseRecorder(TorchFunctionMode):
     def _product(self, product: Product, result: torch.Tensor, kwargs: Any, args: Any) -> None:
         (place,) = places([product.weight])
         name = self._names.get(place)
+        if place in self._gathered:
+            name, matrices = self._gathered[place]
+            use = self._use(product, matrices, args, kwargs)
+            if use is not None and matrices.ndim == self._parameters[name].ndim == 3:
+                self.uses.products.setdefault(name, []).append(
+                    replace(use, whole=False, batch=(0,), experts=len(self._parameters[name]))
+                )
+            return
         if name is None:
             self.uses.derived |= self._origins.get(place, frozenset())
             return
@@ -129,6 +144,7 @@ class UseRecorder(TorchFunctionMode):
             or self._missing(product, parameter, mapped.values()),
             groups=groups if isinstance(groups, int) else 1, samples=sized[0] if sized else None,
             consecutive=product.kind is LayerKind.EMBEDDING and _counts_up(product.x),
+            experts=_matrices(product, parameter),
         )  # fmt: skip
 
     def _missing(
@@ -156,6 +172,20 @@ PASSIVE = frozenset(
     for name in ("shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "layout", "grad_fn", "data")
 ) | {torch.Tensor.size, torch.Tensor.dim, torch.Tensor.stride, torch.Tensor.numel, torch.Tensor.is_floating_point}
 """Questions that a tensor answers without being used."""
+
+
+def _matrices(product: Product, parameter: torch.Tensor) -> int:
+    """Return of how many equal matrices, one below the other, a product takes one for each of its rows; else 0."""
+    weight = product.weight
+    if product.kind is not LayerKind.LINEAR or product.place is None or not weight.numel() or product.x.ndim < 2:
+        return 0
+    if weight.numel() == parameter.numel():
+        return len(parameter) if product.batch == (0,) and weight.ndim == parameter.ndim == 3 else 0
+    rows, rest = parameter.numel() // weight.numel(), parameter.numel() % weight.numel()
+    offset = (weight.data_ptr() - parameter.data_ptr()) // weight.element_size()
+    dense = weight.is_contiguous() or weight.mT.is_contiguous()
+    below = weight.ndim == 2 and dense and parameter.is_contiguous() and not rest + offset % weight.numel()
+    return rows if below else 0
 
 
 def _counts_up(ids: torch.Tensor) -> bool:

@@ -60,12 +60,14 @@ Dtypes = Callable[[str, torch.Tensor], str]
 @dataclass(slots=True, kw_only=True)
 class NetworkParts:
     """What a network holds; ``hooks`` maps the layers that can be tapped to their module's path, ``functions`` those
-    tapped at the function that uses their weight to the axis of its input along which the samples lie."""
+    tapped at the function that uses their weight to the axis of its input along which the samples lie, ``experts``
+    those of mixtures to the number of their experts."""
 
     by_name: dict[str, Layer] = field(default_factory=dict)
     kept: list[StoredTensor] = field(default_factory=list)
     hooks: dict[str, str] = field(default_factory=dict)
     functions: dict[str, int] = field(default_factory=dict)
+    experts: dict[str, int] = field(default_factory=dict)
     non_finite: list[str] = field(default_factory=list)
 
     @property

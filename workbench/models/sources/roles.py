@@ -71,6 +71,7 @@ def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[s
     names = {id(tensor): name for name, tensor in network.named_parameters()}
     modules = dict(network.named_modules(remove_duplicate=False))
     parameters = dict(network.named_parameters(remove_duplicate=False))
+    ranked = {len(parameters[router]) for router in uses.routers}
     sharers, called = Counter[str](), Counter[tuple[str, bool]]()
     for layer in parts.layers:
         parameter = names[id(parameters[layer.parameter])]
@@ -91,9 +92,10 @@ def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[s
             products = [use for use in products if use not in others]
             if others and table and alone:
                 partly = not _add_matrix(parts, layer, others) or partly
-        times = max(len(everything if alone else products), 1) if layer.kind is not LayerKind.EXPERTS else 1
         reason = _reason(layer, module, parameter, products, uses)
-        changed = parts.by_name[layer.name] = replace(_as_used(layer, module, products), keep=reason, calls=times)
+        used = _one_below_the_other(layer, products, ranked) or _as_used(layer, module, products)
+        times = 1 if used.kind is LayerKind.EXPERTS else max(len(everything if alone else products), 1)
+        changed = parts.by_name[layer.name] = replace(used, keep=reason, calls=times)
         _tap(parts, changed, module, products, called[parameter, table] == len(products))
         if partly:  # a tap would see a part of what the weight does
             parts.hooks.pop(layer.name, None)
@@ -155,13 +157,28 @@ def _as_used(layer: Layer, module: nn.Module, products: list[Use]) -> Layer:
     return replace(layer, kind=kind, axes=(*rows, *use.summed), row_axes=len(rows), macs=macs)
 
 
+def _one_below_the_other(layer: Layer, products: list[Use], routed: set[int]) -> Layer | None:
+    """Return the layer of experts whose matrices are stored as one; ``routed`` are the numbers that routers rank."""
+    numbers, summed = {use.experts for use in products}, {use.summed for use in products}
+    if len(layer.shape) != 2 or len(numbers) != 1 or len(summed) != 1 or not numbers <= routed - {0, 1}:
+        return None
+    (count,), ((axis,), *_) = numbers, summed
+    view = (count, layer.shape[0] // count, layer.shape[1])
+    return replace(
+        layer, kind=LayerKind.EXPERTS, view=view, axes=(0, 2, 1) if axis == 0 else (0, 1, 2), row_axes=2, macs=None,
+        calls=1,
+    )  # fmt: skip
+
+
 def _tap(parts: NetworkParts, layer: Layer, module: nn.Module, products: list[Use], called: bool) -> None:
     """Tap the layer by its module where that does nothing else, by the function where its products are plain."""
     _plain_only(parts, layer, module)
     if products and layer.name in parts.hooks and called and not any(use.samples for use in products):
         return
     parts.hooks.pop(layer.name, None)
-    if products and all(use.whole and use.kind is layer.kind for use in products):
+    if layer.kind is LayerKind.EXPERTS and products and {use.experts for use in products} == {layer.experts}:
+        parts.experts[layer.name] = layer.experts
+    elif products and all(use.whole and use.kind is layer.kind for use in products):
         parts.functions[layer.name] = products[0].samples or 0
 
 

@@ -86,7 +86,9 @@ def network_model(
         call = of_sigmoids(call) if last == "Sigmoid" else of_softmax(call)
         summary = replace(summary, output=OutputKind.POSITION_CLASSES if last == "Sigmoid" else output)
     refine(parts, network, *trace_uses(model))
-    body = Body(network=network, call=call, hooks=parts.hooks, functions=parts.functions, sample=sample)
+    body = Body(
+        network=network, call=call, hooks=parts.hooks, functions=parts.functions, experts=parts.experts, sample=sample
+    )
     return NetworkModel(replace(summary, layers=parts.layers), body, inputs)
 
 

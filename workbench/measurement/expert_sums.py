@@ -1,0 +1,195 @@
+"""What calibration sums up of mixtures of experts: statistics, second moments and curvature of each expert.
+
+A row of a product is a token that was sent to an expert.  Tokens are taken as independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from workbench.measurement.token_outliers import PlacedPeaks
+from workbench.memory import Spill
+from workbench.models.layer import Layer
+from workbench.models.model import Routed
+from workbench.numerics.curvature import Curvature
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
+
+Observed = tuple[LayerStatistics, np.ndarray, PlacedPeaks | None]
+"""Statistics of a tensor, sums of the squares of its channels, its tokens with the largest values."""
+
+ENOUGH = 1.0
+"""Tokens for each input of an expert below which a note names it: a second moment of fewer has no full rank, so that
+GPTQ and ranges of that expert rest on the damping more than on the data."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ExpertSums:
+    """What one batch contributes; ``look`` observes rows ``[tokens, features]`` of a layer's input or output.
+
+    ``seen`` are the statistics by layer, tap and whether all tokens were shown to all experts; ``squares`` sums of the
+    inputs' squares ``[experts, columns]`` with the tokens ``[experts]``, in the same way; ``rows`` sums of squared
+    gradients ``[experts, rows]``; ``scatter`` the number of gradients, their sum and sum of squares.
+    """
+
+    look: Callable[[str, str, torch.Tensor], Observed | None]
+    seen: dict[tuple[str, str, bool], LayerStatistics] = field(default_factory=dict)
+    squares: dict[tuple[str, bool], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    rows: dict[str, torch.Tensor] = field(default_factory=dict)
+    scatter: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    def forward(self, name: str, routed: Routed, x: torch.Tensor, output: torch.Tensor) -> None:
+        """Observe the tokens of a product."""
+        inputs, numbers = routed.rows(x.detach()), routed.numbers
+        for tap, rows in (("input", inputs), ("output", routed.rows(output.detach()))):
+            observed = self.look(name, tap, rows) if len(rows) else None
+            if observed is not None:
+                key = (name, tap, routed.again)
+                self.seen[key] = self.seen[key].merge(observed[0]) if key in self.seen else observed[0]
+        sums = by_expert(inputs.double().square(), numbers, routed.count)
+        counts = torch.bincount(numbers, minlength=routed.count)
+        before = self.squares.get((name, routed.again))
+        self.squares[name, routed.again] = (
+            (sums, counts) if before is None else (before[0] + sums, before[1] + counts)
+        )
+
+    def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Add the squared gradients at the weight, of each token alone."""
+        lengths = routed.rows(x).double().square().sum(dim=1)
+        squares = routed.rows(gradient).double().square() * lengths[:, None]
+        each = squares.sum(dim=1)
+        _add(self.rows, name, by_expert(squares, routed.numbers, routed.count))
+        _add(self.scatter, name, torch.stack([each.new_tensor(len(each)), each.sum(), each.square().sum()]))
+
+
+@dataclass(slots=True, kw_only=True)
+class RoutedSums:
+    """The sums of all batches, by layer: see :class:`ExpertSums`; where all experts saw all tokens, those count."""
+
+    statistics: dict[tuple[str, str], LayerStatistics] = field(default_factory=dict)
+    squares: dict[str, torch.Tensor] = field(default_factory=dict)
+    counts: dict[str, torch.Tensor] = field(default_factory=dict)
+    sent: dict[str, torch.Tensor] = field(default_factory=dict)
+    rows: dict[str, torch.Tensor] = field(default_factory=dict)
+    scatter: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    def add(self, batch: ExpertSums) -> None:
+        """Add a batch that proved finite."""
+        everywhere = {name for name, again in batch.squares if again}
+        for (name, tap, again), statistics in batch.seen.items():
+            if again or name not in everywhere:
+                old = self.statistics.get((name, tap))
+                self.statistics[name, tap] = statistics if old is None else old.merge(statistics)
+        for (name, again), (squares, counts) in batch.squares.items():
+            if not again:
+                _add(self.sent, name, counts)
+            if again or name not in everywhere:
+                _add(self.squares, name, squares)
+                _add(self.counts, name, counts)
+        for name, rows in batch.rows.items():
+            _add(self.rows, name, rows)
+            _add(self.scatter, name, batch.scatter[name])
+
+    def curvature(self, layers: Mapping[str, Layer], units: int) -> dict[str, Curvature]:
+        """Return the curvature of each layer: ``columns`` and ``counts`` by expert.
+
+        An expert without tokens has the mean expert's inputs, and the gradients of one token of the mean expert.
+        """
+        found = {}
+        for name, rows in self.rows.items():
+            counts, sent = self.counts[name].double(), self.sent[name].double()
+            columns = self.squares[name] / counts.clamp_min(1)[:, None]
+            columns[counts == 0] = self.squares[name].sum(dim=0) / counts.sum().clamp_min(1)
+            squares = torch.where(sent[:, None] > 0, rows, rows.sum(dim=0) / sent.sum().clamp_min(1)) / units
+            lengths = columns.sum(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
+            found[name] = Curvature(
+                rows=(squares / lengths).reshape(-1).cpu().numpy(), columns=columns.cpu().numpy(), full=None,
+                count=int(counts.sum()), counts=self.counts[name].cpu().numpy(), error=self._error(name),
+            )  # fmt: skip
+        return found
+
+    def _error(self, name: str) -> float:
+        count, total, squares = self.scatter[name].tolist()
+        if count < 2 or total <= 0:
+            return float("nan")
+        return float(np.sqrt(max(squares - total * total / count, 0.0) * count / (count - 1)) / total)
+
+    def notes(self, layers: Mapping[str, Layer], all_experts: bool) -> list[str]:
+        """Return sentences on experts that saw few tokens, and on mixtures that could not be shown all tokens."""
+        notes = []
+        for name, counts in self.counts.items():
+            width = layers[name].matrix[1]
+            few = [(int(tokens), expert) for expert, tokens in enumerate(counts.tolist()) if tokens < ENOUGH * width]
+            if few:
+                least, expert = min(few)
+                notes.append(
+                    f"{len(few)} of {len(counts)} experts of {name} saw fewer than {ENOUGH * width:.0f} tokens, one "
+                    f"for each of their inputs (expert {expert} saw {least}); calibrate on more samples, or let all "
+                    "experts see all tokens (--all-experts)"
+                )
+        left = [name for name, counts in self.counts.items() if all_experts and len(set(counts.tolist())) > 1]
+        if left:
+            notes.append(
+                f"the experts of {left[0]}{f' and {len(left) - 1} more' if len(left) > 1 else ''} saw only the tokens "
+                "that were sent to them: their module is not given the chosen experts, so that others cannot be chosen"
+            )
+        return notes
+
+
+@dataclass(slots=True, kw_only=True)
+class ExpertMoments:
+    """Sums of ``x x^T`` over the tokens of each expert, float32 ``[experts, columns, columns]``, by layer.
+
+    Where all experts were shown all tokens, only those count.
+    """
+
+    spill: Spill
+    sums: dict[str, torch.Tensor] = field(default_factory=dict)
+    counts: dict[str, torch.Tensor] = field(default_factory=dict)
+    _again: set[str] = field(default_factory=set)
+
+    def forward(self, name: str, routed: Routed, x: torch.Tensor, output: torch.Tensor) -> None:
+        """Add the tokens of a product."""
+        if routed.again and name not in self._again:  # what came before were tokens of this very batch, the first
+            self._again.add(name)
+            del self.sums[name], self.counts[name]
+        if name in self._again and not routed.again:
+            return
+        rows, numbers = routed.rows(x.detach()).float(), routed.numbers
+        if name not in self.sums:
+            self.sums[name] = self.spill.zeros(rows, routed.count, rows.shape[1], rows.shape[1])
+            self.counts[name] = torch.zeros(routed.count, dtype=torch.int64)
+        counts = torch.bincount(numbers, minlength=routed.count)
+        for expert in counts.nonzero().flatten().tolist():
+            own = rows[numbers == expert]
+            self.sums[name][expert].addmm_(own.T, own)
+        self.counts[name] += counts.cpu()
+
+    def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Gradients of experts' outputs are not summed."""
+
+    def means(self, name: str) -> torch.Tensor:
+        """Return the means in place of the sums; an expert without tokens gets the mean of all tokens."""
+        sums, counts = self.sums.pop(name), self.counts[name]
+        everything = sums.sum(dim=0) / counts.sum().clamp_min(1)
+        for expert, count in enumerate(counts.tolist()):
+            sums[expert] = sums[expert] / count if count else everything
+        return sums
+
+
+def shown_everything(curvature: Curvature | None) -> bool:
+    """Tell whether all experts of a layer were shown the same number of tokens, as when each sees all."""
+    counts = None if curvature is None else curvature.counts
+    return counts is not None and len(counts) > 1 and bool((counts == counts[0]).all()) and counts[0] > 0
+
+
+def by_expert(rows: torch.Tensor, numbers: torch.Tensor, count: int) -> torch.Tensor:
+    """Return the sums ``[count, features]`` of ``rows`` ``[tokens, features]`` by expert."""
+    return torch.zeros(count, rows.shape[1], dtype=rows.dtype, device=rows.device).index_add_(0, numbers, rows)
+
+
+def _add(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:
+    sums[name] = sums[name] + more if name in sums else more
