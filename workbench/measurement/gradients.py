@@ -145,6 +145,10 @@ def _going_back(
         output.register_hook(lambda gradient: call(SavedTensors.unpack(values), gradient.detach()))  # type: ignore[no-untyped-call]
 
 
+Targets = Callable[[torch.Tensor], Iterator[tuple[torch.Tensor, torch.Tensor]]]
+"""From the output to tensors of the same run, each with the gradient that goes back from it."""
+
+
 class ExpertListeners(Protocol):
     """Hears of the products of mixtures of experts: whose rows they are, the input, the output or its gradient."""
 
@@ -174,13 +178,15 @@ class GradientPass:
         self, batch: Batch, number: int, seed: int, forward: Tap | None,
         backward: Callable[[str, torch.Tensor, torch.Tensor], None], layers: Sequence[str] | None = None,
         proceed: Callable[[torch.Tensor], bool] = lambda output: True, draws: int = 1,
-        drawn: Callable[[], None] = lambda: None, experts: ExpertListeners | None = None, all_experts: bool = False,
+        drawn: Callable[[], None] = lambda: None, experts: ExpertListeners | None = None,
+        all_experts: bool = False, targets: Targets | None = None,
     ) -> torch.Tensor:  # fmt: skip
         """Run batch ``number``; ``backward(layer, input, gradient at output)`` is called while the gradients flow back.
 
         ``proceed(output)`` decides after the forward pass whether to go back at all; ``draws`` random gradients go back
         one after another, and ``drawn()`` is called after each.  ``experts`` listen to the products of mixtures, which
-        ``all_experts`` lets see all tokens once more.  Returns the detached output.
+        ``all_experts`` lets see all tokens once more.  ``targets(output)`` are tensors and gradients to
+        start from in place of the random ones.  Returns the detached output.
         """
         everywhere = len(self._layers) < len(self._summary.layers)
         saved = self._saved()
@@ -216,7 +222,12 @@ class GradientPass:
                 batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, looked_up),
                 experts=None if experts is None else mixed, everywhere=all_experts,
             )  # fmt: skip
-        if proceed(output.detach()) and output.requires_grad and leaves:
+        if not proceed(output.detach()) or not output.requires_grad or not leaves:
+            return output.detach()
+        if targets is not None:
+            for start_at, gradient in targets(output):
+                torch.autograd.grad(start_at, leaves, gradient, allow_unused=True, retain_graph=True)
+        else:
             generator = batch_generator(seed, number)
             for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generator, draws)):
                 torch.autograd.grad(output, leaves, gradient, allow_unused=True, retain_graph=draw + 1 < draws)

@@ -33,6 +33,10 @@ class LayerKind(StrEnum):
         return self.value.startswith("conv")
 
 
+ROUTER = "a router: its outputs are ranked, and rounding it sends tokens to other experts"
+"""Why a router is kept."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
     """One weight that a plan can give a scheme.

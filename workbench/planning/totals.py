@@ -120,7 +120,8 @@ SMALLEST = 1074
 class Amounts(NamedTuple):
     """What layers add to the totals, in whole numbers: ``loss`` in units of ``2 ** -SMALLEST`` over finite cells, and
     the number of ``missing`` and ``infinite`` ones; ``error`` their standard errors in the same units, where they are
-    known, and ``unsure`` how many are not."""
+    known, and ``unsure`` how many are not.  ``rerouted`` are the squares of what rerouting costs, which ``loss`` has
+    not."""
 
     bits: int = 0
     counted_bits: int = 0
@@ -130,11 +131,13 @@ class Amounts(NamedTuple):
     infinite: int = 0
     error: int = 0
     unsure: int = 0
+    rerouted: int = 0
 
     @property
     def known_loss(self) -> float:
         """The sum of all cells that are not missing, rounded once."""
-        return math.inf if self.infinite else self.loss / (1 << SMALLEST)
+        rerouted = math.sqrt(self.rerouted / (1 << SMALLEST))
+        return math.inf if self.infinite else self.loss / (1 << SMALLEST) + rerouted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -185,10 +188,11 @@ class Ledger:
 
     def _amounts(self, layer: Layer, assignment: Assignment) -> Amounts:
         """Return what a layer adds; a tied one has no bits and no loss of its weight."""
-        owned, cells, errors = layer.tied_to is None, [], []
+        owned, cells, errors, rerouted = layer.tied_to is None, [], [], 0.0
         if self.table is not None:
             if owned and assignment.weights != KEEP:
-                cells.append(self.table.of(layer.name, assignment.weights))
+                rerouted = self.table.rerouting_of(layer.name, assignment.weights)
+                cells.append(self.table.of(layer.name, assignment.weights) - rerouted)
                 errors.append(self.table.error_of(layer.name, assignment.weights))
             if self.inputs is not None and assignment.inputs is not None and layer.kind is not LayerKind.EMBEDDING:
                 cells.append(self.inputs.of(layer.name, assignment.inputs))
@@ -203,7 +207,7 @@ class Ledger:
             loss=sum(_units(cell) for cell in cells if math.isfinite(cell)),
             missing=sum(map(math.isnan, cells)), infinite=sum(map(math.isinf, cells)),
             error=sum(_units(error) for error in errors if math.isfinite(error)),
-            unsure=sum(not math.isfinite(error) for error in errors),
+            unsure=sum(not math.isfinite(error) for error in errors), rerouted=_units(rerouted**2),
         )  # fmt: skip
 
     @property

@@ -15,6 +15,7 @@ from workbench.numerics.curvature import Curvature, predicted_loss, predicted_lo
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
+from workbench.sensitivity.rerouting import Rerouting
 from workbench.sensitivity.scoring import Row, Scoring, Sloped
 from workbench.sensitivity.stacked_rounding import in_groups, rounded_cells, rounded_layers
 
@@ -49,7 +50,9 @@ def form_of(summary: ModelSummary, layer: Layer, routed: bool = False) -> Form:
     return Form.KRONECKER if per_token and plain else Form.DIRECTIONAL
 
 
-def kronecker_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+def kronecker_rows(
+    scoring: Scoring, cells: Mapping[str, Sequence[str]], rerouting: Rerouting | None = None
+) -> Iterator[Row]:  # fmt: skip
     """Yield (layer, scheme to loss); a tied layer's loss is added to its owner's, whose weight it shares.
 
     An algorithm that sees the inputs leaves errors that are correlated along a row; those need the whole of A.  By its
@@ -66,6 +69,10 @@ def kronecker_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]]) -> Iter
             for name, values in matrices.items():
                 uses = [curvature[member] for member in tied[name] if member in curvature]
                 losses[name][scheme] = sum(_loss(values, weights[name], use, correlated) for use in uses)
+                if rerouting is not None:
+                    losses[name][scheme] += scoring.reroute(
+                        name, scheme, rerouting.loss(name, values - weights[name])
+                    )
         yield from losses.items()
 
 
@@ -76,7 +83,9 @@ def _loss(values: torch.Tensor, weight: torch.Tensor, use: Curvature, correlated
     return predicted_loss(values, use, weight)
 
 
-def directional_rows(scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str]]) -> Iterator[Sloped]:
+def directional_rows(
+    scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str]], rerouting: Rerouting | None = None
+) -> Iterator[Sloped]:  # fmt: skip
     """Yield (layer, scheme to loss, scheme to slopes), in as many passes over the data as the differences ask for."""
     model = scoring.model
     chunks = list(in_groups(model.summary, cells, DIFFERENCE_BYTES))
@@ -97,7 +106,11 @@ def directional_rows(scoring: Scoring, data: Data, cells: Mapping[str, Sequence[
         for name in chunk:
             layer = losses_of[name]
             slopes = {} if layer.slopes is None else dict(zip(cells[name], layer.slopes.cpu().numpy(), strict=True))
-            yield name, dict(zip(cells[name], layer.losses.tolist(), strict=True)), slopes
+            losses = dict(zip(cells[name], layer.losses.tolist(), strict=True))
+            if rerouting is not None:
+                for scheme, change in zip(cells[name], changes[name], strict=True):
+                    losses[scheme] += scoring.reroute(name, scheme, rerouting.loss(name, change))
+            yield name, losses, slopes
 
 
 def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -69,7 +69,8 @@ def score(
             [previous.error[previous.row[name]] if name in previous.row else np.nan for name in table.layers]
         )  # fmt: skip
         table = replace(
-            table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions, error=error
+            table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions, error=error,
+            rerouting=_rerouting(previous, table),
         )
     fits = batch_size if dataset is None else fitting_batch(batch_size, dataset, model, gradients=False)
     scoring = Scoring(
@@ -80,6 +81,13 @@ def score(
     record.fill(scoring, _open_cells(model, table, record.part))
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()
+
+
+def _rerouting(previous: Sensitivity, table: Sensitivity) -> np.ndarray | None:
+    """Return the parts of the cells of ``previous`` that rerouting costs, as ``table`` has its rows and columns."""
+    if previous.rerouting is None:
+        return None
+    return np.array([[previous.rerouting_of(name, scheme) for scheme in table.schemes] for name in table.layers])
 
 
 def _empty_table(

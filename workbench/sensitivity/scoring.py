@@ -42,8 +42,11 @@ class Scoring:
     ranges: Ranges = field(default_factory=dict)
     slopes: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
+    rerouted: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
+        known_parts = self.table.rerouting
+        self.rerouted = np.zeros_like(self.table.score) if known_parts is None else known_parts.copy()
         if self.table.error is not None:
             self.errors.update(zip(self.table.layers, self.table.error.tolist(), strict=True))
         known = self.table.directions
@@ -58,7 +61,15 @@ class Scoring:
         directions = Directions.gather(self.table.schemes, ordered)
         known = [self.errors.get(name, math.nan) for name in self.table.layers]
         error = None if np.isnan(known).all() else np.array(known)
-        return replace(self.table, score=self.table.score.copy(), directions=directions, error=error)
+        rerouting = self.rerouted.copy() if self.rerouted.any() else None
+        return replace(
+            self.table, score=self.table.score.copy(), directions=directions, error=error, rerouting=rerouting
+        )
+
+    def reroute(self, name: str, scheme: str, loss: float) -> float:
+        """Keep the part of a cell's loss that tokens cost which are sent to other experts; return it."""
+        self.rerouted[self.table.row[name], self.table.column[scheme]] = loss
+        return loss
 
     def fill(self, rows: Iterable[Row], total: int, start: float = 0.0) -> None:
         """Add rows as they come; cells that were there already are kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,8 @@ class Sensitivity:
     ``algorithm`` names how the weights were rounded; ``samples`` and ``seed`` say what was measured on; ``data_hash``
     on which data.  ``unused`` are layers that the model's output does not depend on: their scores are 0.
     ``error`` (float64 ``[layers]``) is the relative standard error of a layer's scores, by how samples scatter; NaN, or
-    None, where that is not known.
+    None, where that is not known.  ``rerouting`` (float64 ``[layers, schemes]``) is the part of the scores that tokens
+    cost which are sent to other experts, None for none: of several layers these parts add up in squares.
     """
 
     metric: str
@@ -35,6 +37,7 @@ class Sensitivity:
     directions: Directions | None = None
     unused: tuple[str, ...] = ()
     error: np.ndarray | None = None
+    rerouting: np.ndarray | None = None
 
     @cached_property
     def row(self) -> dict[str, int]:
@@ -51,6 +54,12 @@ class Sensitivity:
         if layer not in self.row or scheme not in self.column:
             return float("nan")
         return float(self.score[self.row[layer], self.column[scheme]])
+
+    def rerouting_of(self, layer: str, scheme: str) -> float:
+        """Return the part of a cell's score that adds up in squares; 0 where it has none."""
+        if self.rerouting is None or math.isnan(score := self.of(layer, scheme)):
+            return 0.0
+        return min(float(self.rerouting[self.row[layer], self.column[scheme]]), score)
 
     def error_of(self, layer: str, scheme: str) -> float:
         """Return the standard error of a cell in the unit of its score; NaN where it is not known, 0 for one of 0."""
@@ -71,4 +80,5 @@ class Sensitivity:
 
     def slopes(self, layer: str, scheme: str) -> np.ndarray | None:
         """Return the cell's slopes as :meth:`Directions.of` does, None where it has none."""
-        return None if self.directions is None else self.directions.of(layer, scheme, self.of(layer, scheme))
+        loss = self.of(layer, scheme) - self.rerouting_of(layer, scheme)
+        return None if self.directions is None else self.directions.of(layer, scheme, loss)

@@ -20,7 +20,7 @@ from workbench.errors import WorkbenchError
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.products import NO_PRODUCT
 from workbench.models.execution.uses import Use, UseRecorder, Uses
-from workbench.models.layer import Layer, LayerKind
+from workbench.models.layer import ROUTER, Layer, LayerKind
 from workbench.models.sources.layers import PER_TOKEN, NetworkParts, transposed_role
 from workbench.models.tracing import probe
 
@@ -30,7 +30,6 @@ SAMPLES = 3
 MOST_WORK = 1 << 31
 """Most weights that are traced: beyond, a forward pass would hold up opening."""
 
-ROUTER = "a router: its outputs are ranked, and rounding it sends tokens to other experts"
 POSITIONS = "a table of positions: it is looked up by place and added"
 NORMALIZED = "the layer multiplies a weight that is computed from it (weight normalization)"
 BY_NAME = "by its name, as no forward pass could be made"

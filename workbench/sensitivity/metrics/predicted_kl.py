@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.measurement.units import NATS
+from workbench.models.layer import ROUTER
 from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
 
 if TYPE_CHECKING:
@@ -13,13 +14,20 @@ if TYPE_CHECKING:
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
     from workbench.sensitivity.predicted import directional_rows, kronecker_rows, split_forms
+    from workbench.sensitivity.rerouting import measure_rerouting
 
     kronecker, directional = split_forms(scoring, tuple(cells))
     scoring.errors.update({name: scoring.curvature[name].error for name in kronecker})
-    scoring.fill(kronecker_rows(scoring, {name: cells[name] for name in kronecker}), len(cells))
+    rerouting = None
+    if scoring.dataset is not None and any(layer.keep == ROUTER for layer in scoring.model.summary.layers):
+        rerouting = measure_rerouting(
+            scoring.model, scoring.dataset, scoring.curvature, batch_size=scoring.batch_size, seed=scoring.seed,
+            progress=scoring.progress,
+        )  # fmt: skip
+    scoring.fill(kronecker_rows(scoring, {name: cells[name] for name in kronecker}, rerouting), len(cells))
     if directional:
         data = scoring.require_data("a predicted loss")
-        sloped = directional_rows(scoring, data, dict.fromkeys(directional, scoring.table.schemes))
+        sloped = directional_rows(scoring, data, dict.fromkeys(directional, scoring.table.schemes), rerouting)
         scoring.fill(scoring.with_slopes(sloped), len(directional), start=len(kronecker) / len(cells))
         _fill_flat(scoring, {name: cells[name] for name in directional})
 

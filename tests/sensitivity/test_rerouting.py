@@ -1,0 +1,96 @@
+"""What sending tokens to other experts costs, against the measured loss of single layers and of whole plans."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from tests.measurement.test_experts import Mixture
+from tests.models.execution.test_uses import IDS, opened
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
+from workbench.models.execution.network import NetworkModel
+from workbench.models.summary import OutputKind
+from workbench.planning.plan import Plan, resolve
+from workbench.planning.totals import totals
+from workbench.quantization.quantize import quantize
+from workbench.sensitivity.rerouting import Rankings
+from workbench.sensitivity.score import score
+from workbench.sensitivity.table import Sensitivity
+
+SCHEME = "int4-channel"
+
+
+class Mixed(Mixture):
+    """A mixture whose experts differ a lot behind a layer that nothing but rounding disturbs."""
+
+    def __init__(self) -> None:
+        super().__init__("loop")
+        self.before, self.middle = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+        with torch.no_grad():
+            self.experts.up.mul_(3)
+            self.experts.down.mul_(2)
+
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(input_ids)
+        x = self.middle(torch.tanh(self.before(x + x.cumsum(dim=1)))).reshape(-1, 8)
+        shares, chosen = torch.topk(torch.softmax(self.router(x), dim=-1), 2)
+        logits: torch.Tensor = self.head(x + self.experts(x, chosen, shares)).reshape(*input_ids.shape, -1)
+        return logits
+
+
+@cache
+def scored() -> tuple[NetworkModel, Sensitivity, Sensitivity]:
+    model = opened(Mixed(), OutputKind.TOKEN_LOGITS, IDS)
+    curvature = calibrate(model, IDS, batch_size=64).curvature
+    layers = ["before", "middle", "head", *model.routed]
+    predicted = score(
+        model, "predicted_kl", (SCHEME,), curvature=curvature, dataset=IDS, batch_size=64, layers=layers
+    )
+    return model, predicted, score(model, "measured_kl", (SCHEME,), dataset=IDS, batch_size=64, layers=layers)
+
+
+def test_layers_before_a_router_pay_for_what_they_send_elsewhere() -> None:
+    _, predicted, measured = scored()
+    assert predicted.rerouting is not None
+    for name in ("before", "middle"):
+        own, part = measured.of(name, SCHEME), predicted.rerouting_of(name, SCHEME)
+        assert part > 0.2 * own and 0.6 < predicted.of(name, SCHEME) / own < 1.6
+        assert (predicted.of(name, SCHEME) - part) / own < 0.8
+    assert predicted.rerouting_of("head", SCHEME) == 0
+
+
+def test_rerouting_of_a_plan_adds_up_in_squares() -> None:
+    model, predicted, _ = scored()
+    layers = tuple(model.summary.by_name[name] for name in predicted.layers)
+    plan = Plan.uniform(layers, SCHEME)
+    assignments = resolve(plan, model.summary.layers)
+    whole = totals(model.summary, assignments, predicted).predicted
+    assert predicted.rerouting is not None and whole is not None
+    parts = predicted.rerouting[:, 0]
+    expected = (predicted.score[:, 0] - parts).sum() + np.sqrt((parts**2).sum())
+    assert whole == pytest.approx(expected + 0.0, rel=0.05)
+    loss = evaluate(model, quantize(model, plan).bind(model), IDS, batch_size=64)["kl"].value
+    assert whole == pytest.approx(loss, rel=0.4)
+
+
+def test_a_table_that_goes_on_keeps_the_parts() -> None:
+    model, predicted, _ = scored()
+    again = score(
+        model, "predicted_kl", (SCHEME,), dataset=IDS, batch_size=64, layers=predicted.layers, previous=predicted,
+        curvature={},
+    )  # fmt: skip
+    assert again.rerouting is not None and predicted.rerouting is not None
+    assert np.array_equal(again.rerouting, predicted.rerouting) and np.array_equal(again.score, predicted.score)
+
+
+def test_a_token_goes_to_the_next_best_expert() -> None:
+    scores = torch.tensor([[0.1, 0.5, 0.4], [3.0, 1.0, 2.0]])
+    with Rankings(0, torch.tensor([0])) as rankings:
+        chosen = torch.topk(scores, 2)
+    assert sorted(chosen.indices[0].tolist()) == [0, 1] and sorted(chosen.indices[1].tolist()) == [0, 2]
+    assert chosen.values[0].tolist() == pytest.approx([0.5, 0.1])
+    assert rankings.margins[0].tolist() == pytest.approx([0.3, 1.0])
