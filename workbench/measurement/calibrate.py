@@ -146,7 +146,7 @@ def _observed(
     return sums
 
 
-SAVED = (LayerStatistics, TokenOutliers, TokenSums, PlacedPeaks, BatchPlaces, Peaks)
+SAVED = (LayerStatistics, TokenOutliers, TokenSums, PlacedPeaks, BatchPlaces, Peaks, RoutedSums)
 """What the sums of an interrupted pass are made of."""
 
 
