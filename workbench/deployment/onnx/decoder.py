@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from workbench.models.model import Model
 
 TYPES = frozenset({
-    "chatglm", "ernie4_5", "gemma", "gemma2", "gemma3_text", "gpt2", "gptoss", "granite", "internlm2", "llama",
+    "chatglm", "ernie4_5", "gemma", "gemma2", "gemma3_text", "gptoss", "granite", "internlm2", "llama",
     "mistral", "nemotron", "olmo", "phi", "phi3", "phimoe", "qwen2", "qwen3", "smollm3",
 })  # fmt: skip
-"""The decoders of keys and values that ONNX Runtime GenAI 0.18 knows, by the names that its library holds."""
+"""The decoders that ONNX Runtime GenAI 0.18 knows, by its library's names; its gpt2 takes one cache for both."""
 
 PAST, PRESENT = "past_key_values.%d.%s", "present.%d.%s"
 
