@@ -98,18 +98,18 @@ class RoutedSums:
 
         An expert without tokens has the mean expert's inputs, and the gradients of one token of the mean expert.
         """
-        found = {}
+        curvature = {}
         for name, rows in self.rows.items():
             counts, sent = self.counts[name].double(), self.sent[name].double()
             columns = self.squares[name] / counts.clamp_min(1)[:, None]
             columns[counts == 0] = self.squares[name].sum(dim=0) / counts.sum().clamp_min(1)
             squares = torch.where(sent[:, None] > 0, rows, rows.sum(dim=0) / sent.sum().clamp_min(1)) / units
             lengths = columns.sum(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
-            found[name] = Curvature(
+            curvature[name] = Curvature(
                 rows=(squares / lengths).reshape(-1).cpu().numpy(), columns=columns.cpu().numpy(), full=None,
                 count=int(counts.sum()), counts=self.counts[name].cpu().numpy(), error=self._error(name),
             )  # fmt: skip
-        return found
+        return curvature
 
     def _error(self, name: str) -> float:
         count, total, squares = self.scatter[name].tolist()

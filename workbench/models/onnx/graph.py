@@ -14,7 +14,7 @@ import torch
 from workbench.errors import NotAModelError
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import DTYPES, FLOATS, OnnxFile, StoredArray
-from workbench.models.onnx.weights import Constants, Numbers, attributes
+from workbench.models.onnx.weights import Constants, Numbers, attributes_of
 
 CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("Conv", 5): LayerKind.CONV3D,
                 **{("ConvTranspose", rank): LayerKind.CONV_TRANSPOSE for rank in (3, 4, 5)}}  # fmt: skip
@@ -111,18 +111,19 @@ class _Reader:
 
     def _product(self, node: Any) -> str | None:
         """Add the layer of a product and return its weight's name, None for a node that is none."""
-        said = attributes(node)
+        attributes = attributes_of(node)
         if node.op_type == "MatMul" and self._is_weight(node.input[1], 2):
             return self._linear(node, node.input[1], turned=False)
         if node.op_type == "Gemm" and self._is_weight(node.input[1], 2):
-            plain = not said.get("transA") and said.get("alpha", 1.0) == 1.0 and said.get("beta", 1.0) == 1.0
-            return self._linear(node, node.input[1], turned=bool(said.get("transB"))) if plain else None
-        if node.op_type == "Gather" and not said.get("axis", 0) and self._is_weight(node.input[0], 2):
+            factors = attributes.get("alpha", 1.0), attributes.get("beta", 1.0)
+            plain = not attributes.get("transA") and factors == (1.0, 1.0)
+            return self._linear(node, node.input[1], turned=bool(attributes.get("transB"))) if plain else None
+        if node.op_type == "Gather" and not attributes.get("axis", 0) and self._is_weight(node.input[0], 2):
             return self._lookup(node)
         if node.op_type == "MatMulNBits" and node.domain == "com.microsoft":
             return self._blocks(node)
         if node.op_type in ("Conv", "ConvTranspose"):
-            return self._convolution(node, said)
+            return self._convolution(node, attributes)
         return None
 
     def _is_weight(self, name: str, *ranks: int) -> bool:
@@ -147,7 +148,7 @@ class _Reader:
         peeled, flips = name, not turned
         while peeled not in self.constants.arrays:
             maker = self.constants.makers[peeled]
-            turns = maker.op_type == "Transpose" and attributes(maker).get("perm", [1, 0]) == [1, 0]
+            turns = maker.op_type == "Transpose" and attributes_of(maker).get("perm", [1, 0]) == [1, 0]
             if turns and len(self._shape(peeled)) == 2:
                 flips = not flips
             elif maker.op_type != "Identity":
@@ -164,7 +165,7 @@ class _Reader:
     def _blocks(self, node: Any) -> str | None:
         inputs = [*node.input, "", "", ""]
         constant = all(not name or self.constants.source(name) is not None for name in inputs[1:4])
-        if not constant or inputs[4] or attributes(node).get("weight_prepacked"):
+        if not constant or inputs[4] or attributes_of(node).get("weight_prepacked"):
             return None
         weight = self._weight(inputs[1], node, LayerKind.LINEAR, lambda: self.constants.blocks(node), False)
         return self._multiply(node, weight, inputs[5])
@@ -198,20 +199,20 @@ class _Reader:
         self.result.layers[product] = weight
         self.made.update(map(id, nodes))
 
-    def _convolution(self, node: Any, said: dict[str, Any]) -> str | None:
+    def _convolution(self, node: Any, attributes: dict[str, Any]) -> str | None:
         name = node.input[1]
-        if not self._is_weight(name, 3, 4, 5) or said.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        if not self._is_weight(name, 3, 4, 5) or attributes.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
             return None
         shape = self._shape(name)
-        sizes, pads = len(shape) - 2, said.get("pads", [0] * 2 * (len(shape) - 2))
-        if pads[:sizes] != pads[sizes:] or said.get("output_shape"):
+        sizes, pads = len(shape) - 2, attributes.get("pads", [0] * 2 * (len(shape) - 2))
+        if pads[:sizes] != pads[sizes:] or attributes.get("output_shape"):
             return None
         options = {
-            "stride": said.get("strides", [1] * sizes), "dilation": said.get("dilations", [1] * sizes),
-            "groups": said.get("group", 1), "padding": pads[:sizes],
+            "stride": attributes.get("strides", [1] * sizes), "dilation": attributes.get("dilations", [1] * sizes),
+            "groups": attributes.get("group", 1), "padding": pads[:sizes],
         }  # fmt: skip
         if node.op_type == "ConvTranspose":
-            options["output_padding"] = said.get("output_padding", [0] * sizes)
+            options["output_padding"] = attributes.get("output_padding", [0] * sizes)
         kind = CONVOLUTIONS[node.op_type, len(shape)]
         weight = self._weight(name, node, kind, lambda: self.constants.numbers(name), False, options)
         copied = type(node)()

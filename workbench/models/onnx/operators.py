@@ -12,23 +12,23 @@ from torch import Tensor
 from torch.nn import functional
 
 from workbench.models.onnx.container import DTYPES
-from workbench.models.onnx.weights import attributes
+from workbench.models.onnx.weights import attributes_of
 
-Said = Mapping[str, Any]
-Takes = Sequence[Any]
-Operator = Callable[[Said, Takes], Any]
+Attributes = Mapping[str, Any]
+Inputs = Sequence[Any]
+Operator = Callable[[Attributes, Inputs], Any]
 
 
 def evaluate(nodes: Sequence[Any], known: dict[str, Tensor | None], opset: int) -> None:
     """Add what ``nodes`` give to ``known``; raises KeyError for an operator that is not here, torch's errors."""
     known[""] = None
     for node in nodes:
-        said = {**attributes(node), "opset": opset, "outputs": len(node.output)}
+        attributes = {**attributes_of(node), "opset": opset, "outputs": len(node.output)}
         for each in node.attribute:
             if each.type == 4:
-                said[each.name] = _constant(each.t)
-        given = OPERATORS[node.op_type](said, [known[name] for name in node.input])
-        known |= zip(node.output, given if isinstance(given, tuple | list) else (given,), strict=False)
+                attributes[each.name] = _constant(each.t)
+        value = OPERATORS[node.op_type](attributes, [known[name] for name in node.input])
+        known |= zip(node.output, value if isinstance(value, tuple | list) else (value,), strict=False)
 
 
 def _constant(tensor: Any) -> Tensor:
@@ -37,16 +37,16 @@ def _constant(tensor: Any) -> Tensor:
     return torch.from_numpy(numpy_helper.to_array(tensor).copy())
 
 
-def _at(takes: Takes, place: int) -> Any:
-    return takes[place] if len(takes) > place else None
+def _at(inputs: Inputs, place: int) -> Any:
+    return inputs[place] if len(inputs) > place else None
 
 
-def _ints(said: Said, takes: Takes, place: int, name: str) -> list[int] | None:
+def _ints(attributes: Attributes, inputs: Inputs, place: int, name: str) -> list[int] | None:
     """Return whole numbers that newer opsets take as an input and older ones as an attribute."""
-    given = _at(takes, place)
-    if given is not None:
-        return [int(each) for each in given.reshape(-1).tolist()]
-    return None if name not in said else [int(each) for each in said[name]]
+    tensor = _at(inputs, place)
+    if tensor is not None:
+        return [int(each) for each in tensor.reshape(-1).tolist()]
+    return None if name not in attributes else [int(each) for each in attributes[name]]
 
 
 def _dtype(kind: int) -> torch.dtype:
@@ -54,39 +54,39 @@ def _dtype(kind: int) -> torch.dtype:
 
 
 def _reduce(function: Callable[[Tensor, list[int], bool], Tensor]) -> Operator:
-    def reduce(said: Said, takes: Takes) -> Tensor:
-        axes = _ints(said, takes, 1, "axes")
-        if not axes and said.get("noop_with_empty_axes"):
-            return takes[0]  # type: ignore[no-any-return]
-        return function(takes[0], axes or list(range(takes[0].ndim)), bool(said.get("keepdims", 1)))
+    def reduce(attributes: Attributes, inputs: Inputs) -> Tensor:
+        axes = _ints(attributes, inputs, 1, "axes")
+        if not axes and attributes.get("noop_with_empty_axes"):
+            return inputs[0]  # type: ignore[no-any-return]
+        return function(inputs[0], axes or list(range(inputs[0].ndim)), bool(attributes.get("keepdims", 1)))
 
     return reduce
 
 
-def _reshape(said: Said, takes: Takes) -> Tensor:
-    x, sizes = takes[0], takes[1].tolist()
-    if not said.get("allowzero"):
+def _reshape(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x, sizes = inputs[0], inputs[1].tolist()
+    if not attributes.get("allowzero"):
         sizes = [x.shape[at] if size == 0 else size for at, size in enumerate(sizes)]
     return torch.reshape(x, sizes)
 
 
-def _unsqueeze(said: Said, takes: Takes) -> Tensor:
-    x, axes = takes[0], _ints(said, takes, 1, "axes") or []
+def _unsqueeze(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x, axes = inputs[0], _ints(attributes, inputs, 1, "axes") or []
     for axis in sorted(axis % (x.ndim + len(axes)) for axis in axes):
         x = x.unsqueeze(axis)
     return x  # type: ignore[no-any-return]
 
 
-def _squeeze(said: Said, takes: Takes) -> Tensor:
-    axes = _ints(said, takes, 1, "axes")
-    return takes[0].squeeze() if axes is None else takes[0].squeeze(tuple(axes))  # type: ignore[no-any-return]
+def _squeeze(attributes: Attributes, inputs: Inputs) -> Tensor:
+    axes = _ints(attributes, inputs, 1, "axes")
+    return inputs[0].squeeze() if axes is None else inputs[0].squeeze(tuple(axes))  # type: ignore[no-any-return]
 
 
-def _slice(said: Said, takes: Takes) -> Tensor:
-    x = takes[0]
-    starts, ends = _ints(said, takes, 1, "starts") or [], _ints(said, takes, 2, "ends") or []
-    axes = _ints(said, takes, 3, "axes") or list(range(len(starts)))
-    steps = _ints(said, takes, 4, "steps") or [1] * len(axes)
+def _slice(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x = inputs[0]
+    starts, ends = _ints(attributes, inputs, 1, "starts") or [], _ints(attributes, inputs, 2, "ends") or []
+    axes = _ints(attributes, inputs, 3, "axes") or list(range(len(starts)))
+    steps = _ints(attributes, inputs, 4, "steps") or [1] * len(axes)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         places = range(x.shape[axis])[slice(start, None if step < 0 and end < -x.shape[axis] else end, step)]
         x = x.index_select(axis, torch.arange(places.start, places.stop, places.step)) if step != 1 else x.narrow(
@@ -95,112 +95,114 @@ def _slice(said: Said, takes: Takes) -> Tensor:
     return x  # type: ignore[no-any-return]
 
 
-def _gather(said: Said, takes: Takes) -> Tensor:
-    x, places, axis = takes[0], takes[1].long(), said.get("axis", 0) % takes[0].ndim
+def _gather(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x, places, axis = inputs[0], inputs[1].long(), attributes.get("axis", 0) % inputs[0].ndim
     places = torch.where(places < 0, places + x.shape[axis], places)
     taken = x.index_select(axis, places.reshape(-1))
     return torch.reshape(taken, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
-def _split(said: Said, takes: Takes) -> tuple[Tensor, ...]:
-    x, axis = takes[0], said.get("axis", 0)
-    sizes = _ints(said, takes, 1, "split")
+def _split(attributes: Attributes, inputs: Inputs) -> tuple[Tensor, ...]:
+    x, axis = inputs[0], attributes.get("axis", 0)
+    sizes = _ints(attributes, inputs, 1, "split")
     if sizes is None:
-        step = -(-x.shape[axis] // said.get("num_outputs", said["outputs"]))
+        step = -(-x.shape[axis] // attributes.get("num_outputs", attributes["outputs"]))
         return tuple(torch.split(x, step, axis))
     return tuple(torch.split(x, sizes, axis))
 
 
-def _pad(said: Said, takes: Takes) -> Tensor:
-    x, pads = takes[0], _ints(said, takes, 1, "pads") or []
-    axes = [axis % x.ndim for axis in (_ints(said, takes, 3, "axes") or range(x.ndim))]
+def _pad(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x, pads = inputs[0], _ints(attributes, inputs, 1, "pads") or []
+    axes = [axis % x.ndim for axis in (_ints(attributes, inputs, 3, "axes") or range(x.ndim))]
     sides = [0] * 2 * x.ndim
     for at, axis in enumerate(axes):
         sides[2 * (x.ndim - 1 - axis)], sides[2 * (x.ndim - 1 - axis) + 1] = pads[at], pads[at + len(axes)]
-    mode = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}[said.get("mode", "constant")]
-    value = _at(takes, 2)
+    mode = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}[attributes.get("mode", "constant")]
+    value = _at(inputs, 2)
     if mode == "constant":
-        return functional.pad(x, sides, value=float(said.get("value", 0.0)) if value is None else value.item())
+        return functional.pad(x, sides, value=float(attributes.get("value", 0.0)) if value is None else value.item())
     while len(sides) > 2 and sides[-2:] == [0, 0]:
         sides = sides[:-2]
     return functional.pad(x, sides, mode=mode)
 
 
-def _pool(said: Said, takes: Takes) -> Tensor:
-    x, sizes = takes[0], said["kernel_shape"]
-    rank, pads = len(sizes), said.get("pads", [0] * 2 * len(sizes))
-    if said.get("auto_pad", "NOTSET") != "NOTSET" or pads[:rank] != pads[rank:] or said["outputs"] > 1:
+def _pool(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x, sizes = inputs[0], attributes["kernel_shape"]
+    rank, pads = len(sizes), attributes.get("pads", [0] * 2 * len(sizes))
+    if attributes.get("auto_pad", "NOTSET") != "NOTSET" or pads[:rank] != pads[rank:] or attributes["outputs"] > 1:
         raise ValueError("pooling with uneven edges")
-    strides, ceil = said.get("strides", [1] * rank), bool(said.get("ceil_mode"))
-    if "count_include_pad" in said or said["average"]:
+    strides, ceil = attributes.get("strides", [1] * rank), bool(attributes.get("ceil_mode"))
+    if "count_include_pad" in attributes or attributes["average"]:
         pool: Any = (functional.avg_pool1d, functional.avg_pool2d, functional.avg_pool3d)[rank - 1]
-        return pool(x, sizes, strides, pads[:rank], ceil, bool(said.get("count_include_pad", 0)))  # type: ignore[no-any-return]
+        return pool(x, sizes, strides, pads[:rank], ceil, bool(attributes.get("count_include_pad", 0)))  # type: ignore[no-any-return]
     best: Any = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)[rank - 1]
-    return best(x, sizes, strides, pads[:rank], said.get("dilations", [1] * rank), ceil)  # type: ignore[no-any-return]
+    return best(x, sizes, strides, pads[:rank], attributes.get("dilations", [1] * rank), ceil)  # type: ignore[no-any-return]
 
 
-def _layer_norm(said: Said, takes: Takes) -> Tensor:
-    x = takes[0]
-    shape = x.shape[said.get("axis", -1) % x.ndim :]
-    return functional.layer_norm(x, shape, takes[1].expand(shape), _at(takes, 2), said.get("epsilon", 1e-5))
+def _layer_norm(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x = inputs[0]
+    shape = x.shape[attributes.get("axis", -1) % x.ndim :]
+    return functional.layer_norm(x, shape, inputs[1].expand(shape), _at(inputs, 2), attributes.get("epsilon", 1e-5))
 
 
-def _rms_norm(said: Said, takes: Takes) -> Tensor:
-    x = takes[0]
-    axes = list(range(said.get("axis", -1) % x.ndim, x.ndim))
-    return x * torch.rsqrt(x.square().mean(axes, keepdim=True) + said.get("epsilon", 1e-5)) * takes[1]  # type: ignore[no-any-return]
+def _rms_norm(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x = inputs[0]
+    axes = list(range(attributes.get("axis", -1) % x.ndim, x.ndim))
+    return x * torch.rsqrt(x.square().mean(axes, keepdim=True) + attributes.get("epsilon", 1e-5)) * inputs[1]  # type: ignore[no-any-return]
 
 
 def _skip_norm(rms: bool) -> Operator:
     """Return ONNX Runtime's sum and norm in one: outputs 1 and 4 are the norm and the sum."""
 
-    def norm(said: Said, takes: Takes) -> tuple[Tensor | None, ...]:
-        bias = _at(takes, 3 if rms else 4)
-        total = takes[0] + takes[1] + (0.0 if bias is None else bias)
-        scaled = _rms_norm(said, [total, takes[2]]) if rms else _layer_norm(said, [total, takes[2], _at(takes, 3)])
+    def skip_norm(attributes: Attributes, inputs: Inputs) -> tuple[Tensor | None, ...]:
+        bias = _at(inputs, 3 if rms else 4)
+        total = inputs[0] + inputs[1] + (0.0 if bias is None else bias)
+        norm = _rms_norm if rms else _layer_norm
+        scaled = norm(attributes, [total, inputs[2], None if rms else _at(inputs, 3)])
         return scaled, None, None, total
 
-    return norm
+    return skip_norm
 
 
-def _batch_norm(said: Said, takes: Takes) -> Tensor:
-    x, weight, bias, mean, variance = takes[:5]
-    return functional.batch_norm(x, mean, variance, weight, bias, False, 0.0, said.get("epsilon", 1e-5))
+def _batch_norm(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x, weight, bias, mean, variance = inputs[:5]
+    return functional.batch_norm(x, mean, variance, weight, bias, False, 0.0, attributes.get("epsilon", 1e-5))
 
 
 def _softmax(function: Callable[[Tensor, int], Tensor]) -> Operator:
-    def softmax(said: Said, takes: Takes) -> Tensor:
-        x = takes[0]
-        if said["opset"] >= 13:
-            return function(x, said.get("axis", -1))
-        axis = said.get("axis", 1) % x.ndim
+    def softmax(attributes: Attributes, inputs: Inputs) -> Tensor:
+        x = inputs[0]
+        if attributes["opset"] >= 13:
+            return function(x, attributes.get("axis", -1))
+        axis = attributes.get("axis", 1) % x.ndim
         return function(x.reshape(math.prod(x.shape[:axis]), -1), -1).reshape(x.shape)
 
     return softmax
 
 
-def _gemm(said: Said, takes: Takes) -> Tensor:
-    a, b = (takes[place].T if said.get(name) else takes[place] for place, name in enumerate(("transA", "transB")))
-    product = said.get("alpha", 1.0) * (a @ b)
-    bias = _at(takes, 2)
-    return product if bias is None else product + said.get("beta", 1.0) * bias  # type: ignore[no-any-return]
+def _gemm(attributes: Attributes, inputs: Inputs) -> Tensor:
+    turned = (attributes.get("transA"), attributes.get("transB"))
+    a, b = (matrix.T if turn else matrix for matrix, turn in zip(inputs[:2], turned, strict=True))
+    product = attributes.get("alpha", 1.0) * (a @ b)
+    bias = _at(inputs, 2)
+    return product if bias is None else product + attributes.get("beta", 1.0) * bias  # type: ignore[no-any-return]
 
 
-def _clip(said: Said, takes: Takes) -> Tensor:
-    low, high = (_at(takes, place) for place in (1, 2))
-    low, high = said.get("min") if low is None else low, said.get("max") if high is None else high
-    x = takes[0]
+def _clip(attributes: Attributes, inputs: Inputs) -> Tensor:
+    low, high = (_at(inputs, place) for place in (1, 2))
+    low, high = attributes.get("min") if low is None else low, attributes.get("max") if high is None else high
+    x = inputs[0]
     x = x if low is None else torch.maximum(x, torch.as_tensor(low, dtype=x.dtype))
     return x if high is None else torch.minimum(x, torch.as_tensor(high, dtype=x.dtype))
 
 
-def _resize(said: Said, takes: Takes) -> Tensor:
-    x, scales, sizes = takes[0], _at(takes, 2 if len(takes) > 2 else 1), _at(takes, 3)
-    mode, place = said.get("mode", "nearest"), said.get("coordinate_transformation_mode", "half_pixel")
+def _resize(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x, scales, sizes = inputs[0], _at(inputs, 2 if len(inputs) > 2 else 1), _at(inputs, 3)
+    mode, place = attributes.get("mode", "nearest"), attributes.get("coordinate_transformation_mode", "half_pixel")
     size = [int(each) for each in sizes.tolist()] if sizes is not None else [
         int(math.floor(extent * scale)) for extent, scale in zip(x.shape, scales.tolist(), strict=True)
     ]  # fmt: skip
-    if list(x.shape[:2]) != size[:2] or said.get("antialias"):
+    if list(x.shape[:2]) != size[:2] or attributes.get("antialias"):
         raise ValueError("resizing of samples or channels")
     if mode == "nearest":
         return functional.interpolate(x, size[2:], mode="nearest-exact" if place == "half_pixel" else "nearest")
@@ -208,84 +210,84 @@ def _resize(said: Said, takes: Takes) -> Tensor:
     return functional.interpolate(x, size[2:], mode=name, align_corners=place == "align_corners")
 
 
-def _constant_of_shape(said: Said, takes: Takes) -> Tensor:
-    value = said.get("value", torch.zeros(1))
-    return torch.full([int(size) for size in takes[0].tolist()], value.item(), dtype=value.dtype)
+def _constant_of_shape(attributes: Attributes, inputs: Inputs) -> Tensor:
+    value = attributes.get("value", torch.zeros(1))
+    return torch.full([int(size) for size in inputs[0].tolist()], value.item(), dtype=value.dtype)
 
 
-def _rounded(said: Said, takes: Takes) -> Tensor:
+def _rounded(attributes: Attributes, inputs: Inputs) -> Tensor:
     """QuantizeLinear: a whole number of steps, kept with its gradient; DequantizeLinear multiplies it."""
-    scale, zero = takes[1], _at(takes, 2)
-    axis = said.get("axis", 1)
+    scale, zero = inputs[1], _at(inputs, 2)
+    axis = attributes.get("axis", 1)
     dtype = torch.uint8 if zero is None else zero.dtype
     if scale.numel() > 1:
-        shape = [-1 if at == axis % takes[0].ndim else 1 for at in range(takes[0].ndim)]
+        shape = [-1 if at == axis % inputs[0].ndim else 1 for at in range(inputs[0].ndim)]
         scale, zero = scale.reshape(shape), None if zero is None else zero.reshape(shape)
     ends = torch.iinfo(dtype)
-    steps = takes[0] / scale
+    steps = inputs[0] / scale
     codes = steps + (torch.round(steps) - steps).detach() + (0 if zero is None else zero.float())
     return codes.clamp(ends.min, ends.max)  # type: ignore[no-any-return]
 
 
-def _dequantized(said: Said, takes: Takes) -> Tensor:
-    scale, zero, axis = takes[1], _at(takes, 2), said.get("axis", 1)
-    if said.get("block_size"):
-        size = said["block_size"]
+def _dequantized(attributes: Attributes, inputs: Inputs) -> Tensor:
+    scale, zero, axis = inputs[1], _at(inputs, 2), attributes.get("axis", 1)
+    if attributes.get("block_size"):
+        size = attributes["block_size"]
         scale, zero = (None if each is None else each.repeat_interleave(size, axis) for each in (scale, zero))
     elif scale.numel() > 1:
-        shape = [-1 if at == axis % takes[0].ndim else 1 for at in range(takes[0].ndim)]
+        shape = [-1 if at == axis % inputs[0].ndim else 1 for at in range(inputs[0].ndim)]
         scale, zero = scale.reshape(shape), None if zero is None else zero.reshape(shape)
-    return (takes[0].float() - (0 if zero is None else zero.float())) * scale  # type: ignore[no-any-return]
+    return (inputs[0].float() - (0 if zero is None else zero.float())) * scale  # type: ignore[no-any-return]
 
 
-def _scatter_nd(said: Said, takes: Takes) -> Tensor:
-    if said.get("reduction", "none") != "none":
+def _scatter_nd(attributes: Attributes, inputs: Inputs) -> Tensor:
+    if attributes.get("reduction", "none") != "none":
         raise ValueError("ScatterND that adds up")
-    places = tuple(takes[1].long().unbind(-1))
-    return takes[0].index_put(places, takes[2])  # type: ignore[no-any-return]
+    places = tuple(inputs[1].long().unbind(-1))
+    return inputs[0].index_put(places, inputs[2])  # type: ignore[no-any-return]
 
 
-def _gather_nd(said: Said, takes: Takes) -> Tensor:
-    if said.get("batch_dims"):
+def _gather_nd(attributes: Attributes, inputs: Inputs) -> Tensor:
+    if attributes.get("batch_dims"):
         raise ValueError("GatherND by sample")
-    return takes[0][tuple(takes[1].long().unbind(-1))]  # type: ignore[no-any-return]
+    return inputs[0][tuple(inputs[1].long().unbind(-1))]  # type: ignore[no-any-return]
 
 
-def _cumulated(said: Said, takes: Takes) -> Tensor:
-    if said.get("exclusive") or said.get("reverse"):
+def _cumulated(attributes: Attributes, inputs: Inputs) -> Tensor:
+    if attributes.get("exclusive") or attributes.get("reverse"):
         raise ValueError("CumSum from the other end")
-    return torch.cumsum(takes[0], int(takes[1]))
+    return torch.cumsum(inputs[0], int(inputs[1]))
 
 
-def _triangle(said: Said, takes: Takes) -> Tensor:
-    offset = _at(takes, 1)
+def _triangle(attributes: Attributes, inputs: Inputs) -> Tensor:
+    offset = _at(inputs, 1)
     k = 0 if offset is None else int(offset)
-    return torch.triu(takes[0], k) if said.get("upper", 1) else torch.tril(takes[0], k)
+    return torch.triu(inputs[0], k) if attributes.get("upper", 1) else torch.tril(inputs[0], k)
 
 
-def _least(said: Said, takes: Takes) -> Tensor:
-    return _fold(torch.minimum, takes)
+def _least(attributes: Attributes, inputs: Inputs) -> Tensor:
+    return _fold(torch.minimum, inputs)
 
 
-def _fold(function: Callable[[Tensor, Tensor], Tensor], takes: Takes) -> Tensor:
-    total = takes[0]
-    for each in takes[1:]:
+def _fold(function: Callable[[Tensor, Tensor], Tensor], inputs: Inputs) -> Tensor:
+    total = inputs[0]
+    for each in inputs[1:]:
         total = function(total, each)
     return total  # type: ignore[no-any-return]
 
 
-def _divided(said: Said, takes: Takes) -> Tensor:
-    whole = not takes[0].is_floating_point()
-    return torch.div(takes[0], takes[1], rounding_mode="trunc" if whole else None)
+def _divided(attributes: Attributes, inputs: Inputs) -> Tensor:
+    whole = not inputs[0].is_floating_point()
+    return torch.div(inputs[0], inputs[1], rounding_mode="trunc" if whole else None)
 
 
 def _simple(function: Callable[..., Any], count: int = 1) -> Operator:
-    return lambda said, takes: function(*takes[:count])
+    return lambda attributes, inputs: function(*inputs[:count])
 
 
 def _with(function: Callable[..., Any], **names: tuple[str, Any]) -> Operator:
     """Return an operator of one input whose attributes are ``function``'s arguments: (attribute, default)."""
-    return lambda said, takes: function(takes[0], **{key: said.get(*pair) for key, pair in names.items()})
+    return lambda attributes, inputs: function(inputs[0], **{key: attributes.get(*pair) for key, pair in names.items()})
 
 
 OPERATORS: dict[str, Operator] = {
@@ -346,7 +348,7 @@ OPERATORS: dict[str, Operator] = {
 }  # fmt: skip
 
 
-def _depth(said: Said, takes: Takes) -> Tensor:
-    if said.get("mode", "DCR") != "CRD":
+def _depth(attributes: Attributes, inputs: Inputs) -> Tensor:
+    if attributes.get("mode", "DCR") != "CRD":
         raise ValueError("DepthToSpace in the order DCR")
-    return functional.pixel_shuffle(takes[0], said["blocksize"])
+    return functional.pixel_shuffle(inputs[0], attributes["blocksize"])

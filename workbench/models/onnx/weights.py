@@ -52,10 +52,10 @@ class Numbers:
         """Return a matrix of outputs x inputs in a scheme of ours; None where it is plain or no scheme describes it."""
         if self.scales is None or self.scale_dtype not in SCALES or self.codes.ndim != 2:
             return None
-        found = self._granularity(self.scales)
-        if found is None or self.type not in (2, 3, *FLOAT8, *PACKED):
+        layout = self._granularity(self.scales)
+        if layout is None or self.type not in (2, 3, *FLOAT8, *PACKED):
             return None
-        granularity, step = found
+        granularity, step = layout
         scales = self.scales[:: 1 if granularity != "tensor" else len(self.scales), ::step].to(self.scale_dtype)
         shape = (self.codes.shape[0], self.codes.shape[1])
         if self.type in FLOAT8:
@@ -123,7 +123,7 @@ class Constants:
                 return self._dequantized(node)
             inner = self.numbers(node.input[0])
             if node.op_type == "Cast":
-                return self._cast(inner, attributes(node)["to"])
+                return self._cast(inner, attributes_of(node)["to"])
             return inner.moved(self._move(node))
         except (RuntimeError, IndexError, KeyError, ValueError, TypeError) as error:
             raise NotAModelError(f"the constant {name} cannot be read: {node.op_type} does not fit: {error}") from error
@@ -135,15 +135,15 @@ class Constants:
         return Numbers(codes=inner.codes.to(getattr(torch, DTYPES[kind])), type=inner.type)
 
     def _move(self, node: Any) -> Callable[[torch.Tensor], torch.Tensor]:
-        said = attributes(node)
+        attributes = attributes_of(node)
         if node.op_type == "Identity":
             return lambda tensor: tensor
         if node.op_type == "Transpose":
-            return lambda tensor: tensor.permute(said.get("perm") or tuple(reversed(range(tensor.ndim))))
+            return lambda tensor: tensor.permute(attributes.get("perm") or tuple(reversed(range(tensor.ndim))))
         if node.op_type == "Flatten":
-            return lambda tensor: tensor.flatten(0, said.get("axis", 1) - 1).flatten(1)
+            return lambda tensor: tensor.flatten(0, attributes.get("axis", 1) - 1).flatten(1)
         more = self.number(node.input[1]) if len(node.input) > 1 else None
-        axes = list(said.get("axes", ())) if more is None else [int(each) for each in more.reshape(-1)]
+        axes = list(attributes.get("axes", ())) if more is None else [int(each) for each in more.reshape(-1)]
         if node.op_type == "Reshape":
             return lambda each: each.reshape([each.shape[at] if size == 0 else size for at, size in enumerate(axes)])
         if node.op_type == "Squeeze":
@@ -157,12 +157,12 @@ class Constants:
         return unsqueeze
 
     def _dequantized(self, node: Any) -> Numbers:
-        said, codes = attributes(node), self.numbers(node.input[0]).codes
+        attributes, codes = attributes_of(node), self.numbers(node.input[0]).codes
         scale_of = self.numbers(node.input[1])
         scale = scale_of.values()
         stored = _dtype(self.arrays[str(self.source(node.input[1]))])
         zero = self.number(node.input[2]) if len(node.input) > 2 and node.input[2] else None
-        size, axis = int(said.get("block_size", 0)), int(said.get("axis", 1))
+        size, axis = int(attributes.get("block_size", 0)), int(attributes.get("axis", 1))
 
         def full(parameters: torch.Tensor) -> torch.Tensor:
             parameters = parameters.float()
@@ -182,8 +182,9 @@ class Constants:
 
     def blocks(self, node: Any) -> Numbers:
         """Return the weight of MatMulNBits, outputs x inputs; without zero points they are ``2**(bits - 1)``."""
-        said = attributes(node)
-        rows, columns, size, bits = said["N"], said["K"], said["block_size"], said.get("bits", 4)
+        attributes = attributes_of(node)
+        rows, columns, size = attributes["N"], attributes["K"], attributes["block_size"]
+        bits = attributes.get("bits", 4)
         kind = {2: 25, 4: 21, 8: 2}.get(bits)
         if kind is None:
             raise NotAModelError(f"MatMulNBits of {bits} bits is not read; 2, 4 and 8 are")
@@ -219,14 +220,14 @@ def _unpacked(octets: torch.Tensor, rows: int, bits: int) -> torch.Tensor:
     return (octets.reshape(rows, -1, 1) >> shifts & (1 << bits) - 1).reshape(rows, -1)
 
 
-def attributes(node: Any) -> dict[str, Any]:
+def attributes_of(node: Any) -> dict[str, Any]:
     """Return a node's attributes: numbers, lists of numbers, texts; others are left out."""
-    said: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for each in node.attribute:
         if each.type in (1, 2):
-            said[each.name] = each.f if each.type == 1 else each.i
+            attributes[each.name] = each.f if each.type == 1 else each.i
         elif each.type == 3:
-            said[each.name] = each.s.decode("utf-8", "replace")
+            attributes[each.name] = each.s.decode("utf-8", "replace")
         elif each.type in (6, 7):
-            said[each.name] = list(each.floats if each.type == 6 else each.ints)
-    return said
+            attributes[each.name] = list(each.floats if each.type == 6 else each.ints)
+    return attributes
