@@ -14,6 +14,7 @@ import workbench as wb
 from workbench.cli import main
 from workbench.console.terminal import Bar
 from workbench.planning.totals import plan_totals
+from workbench.preflight import Estimate
 from workbench.session.session import Session
 
 MODEL = "demo:digits-classifier"
@@ -125,7 +126,7 @@ def test_an_interrupted_table_keeps_what_was_measured_and_goes_on_to_the_same_bi
     assert main([*words, "--out", str(whole)]) == 0
 
     def interrupted(self: Bar, fraction: float, text: str, partial: Any = None) -> None:
-        if partial is not None:
+        if partial is not None and not isinstance(partial, Estimate):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Bar, "__call__", interrupted)

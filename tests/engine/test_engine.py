@@ -29,6 +29,7 @@ from workbench.errors import (
     DeviceError,
     DeviceLostError,
     EngineDiedError,
+    MemoryLimitError,
     MissingResultError,
     TrustRequiredError,
     WorkbenchError,
@@ -94,7 +95,7 @@ def test_faults_say_what_failed_and_the_engine_goes_on(request_: Fake, words: st
             with pytest.raises(WorkbenchError) as caught:
                 await one.run(1, request_)
             assert re.match(words, str(caught.value))
-            assert type(caught.value) is WorkbenchError
+            assert type(caught.value) is (MemoryLimitError if request_.error == "MemoryError" else WorkbenchError)
             assert "Traceback" in "".join(caught.value.__notes__)
             assert "Traceback" not in str(caught.value)
             assert await one.run(2, Fake(answer=5)) == 5
