@@ -74,7 +74,10 @@ def test_the_time_of_a_running_job_goes_on_without_news_of_it(live: Callable[...
         started = time.monotonic() - 15.0
         view = JobView(id=1, title="A long job", status=JobStatus.RUNNING, started=started, fraction=0.5, text="half")
         panel.show_jobs((view,))
-        took, left = (lambda: panel.jobs.records.index(0, 3).data()), (lambda: panel.jobs.records.index(0, 4).data())
+        records = panel.jobs.records
+        titles = [records.headerData(at, Qt.Orientation.Horizontal) for at in range(records.columnCount())]
+        places = titles.index("Took"), titles.index("Left")
+        took, left = (lambda at=place: records.index(0, at).data() for place in places)
         first = took()
         assert first == "15 s" and left() == "15 s"
         await asyncio.sleep(2.2)  # no progress comes meanwhile
