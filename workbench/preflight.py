@@ -26,6 +26,9 @@ def clock() -> float:
     return CLOCK()
 
 
+SHORT = 3.0
+"""Nobody waits for an estimate of steps of fewer seconds."""
+
 SAMPLING_SECONDS = 0.005
 """How often memory is looked at where a peak is wanted."""
 
@@ -62,6 +65,11 @@ class Estimate:
             f"took {duration(self.took)} and {size_text(self.peak)} of memory "
             f"({duration(self.seconds)} and {size_text(self.memory)} were estimated)"
         )
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the step takes too little time to speak of."""
+        return max(self.seconds, self.took or 0.0) < SHORT
 
     def plus(self, seconds: float) -> Estimate:
         """Return the estimate of a step that takes so much longer."""

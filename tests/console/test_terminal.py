@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from workbench.console.report import Report, Table, readable_bytes
 from workbench.console.terminal import Bar, print_report, text_of
 from workbench.memory import parse_size
+from workbench.preflight import Estimate
 
 
 @pytest.mark.parametrize(
@@ -109,3 +111,12 @@ def test_the_bar_draws_on_a_terminal_only(capsys: pytest.CaptureFixture[str], mo
         bar(1.0, "[red]done[/red]")
     err = capsys.readouterr().err
     assert "100%" in err and "[red]done[/red]" in err and err.endswith("\x1b[2K"), "the line is erased at the end"
+
+
+def test_estimates_of_short_steps_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    short, long = (Estimate(seconds=seconds, memory=10**9) for seconds in (0.1, 20.0))
+    with Bar(False, says=True) as bar:
+        for estimate in (short, long, replace(short, took=0.2, peak=1), replace(short, took=4.0, peak=1)):
+            bar(0.0, estimate.outcome or estimate.text, estimate)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and lines[0].startswith("about 20 s") and lines[1].startswith("took 4 s")

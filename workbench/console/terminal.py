@@ -97,7 +97,7 @@ def _are_numbers(values: Sequence[object]) -> bool:
 class Bar:
     """A Progress that draws one line on standard error, if it is ``enabled``.
 
-    What a long step is estimated to take, and what it took, is a line of its own if it ``says`` so.
+    What a step of some seconds is estimated to take, and what it took, is a line of its own if it ``says`` so.
     """
 
     def __init__(self, enabled: bool, says: bool = False) -> None:
@@ -112,7 +112,7 @@ class Bar:
 
     def __call__(self, fraction: float, text: str, partial: Any = None) -> None:
         """Show how far the work is; drawn at most ten times a second."""
-        if self._says and isinstance(partial, Estimate):
+        if self._says and isinstance(partial, Estimate) and not partial.is_short:
             print(readable(text), file=sys.stderr, flush=True)
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=min(fraction, 1.0), description=readable(text))

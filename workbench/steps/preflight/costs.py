@@ -28,12 +28,12 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.observe import observe
 from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
 from workbench.planning.totals import totals
-from workbench.preflight import Estimate, clock
+from workbench.preflight import SHORT, Estimate, clock
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.measured import replaced_rows
 from workbench.sensitivity.predicted import Form, form_of
 from workbench.session.calibrated_ranges import all_ranges
-from workbench.steps.preflight.pilot import SHORT, First, Pilot, pilot
+from workbench.steps.preflight.pilot import First, Pilot, pilot
 from workbench.steps.preflight.rounding import TRIED, Cell, is_quick, moment_seconds, rounding_seconds
 
 SURELY = 0.85

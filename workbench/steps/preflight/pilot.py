@@ -9,10 +9,7 @@ from itertools import islice
 from workbench.models.data.batches import Data
 from workbench.models.data.record import DataRecord
 from workbench.models.model import Batch
-from workbench.preflight import measured
-
-SHORT = 3.0
-"""Steps of fewer seconds are not estimated."""
+from workbench.preflight import SHORT, measured
 
 WARM = 3.0
 """Trials that take less are repeated: the first one loads what later ones have."""
