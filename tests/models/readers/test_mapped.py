@@ -27,22 +27,24 @@ def path(tmp_path: Path) -> Path:
 def test_a_file_that_was_cut_is_named_before_it_is_read(path: Path) -> None:
     file = MappedFile(path)
     weight = widened(file.tensor(0, (512, 1024), torch.bfloat16))
-    require_whole()
+    require_whole(weight.data_ptr())
     os.truncate(path, 4096)
     with pytest.raises(ModelError, match=r"weights\.bin was cut .* had 1,048,576 bytes and has 4,096"):
         torch.ones(1, 1024) @ weight.T
     with pytest.raises(ModelError, match="put the whole file back"):
         file.tensor(0, (4,), torch.int16)
     os.truncate(path, SIZE)
-    require_whole()
+    require_whole(weight.data_ptr())
 
 
-def test_a_file_that_is_closed_is_of_no_concern(path: Path) -> None:
-    file = MappedFile(path)
-    tensor = file.tensor(0, (4,), torch.int16)
-    del file, tensor
+def test_a_cut_file_is_of_no_concern_to_who_reads_another(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "whole.bin").write_bytes(bytes(SIZE))
+    cut, whole = MappedFile(path), MappedFile(tmp_path / "whole.bin")
+    weight = widened(whole.tensor(0, (512, 1024), torch.bfloat16))
     os.truncate(path, 0)
-    require_whole()
+    assert not (torch.ones(1, 1024) @ weight.T).any() and not whole.tensor(64, (4,), torch.int16).any()
+    with pytest.raises(ModelError, match=r"weights\.bin was cut"):
+        cut.tensor(0, (4,), torch.int16)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not cut mapped files")

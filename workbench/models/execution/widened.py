@@ -71,7 +71,9 @@ class Widened(torch.Tensor):
 
     @staticmethod
     def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
-        require_whole()
+        for leaf in pytree.tree_leaves(args):
+            if isinstance(leaf, Widened):
+                require_whole(leaf.data_ptr())
         first = args[0] if args else None
         if isinstance(first, Widened):
             if func in VIEWS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import mmap
 import sys
@@ -19,14 +20,15 @@ NO_RESERVE = 0x4000
 """Linux: a private mapping takes no memory before it is written into, however large the file."""
 
 
-_mapped: WeakKeyDictionary[mmap.mmap, tuple[Path, int]] = WeakKeyDictionary()
-"""What is mapped, while any tensor of it is there: the file, and its bytes when it was opened."""
+_mapped: WeakKeyDictionary[mmap.mmap, tuple[Path, int, int]] = WeakKeyDictionary()
+"""What is mapped, while any tensor of it is there: the file, its bytes when it was opened, and where it lies in memory."""
 
 
-def require_whole() -> None:
-    """Raise ModelError where a mapped file is shorter than it was: reading what is gone would end the process."""
-    for data, (path, size) in tuple(_mapped.items()):
-        if (now := data.size()) < size:
+def require_whole(address: int) -> None:
+    """Raise ModelError where the mapped file at ``address`` is shorter than it was: reading what is gone would end the
+    process.  Other files, and memory that no file is mapped to, are of no concern."""
+    for data, (path, size, start) in tuple(_mapped.items()):
+        if start <= address < start + size and (now := data.size()) < size:
             raise ModelError(
                 f"{path} was cut while it was open: it had {size:,} bytes and has {now:,}; put the whole file back, "
                 "and open the model again"
@@ -50,7 +52,8 @@ class MappedFile:
                 self.data = mmap.mmap(stream.fileno(), self.size, mmap.MAP_PRIVATE | NO_RESERVE, access)
             else:
                 self.data = mmap.mmap(stream.fileno(), self.size, access=mmap.ACCESS_COPY)
-            _mapped[self.data] = path, self.size
+            self._start = ctypes.addressof(ctypes.c_char.from_buffer(self.data))
+            _mapped[self.data] = path, self.size, self._start
 
     def tensor(self, start: int, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Return the tensor whose numbers, row-major and little-endian, begin at byte ``start``.
@@ -61,11 +64,11 @@ class MappedFile:
 
         count = math.prod(shape)
         size = count * dtype.itemsize
-        require_whole()
         if start < 0 or start + size > self.size:
             raise ValueError(f"{size} bytes at {start} were expected, the file has {self.size}")
         if not count:
             return torch.empty(tuple(shape), dtype=dtype)
+        require_whole(self._start + start)
         stored = torch.uint8 if dtype is torch.bool else dtype
         if start % dtype.itemsize:
             tensor = torch.frombuffer(bytearray(self.data[start : start + size]), dtype=stored)
