@@ -21,7 +21,7 @@ NO_RESERVE = 0x4000
 
 
 _mapped: WeakKeyDictionary[mmap.mmap, tuple[Path, int, int]] = WeakKeyDictionary()
-"""What is mapped, while any tensor of it is there: the file, its bytes when it was opened, and where it lies in memory."""
+"""What is mapped, while any tensor of it is there: the file, its bytes when it was opened, and its address."""
 
 
 def require_whole(address: int) -> None:
