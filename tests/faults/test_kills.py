@@ -37,3 +37,9 @@ def test_nothing_is_lost(tmp_path: Path, signal: str) -> None:
 
 def test_killed_steps_go_on_to_the_same_bits(tmp_path: Path) -> None:
     assert answer_of("tests.faults.resumed", str(tmp_path), "40", "14")["ends"]["went on"] > 5
+
+
+def test_a_killed_window_leaves_nothing_and_loses_no_edit(tmp_path: Path) -> None:
+    """Each window takes its engine's start, some seconds: so a tenth of the kills."""
+    answer = answer_of("tests.faults.windows", str(tmp_path), "50", str(SEED))
+    assert answer["ends"]["whole"] == 50 and answer["edits"] > 500
