@@ -1,4 +1,4 @@
-"""What is kept as a picture is what would be painted anew; what changes in a panel does not lay out the window."""
+"""Cached pictures equal fresh painting; a change inside a panel does not lay out the whole window."""
 
 from __future__ import annotations
 

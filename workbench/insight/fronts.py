@@ -13,7 +13,7 @@ from workbench.insight.legality import within_target
 from workbench.insight.roofline import plan_microseconds
 from workbench.measurement.units import is_divergence, short_unit
 from workbench.models.layer import Layer
-from workbench.models.summary import embeddings, searchable
+from workbench.models.summary import searchable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints
 from workbench.planning.explain import explain, next_purchase
@@ -102,7 +102,7 @@ def shared_choices(session: Session, assignments: Mapping[str, Assignment]) -> S
     if not assignments:
         return (), (), ()
     model = session.model
-    cached, tables = cached_layers(model.layers, assignments), sorted(embeddings(model.layers))
+    cached, tables = cached_layers(model.layers, assignments), sorted(model.embeddings)
     kept = tuple(name for name in tables if assignments[name].weights == KEEP)
     return tuple(quantized_inputs(model, assignments).items()), tuple(cached.items()), kept
 

@@ -8,7 +8,7 @@ from workbench.deployment.targets import target as target_of
 from workbench.insight import quantities
 from workbench.insight.latest import Latest
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.summary import ModelSummary, embeddings, searchable
+from workbench.models.summary import ModelSummary, searchable
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import Totals
 from workbench.sensitivity.metrics import BY_NAME
@@ -31,7 +31,7 @@ def whole_bits(session: Session, totals: Totals) -> float:
 @Latest
 def _others(model: ModelSummary, table: Sensitivity | None, locked: frozenset[str], target: str) -> list[Layer]:
     searched = {layer.name for layer in searchable(model.layers)} | locked
-    tables, legal = embeddings(model.layers), target_of(target).legal if target else None
+    tables, legal = model.embeddings, target_of(target).legal if target else None
     for layer in model.layers:
         if layer.name in tables:
             scored = () if table is None else [name for name in table.schemes if table.of(layer.name, name) >= 0]

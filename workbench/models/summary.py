@@ -76,6 +76,11 @@ class ModelSummary:
         return {layer.name: layer for layer in self.layers}
 
     @cached_property
+    def embeddings(self) -> frozenset[str]:
+        """The names of the embeddings, and of the layers that share weights with one."""
+        return embeddings(self.layers)
+
+    @cached_property
     def position(self) -> dict[str, int]:
         """The place of every layer in ``layers``."""
         return {layer.name: index for index, layer in enumerate(self.layers)}

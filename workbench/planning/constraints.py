@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from workbench.errors import PlanError, nearest
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.summary import ModelSummary, embeddings, searchable
+from workbench.models.summary import ModelSummary, searchable
 from workbench.planning.budgets import Times, plan_microseconds
 from workbench.planning.candidates import Builder, Group, require_columns
 from workbench.planning.groups import Bond, sharing_groups
@@ -134,7 +134,7 @@ def _split(
     Locked layers give their scheme, in ``assignments``, to those that share it.
     """
     limits = _limits(rules.allowed, builder.table, summary)
-    counted, tables = {layer.name for layer in searchable(summary.layers)}, embeddings(summary.layers)
+    counted, tables = {layer.name for layer in searchable(summary.layers)}, summary.embeddings
     if rules.shrink_unused:
         counted |= {layer.name for layer in summary.layers if layer.unused and layer.kind is not LayerKind.EMBEDDING}
     groups, reasons = [], dict[str, str]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ import torch
 
 from workbench.errors import NotAModelError
 from workbench.models.layer import LayerKind
-from workbench.models.onnx.container import DTYPES, FLOATS, OnnxFile, StoredArray
+from workbench.models.onnx.container import DTYPES, OnnxFile, StoredArray
+from workbench.models.onnx.nodes import in_float32, in_single_precision, taken_by
 from workbench.models.onnx.weights import Constants, Numbers, attributes_of
 
 CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("Conv", 5): LayerKind.CONV3D,
@@ -369,49 +370,10 @@ class _Reader:
         """Keep a constant that nodes between the layers take: floating-point ones as parameters."""
         array = self.constants.arrays[name]
         if not users or not array.is_floating or not array.shape or not math.prod(array.shape):
-            self.result.constants[name] = _single(array) if array.is_floating else array
+            self.result.constants[name] = in_float32(array) if array.is_floating else array
             return
         matrix = len(array.shape) in (2, 3) and any(node.op_type in FACTORS for node, _ in users)
         path = self._fresh(name, name)
         self.result.weights[path] = self._parameter(path, name, LayerKind.MATRIX if matrix else None)
         for node, place in users:
             node.input[place] = path
-
-
-def _single(array: StoredArray) -> StoredArray:
-    """Return floating-point numbers as float32."""
-    import numpy as np
-
-    data: np.ndarray = array.tensor().float().contiguous().numpy().reshape(-1).view(np.uint8)
-    return StoredArray(name=array.name, type=1, shape=array.shape, data=data)
-
-
-def in_single_precision(nodes: Iterable[Any]) -> None:
-    """Let nodes compute in float32: what they cast to and make, in inner graphs too."""
-    from onnx import numpy_helper
-
-    for node in nodes:
-        for attribute in node.attribute:
-            if attribute.name in ("to", "dtype", "stash_type") and attribute.i in FLOATS:
-                attribute.i = 1
-            inner = [attribute.g] if attribute.HasField("g") else list(attribute.graphs)
-            tensors = [attribute.t] if attribute.HasField("t") else []
-            for tensor in (*tensors, *(each for graph in inner for each in graph.initializer)):
-                if tensor.data_type in FLOATS:
-                    values = numpy_helper.to_array(tensor).astype("float32")
-                    tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
-            for graph in inner:
-                in_single_precision(graph.node)
-
-
-def taken_by(node: Any) -> set[str]:
-    """Return the names that a node takes, those that its inner graphs take from outside included."""
-    names = {name for name in node.input if name}
-    for attribute in node.attribute:
-        for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
-            own = {value.name for value in (*inner.input, *inner.initializer)}
-            for each in inner.node:
-                names |= taken_by(each) - own
-                own |= set(each.output)
-            names |= {value.name for value in inner.output} - own
-    return names

@@ -18,7 +18,8 @@ from torch import nn
 from workbench.errors import DataError, first_line
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import OnnxFile, StoredArray
-from workbench.models.onnx.graph import Normal, Weight, taken_by
+from workbench.models.onnx.graph import Normal, Weight
+from workbench.models.onnx.nodes import taken_by
 from workbench.models.onnx.operators import OPERATORS, evaluate
 
 MODULES = {

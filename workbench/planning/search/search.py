@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from workbench.errors import BudgetError, MissingResultError, PlanError
-from workbench.models.summary import ModelSummary, embeddings
+from workbench.models.summary import ModelSummary
 from workbench.planning.budgets import GOALS, TITLES, Budgets, Times
 from workbench.planning.compact import compact_plan
 from workbench.planning.constraints import Constraints, SearchSpace, search_space
@@ -144,7 +144,7 @@ def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, time
 
 def _kept_embeddings(space: SearchSpace, moves: Walk) -> np.ndarray:
     """Return the bits and the weights (int64 ``[2, moves + 1]``) of embeddings that each step of the walk keeps."""
-    total, tables = np.zeros((2, len(moves.group) + 1), np.int64), embeddings(space.summary.layers)
+    total, tables = np.zeros((2, len(moves.group) + 1), np.int64), space.summary.embeddings
     for index, group in enumerate(space.groups):
         if group.layers[0] in tables and KEEP in group.schemes:
             owned = (space.summary.by_name[name] for name in group.layers)

@@ -1,0 +1,47 @@
+"""Nodes of a graph: what they take, inner graphs included, and their computation in single precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from workbench.models.onnx.container import FLOATS, StoredArray
+
+
+def in_float32(array: StoredArray) -> StoredArray:
+    """Return floating-point numbers as float32."""
+    data: np.ndarray = array.tensor().float().contiguous().numpy().reshape(-1).view(np.uint8)
+    return StoredArray(name=array.name, type=1, shape=array.shape, data=data)
+
+
+def in_single_precision(nodes: Iterable[Any]) -> None:
+    """Let nodes compute in float32: what they cast to and make, in inner graphs too."""
+    from onnx import numpy_helper
+
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.name in ("to", "dtype", "stash_type") and attribute.i in FLOATS:
+                attribute.i = 1
+            inner = [attribute.g] if attribute.HasField("g") else list(attribute.graphs)
+            tensors = [attribute.t] if attribute.HasField("t") else []
+            for tensor in (*tensors, *(each for graph in inner for each in graph.initializer)):
+                if tensor.data_type in FLOATS:
+                    values = numpy_helper.to_array(tensor).astype("float32")
+                    tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+            for graph in inner:
+                in_single_precision(graph.node)
+
+
+def taken_by(node: Any) -> set[str]:
+    """Return the names that a node takes, those that its inner graphs take from outside included."""
+    names = {name for name in node.input if name}
+    for attribute in node.attribute:
+        for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+            own = {value.name for value in (*inner.input, *inner.initializer)}
+            for each in inner.node:
+                names |= taken_by(each) - own
+                own |= set(each.output)
+            names |= {value.name for value in inner.output} - own
+    return names
