@@ -16,8 +16,10 @@ from workbench_kernels.errors import WrongResultError
 from workbench_kernels.gpu.device import cuda_reason
 from workbench_kernels.op import Case
 
+CASES = [(op, shape) for op in OPS for shape in op.variants]
 
-@pytest.mark.parametrize(("op", "shape"), [(op, shape) for op in OPS for shape in op.variants], ids=str)
+
+@pytest.mark.parametrize(("op", "shape"), CASES, ids=[f"{op.name}-{'x'.join(map(str, shape))}" for op, shape in CASES])
 def test_a_kernel_agrees_with_its_reference(op, shape):
     rows, columns, batch = shape
     if op.available():
