@@ -25,7 +25,8 @@ app.exec()
 """
 
 OURS = """
-import sys, time, dataclasses
+import gc, sys, time, dataclasses
+gc.disable()  # as workbench.console.launch does
 from PySide6.QtCore import QSettings, QTimer
 QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, sys.argv[1])
 from workbench.gui import app, window

@@ -14,9 +14,12 @@ from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.formats import parse_scheme, standard_schemes
 from workbench.numerics.ranges import METHODS
 from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics, histogram_exponent
-from workbench.planning.plan import Plan
+from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Environment, Session
+
+MLP, ALL = "model.layers.*.mlp.*", "re:model\\.layers\\..*"
+"""Patterns of the two rules of :func:`ruled`."""
 
 PARTS = {
     "self_attn.q_proj": (256, 256), "self_attn.k_proj": (64, 256), "self_attn.v_proj": (64, 256),
@@ -149,3 +152,13 @@ def timing(layer: str, rng: np.random.Generator) -> Timing:
         shape=(256, 256), batch=1, device="cpu: a processor, 2 threads", note="nearby: int8 per tensor",
         samples=rng.normal(60, 4, 30), baseline_samples=rng.normal(90, 6, 30),
     )  # fmt: skip
+
+
+def ruled() -> Session:
+    """Return a session of two blocks whose plan has two rules: the products of the feed-forward parts, then all."""
+    session = full(2)
+    rules = tuple(
+        Rule(pattern=pattern, assignment=Assignment(weights=scheme))
+        for pattern, scheme in ((MLP, "int4-g32-asym"), (ALL, "int8-channel"))
+    )
+    return replace(session, plan=replace(session.plan, rules=rules))

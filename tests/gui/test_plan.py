@@ -15,30 +15,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.context import edits
-from workbench.gui.panels.plan.history import PRESENT
 from workbench.gui.panels.plan.text import error_line
 from workbench.insight import quantities
-from workbench.insight.plan_differences import differences, priced
 from workbench.insight.roofline import plan_time
 from workbench.insight.rules import rule_rows
 from workbench.models.summary import quantizable
-from workbench.planning.plan import Assignment, Plan, Rule, resolve
-from workbench.planning.search.search import pareto
+from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import layer_bits, totals
-from workbench.session.session import Session
-from workbench.session.workspace import BudgetUnit
-
-MLP, ALL = "model.layers.*.mlp.*", "re:model\\.layers\\..*"
-
-
-def _ruled() -> Session:
-    session = sessions.full(2)
-    rules = tuple(
-        Rule(pattern=pattern, assignment=Assignment(weights=scheme))
-        for pattern, scheme in ((MLP, "int4-g32-asym"), (ALL, "int8-channel"))
-    )
-    return replace(session, plan=replace(session.plan, rules=rules))
 
 
 def send_move(widget: QWidget, spot: QPoint) -> None:
@@ -60,7 +43,7 @@ def drop(widget: QWidget, path: Path) -> None:
 
 
 def test_a_rule_says_what_it_matches_and_what_it_decides() -> None:
-    session = _ruled()
+    session = sessions.ruled()
     first, second = rule_rows(session.plan, session.model.layers)
     assert (first.decided, len(first.matched)) == (6, 6)
     assert (second.decided, len(second.matched)) == (8, 14)
@@ -76,7 +59,7 @@ def test_an_error_points_at_its_line(error: str, line: int) -> None:
 
 
 def test_rules_are_moved_and_removed(live: Callable[..., None]) -> None:
-    session = _ruled()
+    session = sessions.ruled()
 
     async def story(person: Person) -> None:
         await person.open(session)
@@ -86,12 +69,12 @@ def test_rules_are_moved_and_removed(live: Callable[..., None]) -> None:
         await person.click(panel.rules.pick)
         assert len(person.state.selection) == 14
         await person.click(panel.rules.up)
-        assert [rule.pattern for rule in person.state.session.plan.rules] == [ALL, MLP]
+        assert [rule.pattern for rule in person.state.session.plan.rules] == [sessions.ALL, sessions.MLP]
         assert {person.state.assignments[name].weights for name in person.state.selection} == {"int8-channel"}
         assert panel.rules.table.records.record(1).decided == 0
         person.picture("rules")
         await person.click(panel.rules.remove)
-        assert [rule.pattern for rule in person.state.session.plan.rules] == [MLP]
+        assert [rule.pattern for rule in person.state.session.plan.rules] == [sessions.MLP]
         await person.press(Qt.Key.Key_Z, control=True)
         await person.press(Qt.Key.Key_Z, control=True)
         assert person.state.session.plan == session.plan
@@ -100,7 +83,7 @@ def test_rules_are_moved_and_removed(live: Callable[..., None]) -> None:
 
 
 def test_a_rule_is_added_with_what_it_matches_told_while_typing(live: Callable[..., None]) -> None:
-    session = _ruled()
+    session = sessions.ruled()
 
     async def story(person: Person) -> None:
         await person.open(session)
@@ -240,7 +223,7 @@ def test_a_scheme_in_a_list_says_what_it_would_change(live: Callable[..., None])
 
 
 def test_the_plan_is_edited_as_text(live: Callable[..., None]) -> None:
-    session = _ruled()
+    session = sessions.ruled()
 
     async def story(person: Person) -> None:
         await person.open(session)
@@ -276,7 +259,7 @@ def test_the_plan_is_edited_as_text(live: Callable[..., None]) -> None:
 
 
 def test_a_rule_is_dragged_to_another_place_as_one_step(live: Callable[..., None]) -> None:
-    session = _ruled()
+    session = sessions.ruled()
 
     async def story(person: Person) -> None:
         await person.open(session)
@@ -301,7 +284,7 @@ def test_a_rule_is_dragged_to_another_place_as_one_step(live: Callable[..., None
 
 
 def test_transforms_are_ticked_in_their_usual_order(live: Callable[..., None]) -> None:
-    session = _ruled()
+    session = sessions.ruled()
 
     async def story(person: Person) -> None:
         await person.open(session)
@@ -334,7 +317,7 @@ def test_transforms_are_ticked_in_their_usual_order(live: Callable[..., None]) -
 def test_a_dropped_plan_becomes_the_plan_and_a_foreign_one_is_refused(
     live: Callable[..., None], tmp_path: Path
 ) -> None:
-    session = _ruled()
+    session = sessions.ruled()
     good, foreign = tmp_path / "good.json", tmp_path / "foreign.json"
     Plan(name="dropped", rules=session.plan.rules[:1]).save(good)
     Plan(name="foreign", rules=session.plan.rules, fingerprint="sha256:" + "1" * 64).save(foreign)
@@ -351,134 +334,5 @@ def test_a_dropped_plan_becomes_the_plan_and_a_foreign_one_is_refused(
         assert person.state.session.plan.name == "dropped"
         await person.press(Qt.Key.Key_Z, person.window, control=True)
         assert person.state.session.plan == session.plan
-
-    live(story)
-
-
-def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> None:
-    session = _ruled()
-
-    async def story(person: Person) -> None:
-        await person.open(session)
-        panel = person.window.panels["plan"]
-        history = panel.history
-        await person.tab(panel.tabs, history)
-        await person.type(history.name, "before")
-        await person.press(Qt.Key.Key_Return, history.name)
-        assert list(person.state.session.plans) == ["before"]
-        await person.act(
-            lambda: edits.assign(person.context.workspace, ["model.layers.1.mlp.up_proj"], weights="int3-g32-asym")
-        )
-        assert [one.name for one in history.plans.records.records] == [PRESENT, "before"]
-        await person.row(history.plans, 1)
-        (change,) = history.changes.records.records
-        assert change.layer == "model.layers.1.mlp.up_proj"
-        assert change.schemes == ("int3-g32-asym", "int4-g32-asym") and change.nbytes[0] < change.nbytes[1]
-        person.picture("plans")
-        await person.click(history.take_button)
-        assert person.state.assignments["model.layers.1.mlp.up_proj"].weights == "int4-g32-asym"
-        await person.row(history.plans, 1)
-        await person.click(history.delete_button)
-        assert not person.state.session.plans
-
-    live(story)
-
-
-def test_a_plan_that_does_not_fit_is_listed_as_such() -> None:
-    session = _ruled()
-    other = Plan(rules=(Rule(pattern="no.such.layer", assignment=Assignment(weights="int8-channel")),))
-    held = priced(session, "other", other, "predicted_kl")
-    assert held.totals is None
-    assert differences(session, held, priced(session, "own", session.plan, "predicted_kl"), "predicted_kl") == ()
-
-
-@pytest.mark.parametrize(("typed", "key"), [("much", None), ("-3", Qt.Key.Key_F7), ("4,5", Qt.Key.Key_Return),
-                                            ("", Qt.Key.Key_Return)])  # fmt: skip
-def test_nonsense_in_the_budget_is_told_beside_it_and_keeps_the_last_good_value(
-    live: Callable[..., None], typed: str, key: Qt.Key | None
-) -> None:
-    async def story(person: Person) -> None:
-        await person.open(sessions.full(1))
-        panel = person.window.panels["plan"]
-        field = panel.budget.lineEdit()
-        await person.type(field, typed)
-        if not typed:
-            await person.press(Qt.Key.Key_Delete, field)
-        await (person.click(panel.search_button) if key is None else person.press(key, field))
-        assert panel.refused.isVisible() and (typed or "Enter a number") in panel.refused.text()
-        assert panel.budget.value() == 4.5 and field.text() == "4.5" and not person.context.jobs.views
-        await person.click(panel.search_button)
-        await person.until(lambda: person.state.undo_name == "Search within 4.5 bits per weight", 10)
-        assert panel.refused.isHidden()
-
-    live(story)
-
-
-def test_another_budget_by_the_arrows_makes_nonsense_forgotten(live: Callable[..., None]) -> None:
-    async def story(person: Person) -> None:
-        await person.open(sessions.full(1))
-        panel = person.window.panels["plan"]
-        await person.type(panel.budget.lineEdit(), "much")
-        await person.press(Qt.Key.Key_Tab, panel.budget)
-        assert panel.refused.isVisible()
-        await person.press(Qt.Key.Key_Up, panel.budget)
-        assert panel.refused.isHidden() and panel.budget.value() == 4.75
-        await person.click(panel.search_button)
-        await person.until(lambda: person.state.undo_name == "Search within 4.75 bits per weight", 10)
-
-    live(story)
-
-
-def test_a_budget_that_is_too_small_is_refused_beside_it(live: Callable[..., None]) -> None:
-    session = sessions.full(1)
-    least = pareto(session.model, session.sensitivities["predicted_kl"], session.plan).bits_per_weight[0]
-
-    async def story(person: Person) -> None:
-        await person.open(session)
-        panel = person.window.panels["plan"]
-        await person.type(panel.budget.lineEdit(), "0.5")
-        await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())
-        await person.until(panel.refused.isVisible, 10)
-        assert f"{least:.4f} bits per weight" in panel.refused.text() and person.dialog("error") is None
-        assert person.state.session.plan is session.plan
-        person.picture("refused")
-        await person.type(panel.budget.lineEdit(), "5")
-        assert panel.refused.isHidden()
-        await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())
-        await person.until(lambda: person.state.undo_name == "Search within 5 bits per weight", 10)
-
-    live(story)
-
-
-@pytest.mark.parametrize(("unit", "amount"), [(BudgetUnit.LOSS, "0.4"), (BudgetUnit.MEGABYTES, "2.5")])
-def test_a_plan_is_searched_within_a_loss_or_a_size(live: Callable[..., None], unit: BudgetUnit, amount: str) -> None:
-    async def story(person: Person) -> None:
-        await person.open(sessions.full(1))
-        line = person.window.panels["plan"].search_line
-        await person.choose(line.unit, line.unit.findText(unit))
-        await person.act(lambda: line.unit.activated.emit(line.unit.currentIndex()))
-        await person.type(line.budget.lineEdit(), amount)
-        await person.press(Qt.Key.Key_Return, line.budget.lineEdit())
-        await person.until(lambda: person.state.undo_name.startswith("Search within"), 20)
-        totals = person.state.totals
-        spent = totals.predicted if unit is BudgetUnit.LOSS else totals.nbytes / 1e6
-        assert 0.5 * float(amount) < spent <= float(amount)
-
-    live(story)
-
-
-def test_the_search_says_which_layers_it_leaves_out(live: Callable[..., None]) -> None:
-    async def story(person: Person) -> None:
-        await person.open(sessions.full(1))
-        line, names = person.window.panels["plan"].search_line, ["model.embed_tokens"]
-        assert not line.left_out.text(), "the embedding is searched"
-        await person.act(lambda: person.context.workspace.show_target("vllm"))
-        assert "leaves out 1 layer" in line.left_out.text() and "stays in floating point" in line.left_out.text()
-        await person.act(lambda: person.context.workspace.show_target(""))
-        await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g64"))
-        await person.act(lambda: edits.lock(person.context.workspace, names, True))
-        assert "model.embed_tokens (embedding) stays int4-g64" in line.left_out.text()
-        await person.act(lambda: edits.lock(person.context.workspace, names, False))
-        assert not line.left_out.text()
 
     live(story)

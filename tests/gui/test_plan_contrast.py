@@ -14,6 +14,7 @@ from workbench.gui.plots.cells import Cells
 from workbench.gui.plots.minimap import worst_rows
 from workbench.gui.tables.layer_columns import CHANGE
 from workbench.insight.arrangement import Order, arranged
+from workbench.insight.plan_differences import PRESENT
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
 
@@ -34,7 +35,7 @@ def test_two_plans_are_marked_where_they_differ(live: Callable[..., None]) -> No
         assert not person.state.contrast and layers.view.header().isSectionHidden(CHANGE)
         await person.click(history.mark)
         await person.settle()
-        assert person.state.contrast == ("present plan", "other")
+        assert person.state.contrast == (PRESENT, "other")
         layer = session.model.by_name[UP]
         more = (layer_bits(layer, "int8-channel") - layer_bits(layer, "int4-g32-asym")) / 8
         text = layers.model.index_of(UP, CHANGE).data()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 
@@ -32,6 +33,7 @@ def open_window(
             "there is no display (DISPLAY and WAYLAND_DISPLAY are not set); run 'workbench demo --headless' or the "
             "other commands instead"
         )
+    gc.disable()  # loading leaves nothing to collect; the window starts the collector when it is shown
     try:
         from workbench.gui.app import run
     except ImportError as error:

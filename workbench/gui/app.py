@@ -130,6 +130,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
 def _after_show(context: Context, recovery: Recovery) -> None:
     """Do what can wait until the window is on the screen."""
     gc.freeze()
+    gc.enable()
     context.tasks.start(recovery.offer())
     threading.Thread(target=warm_up, name="warm", daemon=True).start()
 

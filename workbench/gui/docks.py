@@ -86,8 +86,11 @@ class Docks(QMainWindow):
         missing = [name for name in (*self._fronts, *self._specs) if name not in self.panels]
         if missing:
             self.panels[missing[0]]
-        else:
-            self._idle.stop()
+            return
+        self._idle.stop()
+        if (layout := self.layout()) and not self.isVisible():  # nor does the first model wait for the layout
+            self.resize(self.parentWidget().size())
+            layout.activate()
 
     def _make(self, name: str) -> Panel:
         panel = self._specs[name].make(self._context, self.colours)

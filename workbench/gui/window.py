@@ -130,10 +130,13 @@ class Window(QMainWindow):
         return not (self._is_outdated or self._due)
 
     def _redraw(self, force: bool = False) -> None:
+        if self._turn_page(force) and not force:
+            self._soon.start()  # laying out the page is enough for one turn of the event loop
+            return
         if self._is_outdated or force:
             self._is_outdated = False
             self.area.state = self.context.workspace.state
-            self._show_frame(self.context.workspace.state, force)
+            self._show_frame(self.context.workspace.state)
             self._due = self._by_interest()
         self._next_panel()
         while force and self._due:
@@ -141,15 +144,20 @@ class Window(QMainWindow):
         if self._due:
             self._soon.start()
 
-    def _show_frame(self, state: State, force: bool) -> None:
-        """Show the page, the figures of the status bar, the actions and the title."""
-        page = 1 if state.session else 0
-        if self.pages.currentIndex() != page or force:
-            self.pages.setCurrentIndex(page)
-            self.start_page.show_recent(settings.recent())
-            if page == 1 and not self._sized:
-                self._sized = True
-                QTimer.singleShot(0, self, self.area.size_docks)
+    def _turn_page(self, force: bool) -> bool:
+        """Show the docks where there is a model, else the start page; returns whether the page was turned."""
+        page = 1 if self.context.workspace.state.session else 0
+        if self.pages.currentIndex() == page and not force:
+            return False
+        self.pages.setCurrentIndex(page)
+        self.start_page.show_recent(settings.recent())
+        if page == 1 and not self._sized:
+            self._sized = True
+            QTimer.singleShot(0, self, self.area.size_docks)
+        return True
+
+    def _show_frame(self, state: State) -> None:
+        """Show the figures of the status bar, the actions and the title."""
         self.status.show_state(state)
         self._enable()
         self._show_title(state)

@@ -17,8 +17,8 @@ from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
 
-PRESENT = "present plan"
-"""Stands among the names of plans for the plan that is edited."""
+PRESENT = ""
+"""Stands among the names of plans for the plan that is edited; no saved plan has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,11 @@ class PricedPlan:
     assignments: Mapping[str, Assignment] = field(default_factory=dict)
     totals: Totals | None = None
     microseconds: float | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name, or what the window calls the plan that is edited."""
+        return self.name or "present plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +108,7 @@ def contrasted(state: State) -> Mapping[str, Difference]:
 def _differing(
     session: Session, present: Mapping[str, Assignment], names: tuple[str, str], metric: str
 ) -> Mapping[str, Difference]:
-    plans = {PRESENT: session.plan, **session.plans}
+    plans = {**session.plans, PRESENT: session.plan}
     sides = []
     for name in names:
         try:

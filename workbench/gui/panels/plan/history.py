@@ -19,7 +19,7 @@ from workbench.measurement.units import short_unit
 from workbench.session.workspace import State
 
 PLANS = (
-    Field("Plan", lambda plan: plan.name),
+    Field("Plan", lambda plan: plan.title),
     Number("Bits", lambda plan: plan.totals and plan.totals.bits_per_weight, unit="per weight",
            text=lambda plan: f"{plan.totals.bits_per_weight:.3f}" if plan.totals else "⚠", tip="Bits per weight"),
     Number("Size", lambda plan: plan.totals and plan.totals.nbytes, quantities.data_size, unit="bytes"),
@@ -74,7 +74,7 @@ class PlanHistory(PanelPart):
         session = new.session
         if session is None or same_objects(_basis(old), _basis(new)):
             return
-        plans = {PRESENT: session.plan, **session.plans}
+        plans = {PRESENT: session.plan} | {name: plan for name, plan in session.plans.items() if name != PRESENT}
         rows = tuple(priced(session, name, plan, new.metric) for name, plan in plans.items())
         self.plans.show_records(rows, short_unit(shown_unit(session, new.metric)))
         self._compare()
@@ -124,7 +124,7 @@ class PlanHistory(PanelPart):
         rows = differences(state.session, first, second, state.metric)
         self.changes.show_records(rows, short_unit(shown_unit(state.session, state.metric)))
         verb = "differs" if len(rows) == 1 else "differ"
-        text = f"{first.name} → {second.name}: {quantities.plural(len(rows), 'layer')} {verb}"
+        text = f"{first.title} → {second.title}: {quantities.plural(len(rows), 'layer')} {verb}"
         if first.totals is not None and second.totals is not None:
             text += f", {quantities.signed(second.totals.nbytes - first.totals.nbytes, quantities.data_size)}"
             if first.totals.predicted is not None and second.totals.predicted is not None:

@@ -1,0 +1,69 @@
+"""Named plans: saved, compared, used and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.context import edits
+from workbench.gui.panels.plan.history import PRESENT
+from workbench.insight.plan_differences import differences, priced
+from workbench.planning.plan import Assignment, Plan, Rule
+
+
+def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> None:
+    session = sessions.ruled()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        history = panel.history
+        await person.tab(panel.tabs, history)
+        await person.type(history.name, "before")
+        await person.press(Qt.Key.Key_Return, history.name)
+        assert list(person.state.session.plans) == ["before"]
+        await person.act(
+            lambda: edits.assign(person.context.workspace, ["model.layers.1.mlp.up_proj"], weights="int3-g32-asym")
+        )
+        assert [one.name for one in history.plans.records.records] == [PRESENT, "before"]
+        await person.row(history.plans, 1)
+        (change,) = history.changes.records.records
+        assert change.layer == "model.layers.1.mlp.up_proj"
+        assert change.schemes == ("int3-g32-asym", "int4-g32-asym") and change.nbytes[0] < change.nbytes[1]
+        person.picture("plans")
+        await person.click(history.take_button)
+        assert person.state.assignments["model.layers.1.mlp.up_proj"].weights == "int4-g32-asym"
+        await person.row(history.plans, 1)
+        await person.click(history.delete_button)
+        assert not person.state.session.plans
+
+    live(story)
+
+
+def test_a_plan_that_does_not_fit_is_listed_as_such() -> None:
+    session = sessions.ruled()
+    other = Plan(rules=(Rule(pattern="no.such.layer", assignment=Assignment(weights="int8-channel")),))
+    held = priced(session, "other", other, "predicted_kl")
+    assert held.totals is None
+    assert differences(session, held, priced(session, "own", session.plan, "predicted_kl"), "predicted_kl") == ()
+
+
+def test_a_saved_plan_may_have_any_name(live: Callable[..., None]) -> None:
+    session = sessions.ruled()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        history = panel.history
+        await person.tab(panel.tabs, history)
+        await person.type(history.name, "present plan")
+        await person.press(Qt.Key.Key_Return, history.name)
+        assert [one.name for one in history.plans.records.records] == [PRESENT, "present plan"]
+        await person.row(history.plans, 1)
+        await person.click(history.delete_button)
+        assert not person.state.session.plans
+
+    live(story)

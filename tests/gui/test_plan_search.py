@@ -1,0 +1,106 @@
+"""The search in the Plan panel: its budget, what is refused beside it, what it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.context import edits
+from workbench.planning.search.search import pareto
+from workbench.session.workspace import BudgetUnit
+
+
+@pytest.mark.parametrize(("typed", "key"), [("much", None), ("-3", Qt.Key.Key_F7), ("4,5", Qt.Key.Key_Return),
+                                            ("", Qt.Key.Key_Return)])  # fmt: skip
+def test_nonsense_in_the_budget_is_told_beside_it_and_keeps_the_last_good_value(
+    live: Callable[..., None], typed: str, key: Qt.Key | None
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        panel = person.window.panels["plan"]
+        field = panel.budget.lineEdit()
+        await person.type(field, typed)
+        if not typed:
+            await person.press(Qt.Key.Key_Delete, field)
+        await (person.click(panel.search_button) if key is None else person.press(key, field))
+        assert panel.refused.isVisible() and (typed or "Enter a number") in panel.refused.text()
+        assert panel.budget.value() == 4.5 and field.text() == "4.5" and not person.context.jobs.views
+        await person.click(panel.search_button)
+        await person.until(lambda: person.state.undo_name == "Search within 4.5 bits per weight", 10)
+        assert panel.refused.isHidden()
+
+    live(story)
+
+
+def test_another_budget_by_the_arrows_makes_nonsense_forgotten(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        panel = person.window.panels["plan"]
+        await person.type(panel.budget.lineEdit(), "much")
+        await person.press(Qt.Key.Key_Tab, panel.budget)
+        assert panel.refused.isVisible()
+        await person.press(Qt.Key.Key_Up, panel.budget)
+        assert panel.refused.isHidden() and panel.budget.value() == 4.75
+        await person.click(panel.search_button)
+        await person.until(lambda: person.state.undo_name == "Search within 4.75 bits per weight", 10)
+
+    live(story)
+
+
+def test_a_budget_that_is_too_small_is_refused_beside_it(live: Callable[..., None]) -> None:
+    session = sessions.full(1)
+    least = pareto(session.model, session.sensitivities["predicted_kl"], session.plan).bits_per_weight[0]
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        await person.type(panel.budget.lineEdit(), "0.5")
+        await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())
+        await person.until(panel.refused.isVisible, 10)
+        assert f"{least:.4f} bits per weight" in panel.refused.text() and person.dialog("error") is None
+        assert person.state.session.plan is session.plan
+        person.picture("refused")
+        await person.type(panel.budget.lineEdit(), "5")
+        assert panel.refused.isHidden()
+        await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())
+        await person.until(lambda: person.state.undo_name == "Search within 5 bits per weight", 10)
+
+    live(story)
+
+
+@pytest.mark.parametrize(("unit", "amount"), [(BudgetUnit.LOSS, "0.4"), (BudgetUnit.MEGABYTES, "2.5")])
+def test_a_plan_is_searched_within_a_loss_or_a_size(live: Callable[..., None], unit: BudgetUnit, amount: str) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        line = person.window.panels["plan"].search_line
+        await person.choose(line.unit, line.unit.findText(unit))
+        await person.act(lambda: line.unit.activated.emit(line.unit.currentIndex()))
+        await person.type(line.budget.lineEdit(), amount)
+        await person.press(Qt.Key.Key_Return, line.budget.lineEdit())
+        await person.until(lambda: person.state.undo_name.startswith("Search within"), 20)
+        totals = person.state.totals
+        spent = totals.predicted if unit is BudgetUnit.LOSS else totals.nbytes / 1e6
+        assert 0.5 * float(amount) < spent <= float(amount)
+
+    live(story)
+
+
+def test_the_search_says_which_layers_it_leaves_out(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        line, names = person.window.panels["plan"].search_line, ["model.embed_tokens"]
+        assert not line.left_out.text(), "the embedding is searched"
+        await person.act(lambda: person.context.workspace.show_target("vllm"))
+        assert "leaves out 1 layer" in line.left_out.text() and "stays in floating point" in line.left_out.text()
+        await person.act(lambda: person.context.workspace.show_target(""))
+        await person.act(lambda: edits.assign(person.context.workspace, names, weights="int4-g64"))
+        await person.act(lambda: edits.lock(person.context.workspace, names, True))
+        assert "model.embed_tokens (embedding) stays int4-g64" in line.left_out.text()
+        await person.act(lambda: edits.lock(person.context.workspace, names, False))
+        assert not line.left_out.text()
+
+    live(story)
