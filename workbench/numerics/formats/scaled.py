@@ -149,14 +149,14 @@ class ScaledScheme(Scheme):
             return least_error(weight, cut, candidates, importance, self._snap)
         from workbench.numerics.formats.compiled import clip_compiled
 
-        factors = torch.tensor(self._factors).reshape(-1, 1, 1)
+        factors = torch.tensor(self._factors)
 
         def candidates_of(bands: slice) -> Affine:
-            low, high = self._shrunk(ends[0][bands], ends[1][bands], factors)
-            flat = rule(low.flatten(0, 1), high.flatten(0, 1))
+            low, high = self._shrunk(ends[0][bands, :, None], ends[1][bands, :, None], factors)
+            flat = rule(low.flatten(1), high.flatten(1))
             return flat.apply(lambda member: member.reshape(low.shape))
 
-        return clip_compiled.least_error(weight, cut, candidates_of, importance, self.element)
+        return clip_compiled.least_error(weight, cut, candidates_of, importance, self.element, ends)
 
     def parameters(self, shape: tuple[int, int], affine: Affine) -> Parameters:
         """Return the parameters nearest to those that an algorithm has found, ``[bands, groups]`` each.

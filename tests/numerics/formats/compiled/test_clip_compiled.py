@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.affine import Affine
 from workbench.numerics.formats.clip_search import least_error
 from workbench.numerics.formats.compiled import clip_compiled
 from workbench.numerics.formats.scaled import ScaledScheme
@@ -81,7 +82,65 @@ def test_the_first_of_equals_wins() -> None:
     equal = scheme._affine(torch.zeros(3 * 4, 1), torch.ones(3 * 4, 1), signed=False)
     stacked = equal.apply(lambda member: member.reshape(3, 4, 1))
     chosen = clip_compiled.least_error(
-        weight, cut, lambda bands: stacked.apply(lambda member: member[:, bands]), None, scheme.element
+        weight,
+        cut,
+        lambda bands: stacked.apply(lambda member: member.permute(1, 2, 0)[bands]),
+        None,
+        scheme.element,
+        (torch.zeros(4, 1), torch.zeros(4, 1)),
     )
     each = [equal.apply(lambda member, part=part: member[part : part + 4]) for part in (0, 4, 8)]
     assert chosen.tolist() == least_error(weight, cut, each, None, scheme._snap).tolist() == [[0]] * 4
+
+
+def plainly_chosen(scheme: ScaledScheme, weight: torch.Tensor, importance: torch.Tensor | None) -> np.ndarray:
+    """Return each group's error with every candidate, float64 ``[candidates, rows, groups]``, one after another."""
+    cut = grid(scheme.granularity, tuple(weight.shape))
+    low, high = scheme._extremes(weight, cut)
+    rule = scheme._rule(low, high)
+    weigh = torch.ones(1, 1) if importance is None else importance
+    errors = []
+    for factor in scheme._factors:
+        parameters = scheme._settled(rule(*scheme._shrunk(low, high, factor)), cut)
+        difference = (scheme.round(weight, parameters).double() - weight) ** 2 * weigh
+        width = min(cut.width, cut.columns)
+        filled = torch.nn.functional.pad(difference, (0, cut.groups * width - cut.columns))
+        errors.append(filled.reshape(cut.rows, cut.groups, width).sum(-1).numpy())
+    return np.stack(errors)
+
+
+BY_ROWS = (
+    *(name for name in SCHEMES if "-b128x" not in name and "-tensor" not in name),
+    "int2-g16-asym", "int5-g7", "int4-g1000-asym", "int6-channel-asym",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_ROWS)
+@pytest.mark.parametrize("shape", [(2, 40_001), (517, 129), (66_000, 1)])
+@pytest.mark.parametrize("weighed", [False, True])
+def test_no_candidate_is_better_whatever_the_shape(name: str, shape: tuple[int, int], weighed: bool) -> None:
+    """Ragged tails, odd widths, single columns, heavy tails; weights that leave out an extreme altogether."""
+    scheme = parse_scheme(name)
+    assert isinstance(scheme, ScaledScheme)
+    generator = torch.Generator().manual_seed(7)
+    weight = torch.randn(shape, generator=generator) ** 3
+    weight[0] = weight[0].abs()  # no element below zero
+    weight[1] = 3e38 if shape[1] > 1 else 0.0
+    importance = torch.rand(shape, generator=generator) if weighed else None
+    if importance is not None:
+        importance[weight.abs() > 2] = 0.0
+    cut = grid(scheme.granularity, shape)
+    low, high = scheme._extremes(weight, cut)
+    factors = torch.tensor(scheme._factors)
+    rule = scheme._rule(low, high)
+
+    def candidates(part: slice) -> Affine:
+        least, greatest = scheme._shrunk(low[part, :, None], high[part, :, None], factors)
+        return rule(least.flatten(1), greatest.flatten(1)).apply(lambda member: member.reshape(least.shape))
+
+    best = clip_compiled.least_error(weight, cut, candidates, importance, scheme.element, (low, high)).numpy()
+    errors = plainly_chosen(scheme, weight, importance)
+    errors[:, 1] = 0.0  # beyond float32
+    chosen = np.take_along_axis(errors, best[None], 0)[0]
+    assert (chosen <= errors.min(0) * (1 + 2e-5) + 1e-30).all()
+    assert (best[1] == 0).all() or shape[1] > 1

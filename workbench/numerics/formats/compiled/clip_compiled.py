@@ -13,7 +13,7 @@ import numpy as np
 from workbench.numerics.bands import in_parallel, row_tiles
 from workbench.numerics.element import Element
 from workbench.numerics.formats.affine import Affine
-from workbench.numerics.formats.compiled import clip_kernels
+from workbench.numerics.formats.compiled import clip_choice, clip_kernels
 from workbench.numerics.formats.compiled.codecs import WIDEST, element_tables
 from workbench.numerics.formats.compiled.scaled_compiled import plain
 from workbench.numerics.granularity import Grid
@@ -28,16 +28,57 @@ BAND = 1 << 19
 """Elements of a band: enough work for each call, and parameters of a few megabytes."""
 
 Candidates = Callable[[slice], Affine]
-"""From bands of tiles to the parameters of every candidate, ``[candidates, bands, groups]``."""
+"""From bands of tiles to the parameters of every candidate, ``[bands, groups, candidates]``."""
 
 
 def least_error(
-    weight: torch.Tensor, cut: Grid, candidates: Candidates, importance: torch.Tensor | None, element: Element
-) -> torch.Tensor:
+    weight: torch.Tensor, cut: Grid, candidates: Candidates, importance: torch.Tensor | None, element: Element,
+    ends: tuple[torch.Tensor, torch.Tensor],
+) -> torch.Tensor:  # fmt: skip
     """Return for each tile, int64 ``[bands, groups]``, the candidate with the least weighted squared error.
 
-    The first of equals wins; see :func:`workbench.numerics.formats.clip_search.least_error`.
+    The first of equals wins; see :func:`workbench.numerics.formats.clip_search.least_error`.  ``ends`` are each tile's
+    least and greatest element, float32 ``[bands, groups]``, or 0 in place of them.
     """
+    if cut.height == 1 and cut.rows > 1:
+        return _least_of_rows(weight, cut, candidates, importance, element, ends)
+    return _least_of_bands(weight, cut, candidates, importance, element)
+
+
+def _least_of_rows(
+    weight: torch.Tensor, cut: Grid, candidates: Candidates, importance: torch.Tensor | None, element: Element,
+    ends: tuple[torch.Tensor, torch.Tensor],
+) -> torch.Tensor:  # fmt: skip
+    """Do so where every row has groups of its own."""
+    import torch
+
+    best, width = np.zeros((cut.rows, cut.groups), np.int64), min(cut.width, WIDEST)
+    low, high = (each.contiguous().numpy() for each in ends)
+    kind, top, mantissa, normal, lowest, highest, limits, values = kernel_element(element)
+    magic = np.float32(1.5 * 2.0 ** (23 - mantissa))
+    spread = None if importance is None else importance.detach().float().expand(weight.shape)
+
+    def task(part: slice) -> None:
+        scale, zero, offset = _arrays(candidates(part), element)
+        tile, weighed = plain(weight[part]), None if spread is None else plain(spread[part])
+        rest = weighed, low[part], high[part], best[part]
+        if kind == clip_kernels.TABLE:
+            clip_choice.least_table_errors(tile, width, scale, limits, values, *rest)
+            return
+        whole = kind == clip_kernels.INTEGER
+        span: tuple[Any, Any, Any, Any] = (
+            (np.float32(0), top, magic, None) if whole else (lowest, highest, magic, normal)
+        )
+        clip_choice.least_errors(tile, width, scale, zero, offset, *span, *rest)
+
+    in_parallel(task, row_tiles(cut.rows, cut.columns, elements=BAND))
+    return torch.from_numpy(best)
+
+
+def _least_of_bands(
+    weight: torch.Tensor, cut: Grid, candidates: Candidates, importance: torch.Tensor | None, element: Element
+) -> torch.Tensor:
+    """Do so where rows share tiles."""
     import torch
 
     weights = None if importance is None else importance.detach().float().expand(weight.shape)
@@ -53,8 +94,7 @@ def least_error(
         weighed = np.empty((len(tile), 0, 0), np.float32) if weights is None else plain(weights[part])[:, None]
         total = np.zeros(arrays[0].shape, np.float64)
         width, height = min(cut.width, WIDEST), min(cut.height, max(cut.rows, 1))
-        scale, zero, offset = arrays
-        clip_kernels.add_errors(tile, width, height, scale, zero, offset, *kernel_element(element), weighed, total)
+        clip_kernels.add_errors(tile, width, height, *arrays, *kernel_element(element), weighed, total)
         if whole:
             totals[part.start] = total
         else:
@@ -75,7 +115,9 @@ def candidate_errors(
     import torch
 
     rows, columns = weight.shape
-    members = Affine(fitted.scale, fitted.zero_point, fitted.offset).apply(lambda each: each.reshape(count, rows, 1))
+    members = Affine(fitted.scale, fitted.zero_point, fitted.offset).apply(
+        lambda each: each.reshape(count, rows, 1).permute(1, 2, 0)
+    )
     arrays = _arrays(members, element)
     totals = np.zeros((rows, 1, count))
 
@@ -83,24 +125,27 @@ def candidate_errors(
         scale, zero, offset = (member[part] for member in arrays)
         tile = plain(weight[part])
         weighed = plain(importance.expand(len(tile), -1))[:, None]
-        clip_kernels.add_errors(
-            tile, WIDEST, 1, scale, zero, offset, *kernel_element(element), weighed, totals[part]
-        )
+        clip_kernels.add_errors(tile, WIDEST, 1, scale, zero, offset, *kernel_element(element), weighed, totals[part])
 
     in_parallel(task, row_tiles(rows, columns, elements=BAND // 8))
     return torch.from_numpy(totals[:, 0].T)
 
 
 def _arrays(affine: Affine, element: Element) -> tuple[Array, Array, Array]:
-    """Return scales, codes of 0 and offsets, float32 ``[bands, groups, candidates]``."""
+    """Return scales, codes of 0 and offsets, float32 ``[bands, groups, candidates]``; at least eight candidates."""
     scale, zero, offset, _ = affine
-    base = 0.0 if offset is not None else -element.lowest
-    return _last(scale, scale, 1.0), _last(zero, scale, base), _last(offset, scale, 0.0)
+    base = -element.lowest if element.shiftable and offset is None else 0.0
+    return _filled(scale, scale, 1.0), _filled(zero, scale, base), _filled(offset, scale, 0.0)
 
 
-def _last(member: torch.Tensor | None, like: torch.Tensor, value: float) -> Array:
+def _filled(member: torch.Tensor | None, like: torch.Tensor, value: float) -> Array:
+    """Return a member, or one of ``value``; the last candidate is repeated where there are few."""
     filled = like.new_full((), value).expand(like.shape) if member is None else member
-    return filled.permute(1, 2, 0).contiguous().numpy()
+    array = filled.contiguous().numpy()
+    few = array.shape[-1] < clip_choice.EIGHT
+    return (
+        np.concatenate([array, array[..., -1:].repeat(clip_choice.EIGHT - array.shape[-1], -1)], -1) if few else array
+    )
 
 
 def kernel_element(element: Element) -> tuple[int, Any, int, Any, Any, Any, Array, Array]:
