@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,13 @@ import pytest
 
 import workbench as wb
 from workbench.cli import main
+from workbench.console.command import Outcome
+from workbench.console.reports.tables import scored
 from workbench.console.terminal import Bar
 from workbench.planning.totals import plan_totals
 from workbench.preflight import Estimate
 from workbench.session.session import Session
+from workbench.steps.score import ScoreOptions
 
 MODEL = "demo:digits-classifier"
 
@@ -55,8 +60,23 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_prediction_says_by_which_form(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sensitivity", str(first), "--schemes", "int4-channel", "--quiet"]
     found = call(capsys, *words)
-    assert found["forms"] == {"kronecker": [], "directional": found["layers"]} and not found["gauss_newton"]
+    assert found["forms"] == {"kronecker": [], "directional": found["layers"], "measured": []}
+    assert not found["gauss_newton"]
     assert f"predicted by the directional form: {len(found['layers'])} layers" in said(capsys, *words)
+
+
+def test_losses_that_were_measured_are_not_called_predicted(first: Path, tmp_path: Path) -> None:
+    session = Session.load(first)
+    table = session.sensitivities["predicted_kl"]
+    replace(session, sensitivities={"predicted_kl": replace(table, measured=table.layers[:1])}).save(tmp_path / "s.qwb")
+    session = Session.load(tmp_path / "s.qwb")
+    table = session.sensitivities["predicted_kl"]
+    report = scored(Outcome(
+        before=session, session=session, options=ScoreOptions(), result=table, notes=(), flags=argparse.Namespace()
+    ))  # fmt: skip
+    assert report.facts["forms"]["measured"] == [table.layers[0]]
+    assert table.layers[0] not in report.facts["forms"]["directional"]
+    assert "measured, since no gradient reaches them: 1 layer" in report.parts
 
 
 def test_an_audit_adds_up_by_itself(first: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,3 +164,21 @@ def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
         assert HALF_SQUARED_DISTANCE in person.window.panels["sensitivity"].figure.text()
 
     live(story)
+
+
+def test_measured_losses_among_predicted_ones_are_named(live: Callable[..., None]) -> None:
+    full = sessions.full(1)
+    table = full.sensitivities["predicted_kl"]
+    session = replace(full, sensitivities={"predicted_kl": replace(table, measured=table.layers[:1])})
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.reveal("sensitivity"))
+        panel = person.window.panels["sensitivity"]
+        assert "1 layer measured, since no gradient reaches them" in panel.figure.text()
+        panel._hover(0, 0)
+        assert "(measured: no gradient reaches it)" in panel.figure.text()
+        panel._hover(1, 0)
+        assert "measured" not in panel.figure.text()
+
+    live(story)

@@ -175,7 +175,8 @@ def test_a_table_that_is_also_the_head_is_predicted_with_both_uses(seed):
     assert ratio.min() > 0.8 and ratio.max() < 1.25
 
 
-def test_layers_whose_gradient_is_zero_are_measured():
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_layers_whose_gradient_is_zero_are_measured(calibrated):
     class Gated(nn.Module):
         """A gate that is shut on all data, and a choice by argmax: no gradient reaches either."""
 
@@ -190,9 +191,15 @@ def test_layers_whose_gradient_is_zero_are_measured():
 
     torch.manual_seed(0)
     model, data = model_of(Gated(), OutputKind.EMBEDDING), sequences(40)
-    predicted = score(model, "predicted_kl", SCHEMES, dataset=data)
+    curvature, notes = calibrate(model, data).curvature if calibrated else {}, []
+    predicted = score(model, "predicted_kl", SCHEMES, dataset=data, curvature=curvature, notes=notes)
     measured = score(model, "measured_kl", SCHEMES, dataset=data)
     assert np.isfinite(predicted.score).all()
+    assert predicted.measured == ("shut", "chosen") and measured.measured == ()
+    assert "measured, not predicted, since no gradient reaches it: shut, chosen" in notes
+    again = score(model, "predicted_kl", (*SCHEMES, "int5-channel"), dataset=data, curvature=curvature,
+                  previous=predicted)  # fmt: skip
+    assert again.measured == predicted.measured and np.isfinite(again.score).all()
     assert (predicted.score[predicted.row["shut"]] == 0).all()
     np.testing.assert_array_equal(
         predicted.score[predicted.row["chosen"]], measured.score[measured.row["chosen"]]

@@ -76,7 +76,7 @@ def arranged(table: Sensitivity, order: Order, model: ModelSummary | None) -> Ar
         members.setdefault(block or name if order is Order.BLOCK else kind, []).append(name)
     sums = [table.score[[table.row[name] for name in names]].sum(axis=0) for names in members.values()]
     score = np.array(sums).reshape(len(members), len(table.schemes))
-    summed = replace(table, layers=tuple(members), score=score, directions=None, error=None, unused=())
+    summed = replace(table, layers=tuple(members), score=score, directions=None, error=None, unused=(), measured=())
     return Arrangement(table=summed, members={name: tuple(names) for name, names in members.items()})
 
 

@@ -70,7 +70,7 @@ def score(
         )  # fmt: skip
         table = replace(
             table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions, error=error,
-            rerouting=_rerouting(previous, table),
+            rerouting=_rerouting(previous, table), measured=previous.measured,
         )
     fits = batch_size if dataset is None else fitting_batch(batch_size, dataset, model, gradients=False)
     scoring = Scoring(

@@ -42,9 +42,11 @@ class Scoring:
     ranges: Ranges = field(default_factory=dict)
     slopes: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
+    measured: set[str] = field(default_factory=set)
     rerouted: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
+        self.measured.update(self.table.measured)
         known_parts = self.table.rerouting
         self.rerouted = np.zeros_like(self.table.score) if known_parts is None else known_parts.copy()
         if self.table.error is not None:
@@ -63,8 +65,9 @@ class Scoring:
         error = None if np.isnan(known).all() else np.array(known)
         rerouting = self.rerouted.copy() if self.rerouted.any() else None
         return replace(
-            self.table, score=self.table.score.copy(), directions=directions, error=error, rerouting=rerouting
-        )
+            self.table, score=self.table.score.copy(), directions=directions, error=error, rerouting=rerouting,
+            measured=tuple(name for name in self.table.layers if name in self.measured),
+        )  # fmt: skip
 
     def reroute(self, name: str, scheme: str, loss: float) -> float:
         """Keep the part of a cell's loss that tokens cost which are sent to other experts; return it."""

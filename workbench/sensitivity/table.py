@@ -23,6 +23,7 @@ class Sensitivity:
     ``error`` (float64 ``[layers]``) is the relative standard error of a layer's scores, by how samples scatter; NaN, or
     None, where that is not known.  ``rerouting`` (float64 ``[layers, schemes]``) is the part of the scores that tokens
     cost which are sent to other experts, None for none: of several layers these parts add up in squares.
+    ``measured`` are layers of a predicted table whose losses were measured, since no gradient reaches them.
     """
 
     metric: str
@@ -38,6 +39,7 @@ class Sensitivity:
     unused: tuple[str, ...] = ()
     error: np.ndarray | None = None
     rerouting: np.ndarray | None = None
+    measured: tuple[str, ...] = ()
 
     @cached_property
     def row(self) -> dict[str, int]:

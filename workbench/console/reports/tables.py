@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.console.command import Outcome
 from workbench.console.report import Report, Table, row
+from workbench.insight.quantities import plural
 from workbench.sensitivity.table import Sensitivity
 from workbench.steps.checks.refine import close_decisions
 
@@ -32,7 +33,8 @@ def scored(outcome: Outcome[Any, Sensitivity]) -> Report:
     ]
     forms, newton = _forms(table), not outcome.session.model.output.is_logits
     lines = [
-        f"predicted by the {form} form{' of Gauss-Newton' if newton else ''}: {len(layers)} layers"
+        "measured, since no gradient reaches them: " + plural(len(layers), "layer") if form == "measured" else
+        f"predicted by the {form} form{' of Gauss-Newton' if newton else ''}: {plural(len(layers), 'layer')}"
         for form, layers in forms.items() if layers
     ]  # fmt: skip
     columns = " | ".join(["layer", *table.schemes])
@@ -49,9 +51,11 @@ def _forms(table: Sensitivity) -> dict[str, list[str]]:
         return {}
     sampled = set() if table.directions is None else set(table.directions.layers)
     known = [name for name, losses in zip(table.layers, table.score, strict=True) if not np.isnan(losses).all()]
+    predicted = [name for name in known if name not in table.measured]
     return {
-        "kronecker": [name for name in known if name not in sampled],
-        "directional": [name for name in known if name in sampled],
+        "kronecker": [name for name in predicted if name not in sampled],
+        "directional": [name for name in predicted if name in sampled],
+        "measured": [name for name in known if name in table.measured],
     }
 
 

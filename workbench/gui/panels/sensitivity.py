@@ -257,6 +257,8 @@ class SensitivityPanel(Panel):
         if measured is not None and len(self._layers(row)) == 1:
             predicted = np.isnan(measured.of(layer, scheme))
             score += " (predicted, corrected)" if predicted else " (measured)"
+        elif not np.isnan(value) and layer in table.measured:
+            score += " (measured: no gradient reaches it)"
         names = self._layers(row)
         known = session is not None and self._field == "weights" and len(names) <= PRICED
         known = known and session is not None and session.model.by_name.keys() >= set(names)
@@ -280,6 +282,8 @@ class SensitivityPanel(Panel):
             words += f", {quantities.plural(table.samples, 'sample')}"
         if measured is not None and self._arrangement is not None and not self._arrangement.members:
             words += f", {self._count_measured(table, measured):,} of them measured, the others predicted and corrected"
+        elif table.measured:
+            words += f", {quantities.plural(len(table.measured), 'layer')} measured, since no gradient reaches them"
         click = "click assigns" if self._field == "weights" else "click assigns, once more takes out"
         self.figure.say(f"{words}; {click}, drag paints, right click locks", f"{words}; {click}", words)
 

@@ -27,7 +27,8 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
     scoring.fill(kronecker_rows(scoring, {name: cells[name] for name in kronecker}, rerouting), len(cells))
     if directional:
         data = scoring.require_data("a predicted loss")
-        sloped = directional_rows(scoring, data, dict.fromkeys(directional, scoring.table.schemes), rerouting)
+        sloped_layers = [name for name in directional if name not in scoring.measured]
+        sloped = directional_rows(scoring, data, dict.fromkeys(sloped_layers, scoring.table.schemes), rerouting)
         scoring.fill(scoring.with_slopes(sloped), len(directional), start=len(kronecker) / len(cells))
         _fill_flat(scoring, {name: cells[name] for name in directional})
 
@@ -38,11 +39,17 @@ def _fill_flat(scoring: Scoring, cells: OpenCells) -> None:
 
     from workbench.sensitivity.measured import measured_rows
 
-    rows, data = scoring.table.row, scoring.require_data("a measured loss")
-    flat = {name: schemes for name, schemes in cells.items() if np.isnan(scoring.table.score[rows[name]]).all()}
+    table, data = scoring.table, scoring.require_data("a measured loss")
+    left = {name: [scheme for scheme in schemes if np.isnan(table.of(name, scheme))] for name, schemes in cells.items()}
+    flat = {name: schemes for name, schemes in left.items() if schemes}
     if flat:
         tick = scoring.ticker(flat, -(-len(data) // scoring.batch_size))
         scoring.fill(measured_rows(scoring, data, flat, tick), len(flat), start=1.0)
+        scoring.measured.update(name for name, (scheme, *_) in flat.items() if not np.isnan(table.of(name, scheme)))
+    if scoring.measured:
+        names = [name for name in table.layers if name in scoring.measured]
+        few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        scoring.finite.notes.append(f"measured, not predicted, since no gradient reaches it: {few}")
 
 
 PREDICTED_KL = SensitivityMetric(
