@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,13 @@ from workbench.planning.totals import layer_bits
 from workbench.sensitivity.table import Sensitivity
 
 Legal = Callable[[Layer, str, str | None], str | None]
+
+
+Request = tuple[Sequence[Layer], str | None, tuple[str, ...] | None]
+"""Layers that get one candidate together, their present input scheme, and the schemes that they may take."""
+
+TOGETHER = 1 << 14
+"""Groups whose candidates are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,29 +90,53 @@ class Builder:
     inputs: Sensitivity | None
     _menus: dict[Any, _Menu] = field(default_factory=dict)
 
-    def group(self, members: Sequence[Layer], inputs: str | None, limit: tuple[str, ...] | None) -> Group:
-        """Return ``members`` with their candidates, each best in some respect; ``inputs`` is their present scheme."""
+    def groups(self, requests: Sequence[Request]) -> list[Group]:
+        """Return the members of each request with their candidates, each best in some respect."""
+        by_menu: dict[int, tuple[_Menu, list[int]]] = {}
+        for number, (members, inputs, limit) in enumerate(requests):
+            menu = self._menu(members, inputs, limit)
+            by_menu.setdefault(id(menu), (menu, []))[1].append(number)
+        made: dict[int, Group] = {}
+        for menu, numbers in by_menu.values():
+            for start in range(0, len(numbers), TOGETHER):
+                part = numbers[start : start + TOGETHER]
+                made.update(zip(part, self._built(menu, [requests[number] for number in part]), strict=True))
+        return [made[number] for number in range(len(requests))]
+
+    def _menu(self, members: Sequence[Layer], inputs: str | None, limit: tuple[str, ...] | None) -> _Menu:
         key = (limit, inputs, tuple((layer.kind, layer.matrix, layer.dtype) for layer in members) if self.legal else 0)
         menu = self._menus.get(key)
         if menu is None:
             candidates = tuple(self._legal_candidates(members, inputs, limit))
             menu = self._menus[key] = _Menu(candidates, self._cells(candidates))
-        bits = np.zeros(len(menu.candidates), np.int64)
-        loss, spent = np.zeros(len(menu.candidates)), np.zeros(len(menu.candidates))
-        owned = [layer for layer in members if layer.tied_to is None]
-        for layer in owned:
-            bits += _bits_of(layer, menu)
-        for table, columns, places in menu.cells:
-            for layer in owned:
-                row = table.row.get(layer.name)
-                loss[places] += math.nan if row is None else np.maximum(table.score[row, columns], 0.0)
-        for layer in members if self.times is not None else ():
-            spent += self._microseconds(layer, menu, inputs)
-        best = _best(bits, loss, spent if self.times else None)
-        return Group(
-            layers=tuple(layer.name for layer in members), candidates=tuple(menu.candidates[index] for index in best),
-            bits=bits[best], loss=loss[best], microseconds=spent[best],
-        )  # fmt: skip
+        return menu
+
+    def _built(self, menu: _Menu, requests: Sequence[Request]) -> list[Group]:
+        """Return the groups of requests of one menu: bits, losses and times are matrices ``[requests, candidates]``."""
+        shape = (len(requests), len(menu.candidates))
+        bits, loss, spent = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
+        owned = [[layer for layer in members if layer.tied_to is None] for members, _, _ in requests]
+        for place in range(max(map(len, owned), default=0)):
+            at = np.array([index for index, layers in enumerate(owned) if len(layers) > place])
+            layers = [owned[index][place] for index in at]
+            bits[at] += np.stack([_bits_of(layer, menu) for layer in layers])
+            for table, columns, places in menu.cells:
+                rows = np.array([table.row.get(layer.name, -1) for layer in layers])
+                cells = np.maximum(table.score[rows[:, None], columns], 0.0)
+                cells[rows < 0] = math.nan
+                loss[at[:, None], places] += cells
+        for index, (members, inputs, _) in enumerate(requests if self.times is not None else ()):
+            for layer in members:
+                spent[index] += self._microseconds(layer, menu, inputs)
+        return [
+            Group(
+                layers=tuple(layer.name for layer in members), candidates=tuple(map(menu.candidates.__getitem__, best)),
+                bits=own_bits, loss=own_loss, microseconds=own_time,
+            )
+            for (members, _, _), (best, own_bits, own_loss, own_time) in zip(
+                requests, _best(bits, loss, spent, self.times is not None), strict=True
+            )
+        ]  # fmt: skip
 
     def reasons(
         self, members: Sequence[Layer], assignments: dict[str, Assignment], limit: tuple[str, ...] | None
@@ -179,21 +210,43 @@ class Builder:
 
 
 def _bits_of(layer: Layer, menu: _Menu) -> np.ndarray:
-    key = (layer.matrix, layer.dtype)
-    if key not in menu.bits:
-        menu.bits[key] = np.array([layer_bits(layer, candidate.weights) for candidate in menu.candidates], np.int64)
-    return menu.bits[key]
+    key = (layer.shape, layer.view, layer.axes, layer.row_axes, layer.dtype)
+    known = menu.bits.get(key)
+    if known is None:
+        bits = [layer_bits(layer, candidate.weights) for candidate in menu.candidates]
+        known = menu.bits[key] = np.array(bits, np.int64)
+    return known
 
 
-def _best(bits: np.ndarray, loss: np.ndarray, spent: np.ndarray | None) -> np.ndarray:
-    """Return the indices of the candidates that no other beats, by rising bits, without those of no score or time."""
-    order = np.lexsort((loss, bits) if spent is None else (spent, loss, bits))
-    order = order[~np.isnan(loss[order] if spent is None else loss[order] + spent[order])]
-    by_bits = loss[order]
-    if spent is None:
-        best: np.ndarray = order[by_bits < np.minimum.accumulate(np.concatenate([[np.inf], by_bits]))[:-1]]
-        return best
-    times = spent[order]
+Chosen = tuple[list[int], np.ndarray, np.ndarray, np.ndarray]
+"""Indices of candidates, and their bits, losses and times."""
+
+
+def _best(bits: np.ndarray, loss: np.ndarray, spent: np.ndarray, timed: bool) -> Iterator[Chosen]:
+    """Yield for each row the candidates that no other beats, by rising bits, without those of no score or time."""
+    if timed:
+        for own_bits, own_loss, own_time in zip(bits, loss, spent, strict=True):
+            best = _unbeaten(own_bits, own_loss, own_time)
+            yield best.tolist(), own_bits[best], own_loss[best], own_time[best]
+        return
+    order = np.lexsort((loss, bits), axis=-1)
+    sorted_bits, sorted_loss = np.take_along_axis(bits, order, 1), np.take_along_axis(loss, order, 1)
+    known = np.where(np.isnan(sorted_loss), np.inf, sorted_loss)
+    before = np.minimum.accumulate(np.pad(known, ((0, 0), (1, 0)), constant_values=np.inf), axis=1)[:, :-1]
+    better = known < before
+    ends = better.sum(axis=1).cumsum().tolist()
+    picks, flat_bits, flat_loss = order[better].tolist(), sorted_bits[better], sorted_loss[better]
+    times, first = np.zeros(len(picks)), 0
+    for last in ends:
+        yield picks[first:last], flat_bits[first:last], flat_loss[first:last], times[first:last]
+        first = last
+
+
+def _unbeaten(bits: np.ndarray, loss: np.ndarray, spent: np.ndarray) -> np.ndarray:
+    """Return the indices of one row's candidates that no other beats in bits, loss and time, by rising bits."""
+    order = np.lexsort((spent, loss, bits))
+    order = order[~np.isnan(loss[order] + spent[order])]
+    by_bits, times = loss[order], spent[order]
     earlier = np.tri(order.size, k=-1, dtype=bool)
     no_worse = (by_bits[None] <= by_bits[:, None]) & (times[None] <= times[:, None])
     unbeaten: np.ndarray = order[~(earlier & no_worse).any(axis=1)]

@@ -138,11 +138,18 @@ def _split(
     if rules.shrink_unused:
         counted |= {layer.name for layer in summary.layers if layer.unused and layer.kind is not LayerKind.EMBEDDING}
     groups, reasons = [], dict[str, str]()
-    for members in sharing_groups(summary.layers, rules.bonds):
-        scheme = _locked_scheme(members, rules.locked, assignments)
-        limit = _shared_limit(members, limits)
-        if scheme is None and all(layer.name in counted for layer in members):
-            group = builder.group(members, assignments[members[0].name].inputs, limit)
+    sharing = [
+        (members, _locked_scheme(members, rules.locked, assignments), _shared_limit(members, limits))
+        for members in sharing_groups(summary.layers, rules.bonds)
+    ]
+    free = [scheme is None and all(layer.name in counted for layer in members) for members, scheme, _ in sharing]
+    made = iter(builder.groups([
+        (members, assignments[members[0].name].inputs, limit)
+        for (members, _, limit), is_free in zip(sharing, free, strict=True) if is_free
+    ]))  # fmt: skip
+    for (members, scheme, limit), is_free in zip(sharing, free, strict=True):
+        if is_free:
+            group = next(made)
             if members[0].name not in tables or set(group.schemes) - {KEEP}:
                 if not group.candidates:
                     raise PlanError(_nothing_left(members, rules, builder.reasons(members, assignments, limit)))
@@ -200,6 +207,8 @@ def _limits(
 
 def _shared_limit(members: Sequence[Layer], limits: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     """Return the schemes that all members may take, None without a limit; PlanError that names what contradicts."""
+    if not limits:
+        return None
     limited = {layer.name: limits[layer.name] for layer in members if layer.name in limits}
     if not limited:
         return None
@@ -212,6 +221,8 @@ def _shared_limit(members: Sequence[Layer], limits: Mapping[str, tuple[str, ...]
 
 
 def _locked_scheme(members: Sequence[Layer], locked: Collection[str], assignments: dict[str, Assignment]) -> str | None:
+    if not locked:
+        return None
     fixed = {layer.name: assignments[layer.name].weights for layer in members if layer.name in locked}
     if len(set(fixed.values())) > 1:
         listed = ", ".join(f"{name} to {scheme}" for name, scheme in fixed.items())

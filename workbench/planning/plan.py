@@ -278,10 +278,10 @@ def _with_ties(matched: Mapping[str, Assignment], layers: Sequence[Layer]) -> di
                 parse_scheme(scheme)
         if assignment.cache is not None:
             cache_scheme(assignment.cache)
-    result = {}
+    result, none = {}, Assignment()
     for layer in layers:
         owner = layer.tied_to if layer.tied_to and layer.name not in matched else layer.name
-        assignment = matched.get(owner, Assignment())
+        assignment = matched.get(owner, none)
         if assignment.cache is not None and not makes_keys_or_values(layer):
             assignment = replace(assignment, cache=None)
         result[layer.name] = assignment

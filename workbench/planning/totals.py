@@ -15,6 +15,7 @@ from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.scheme import Scheme
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.transform_names import planned_summary
 from workbench.sensitivity.interaction import interaction, interaction_error
@@ -41,7 +42,12 @@ class Totals:
 @lru_cache(maxsize=65536)
 def scheme_bits(scheme: str, matrix: tuple[int, int]) -> int:
     """Return the exact bits of a matrix of that shape under the scheme of that name."""
-    return parse_scheme(scheme).bits(matrix)
+    return _parsed(scheme).bits(matrix)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(scheme: str) -> Scheme:
+    return parse_scheme(scheme)
 
 
 def layer_bits(layer: Layer, weights: str) -> int:
