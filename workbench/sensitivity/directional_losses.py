@@ -174,7 +174,8 @@ class _Dots:
         losses = {}
         for name, differences in self.differences.items():
             squares = self.squares.get(name)
-            if squares is None or not self.units or not bool((squares > 0).any() | (differences == 0).all()):
+            acts = squares is not None and (bool((squares > 0).any()) or not bool(differences.any()))
+            if squares is None or not self.units or not acts:
                 nothing = torch.full((differences.shape[0],), math.nan, dtype=torch.float64)
                 losses[name] = Directional(losses=nothing, slopes=None)
             else:

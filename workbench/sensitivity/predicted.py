@@ -17,7 +17,7 @@ from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.rerouting import Rerouting
 from workbench.sensitivity.scoring import Row, Scoring, Sloped
-from workbench.sensitivity.stacked_rounding import in_groups, rounded_cells, rounded_layers
+from workbench.sensitivity.stacked_rounding import in_groups, rounded_cells
 
 REPEATED_CELLS = 1 << 21
 """The most weights of a layer whose samples' gradients are formed because it is used more than once: 8 MB for each.
@@ -70,9 +70,7 @@ def kronecker_rows(
                 uses = [curvature[member] for member in tied[name] if member in curvature]
                 losses[name][scheme] = sum(_loss(values, weights[name], use, correlated) for use in uses)
                 if rerouting is not None:
-                    losses[name][scheme] += scoring.reroute(
-                        name, scheme, rerouting.loss(name, values - weights[name])
-                    )
+                    losses[name][scheme] += scoring.reroute(name, scheme, rerouting.loss(name, values - weights[name]))
         yield from losses.items()
 
 
@@ -91,11 +89,7 @@ def directional_rows(
     chunks = list(in_groups(model.summary, cells, DIFFERENCE_BYTES))
     for number, chunk in enumerate(chunks):
         part = {name: cells[name] for name in chunk}
-        rounded = rounded_layers(model, part, scoring.algorithm, scoring.curvature)
-        changes = {
-            name: torch.stack([matrices[scheme] for scheme in cells[name]]) - model.weight(name).float()
-            for name, matrices in rounded
-        }
+        changes = _changes(scoring, part)
 
         def report(fraction: float, text: str, partial: object = None, done: int = number) -> None:
             scoring.progress((done + fraction) / len(chunks), text)
@@ -111,6 +105,18 @@ def directional_rows(
                 for scheme, change in zip(cells[name], changes[name], strict=True):
                     losses[scheme] += scoring.reroute(name, scheme, rerouting.loss(name, change))
             yield name, losses, slopes
+
+
+def _changes(scoring: Scoring, cells: Mapping[str, Sequence[str]]) -> dict[str, torch.Tensor]:
+    """Return what each scheme changes of each layer's weight, float32 ``[schemes, rows, columns]``."""
+    changes: dict[str, torch.Tensor] = {}
+    for weights, by_scheme in rounded_cells(scoring.model, cells, scoring.algorithm, scoring.curvature):
+        for name, weight in weights.items():
+            changes[name] = weight.new_empty(len(cells[name]), *weight.shape)
+        for number, (_, matrices) in enumerate(by_scheme):
+            for name, values in matrices.items():
+                torch.sub(values, weights[name].detach(), out=changes[name][number])
+    return changes
 
 
 def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list[str]]:
