@@ -11,7 +11,7 @@ import torch
 
 from workbench import memory
 from workbench.errors import MemoryLimitError
-from workbench.memory import Scratch, Spill, available_memory, limit, limited_to, memory_limit, parse_size
+from workbench.memory import Scratch, Spill, available_memory, left_text, limit, limited_to, memory_limit, parse_size
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,13 @@ def test_a_limit_holds_within_its_block_and_the_lowest_counts() -> None:
     with limited_to(1):
         assert available_memory() == 0
     assert limit() is None
+
+
+def test_what_is_left_is_told() -> None:
+    assert left_text(5 * 10**8) == "500 MB of memory are free"
+    with memory_limit("150MB"):
+        text = left_text(available_memory())
+    assert text.startswith("of 150 MB that are allowed, the program takes ") and text.endswith("and nothing is left")
 
 
 def test_tensors_on_the_disk_are_files_without_names(tmp_path: Path) -> None:

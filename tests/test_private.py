@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 import traceback
 import zipfile
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 from workbench import log
 from workbench.insight.problem_report import problem_report, write_report
-from workbench.private import NAMES_VARIABLE, PrivateFormatter, without_names
+from workbench.private import NAMES_VARIABLE, PrivateFormatter, hide, without_names
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -37,6 +39,22 @@ def test_tracebacks_keep_the_places_in_programs() -> None:
     except ValueError:
         text = without_names(traceback.format_exc())
     assert 'File "json/decoder.py", line' in text and "/lib/python" not in text and __file__ not in text
+
+
+def test_names_with_spaces_that_have_no_folder_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.private._hidden", set())
+    hide("my secret plan.json", "a b", "--samples 12", "/home/ann/two words.qwb", None, 3, "4.5 bits")
+    assert without_names("the plan my secret plan.json is bad") == "the plan <file> is bad"
+    assert without_names("Open two words.qwb, a b, 4.5 bits") == "Open <file>, a b, 4.5 bits"
+
+
+def test_a_command_hides_the_names_that_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_LOG_FOLDER", str(tmp_path / "state"))
+    command = [sys.executable, "-m", "workbench", "info", "my secret session.qwb"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    assert "my secret session.qwb" in ended.stderr
+    (file,) = (tmp_path / "state").rglob("*.log")
+    assert "info failed" in file.read_text() and "secret" not in file.read_text()
 
 
 def test_the_log_names_no_file_unless_the_user_agrees(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -13,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
+
+GRACE = 1.2
+"""Seconds that a command has after a signal to end by itself: native code and partial results that are being written
+may take longer, and are left then."""
 
 _received: list[int] = []
 
@@ -36,10 +41,48 @@ def _send_again(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
+def _watch() -> None:
+    """End the process from a thread where a signal has not, ``GRACE`` seconds after it.
+
+    The system hands the thread each signal through a pipe while the main thread is in native code, where Python has no
+    say.  Nothing is done for those that a window has taken over.
+    """
+    hears, tells = os.pipe()
+    os.set_blocking(tells, False)
+    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
+    threading.Thread(target=_end_in_time, args=(hears,), name="signals", daemon=True).start()
+
+
+def _end_in_time(hears: int) -> None:
+    while number := os.read(hears, 1):
+        if number[0] not in (signal.SIGINT, signal.SIGTERM) or signal.getsignal(number[0]) is not _stop:
+            continue
+        time.sleep(GRACE)
+        with contextlib.suppress(OSError):
+            os.write(2, b"workbench: cancelled\n")
+        with contextlib.suppress(Exception):
+            _leave_nothing()
+        os._exit(128 + number[0])
+
+
+def _leave_nothing() -> None:
+    """Remove half-written files, and end the processes that this one has started."""
+    import psutil
+
+    from workbench import atomic
+
+    atomic.abandon()
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            child.kill()
+
+
 def main() -> Any:
     """Run the command line; returns its code, 130 after SIGINT and 143 after SIGTERM, also while modules are loaded."""
     signal.signal(signal.SIGINT, _stop)
     signal.signal(signal.SIGTERM, _stop)
+    if os.name != "nt":  # there, signals wake no pipe
+        _watch()
     sys.unraisablehook = _again
     try:
         from workbench.cli import main as run

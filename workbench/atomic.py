@@ -18,6 +18,9 @@ from workbench.errors import WorkbenchError
 _HERE = f"{zlib.crc32(platform.node().encode()):08x}"
 """This machine in the names of temporary files: processes of others cannot be seen."""
 
+_underway: set[Path] = set()
+"""What this process is writing at the moment."""
+
 _FULL = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -77,15 +80,28 @@ def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tupl
         )
     _remove_left_over(target)
     temporary = target.with_name(f".{target.name[:80]}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.part")
+    _underway.add(temporary)
     try:
         yield target, temporary
     except OSError as failure:
         raise error(_explain(failure, path, what)) from failure
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        _remove(temporary)
+        _underway.discard(temporary)
+
+
+def abandon() -> None:
+    """Remove what is being written: this process is about to end."""
+    for temporary in tuple(_underway):
+        with contextlib.suppress(OSError):
+            _remove(temporary)
+
+
+def _remove(temporary: Path) -> None:
+    if temporary.is_dir():
+        shutil.rmtree(temporary, ignore_errors=True)
+    else:
+        temporary.unlink(missing_ok=True)
 
 
 def _remove_left_over(target: Path) -> None:

@@ -19,6 +19,7 @@ from workbench.console.commands import COMMANDS
 from workbench.console.terminal import Bar, print_report
 from workbench.errors import WorkbenchError, nearest, out_of_memory
 from workbench.memory import limited_to
+from workbench.private import hide
 from workbench.readable import LONGEST, readable
 from workbench.version import VERSION
 
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         from workbench import log
 
+        hide(*words)
         log.start("window" if options.command == "gui" else "command")
         if options.command != "gui":
             log.name_bus_errors()  # after the log's own handler

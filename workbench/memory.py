@@ -54,7 +54,16 @@ def parse_size(text: str) -> int:
 
 def size_text(nbytes: float) -> str:
     """Return bytes for people: ``2.34 GB``, ``12 MB``."""
-    return f"{nbytes / 1e9:.3g} GB" if nbytes >= 1e9 else f"{max(nbytes / 1e6, 0.001):.3g} MB"
+    return f"{nbytes / 1e9:.3g} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.3g} MB"
+
+
+def left_text(nbytes: int) -> str:
+    """Say that ``nbytes`` are left, of what is allowed where there is a limit."""
+    bound = limit()
+    if bound is None:
+        return f"{size_text(nbytes)} of memory are free"
+    taken, left = size_text(anonymous_memory()), size_text(nbytes) if nbytes else "nothing"
+    return f"of {size_text(bound)} that are allowed, the program takes {taken} already, and {left} is left"
 
 
 def memory_limit(size: str | int) -> AbstractContextManager[None]:

@@ -28,6 +28,20 @@ _WITHIN = 6
 _FILES = re.compile(rf"(?<![\w/<>.-])[^\s\"',;:()<>/\\]+({_ENDING})", re.IGNORECASE)
 
 
+_hidden: set[str] = set()
+
+
+def hide(*words: object) -> None:
+    """Have names with spaces among ``words`` (of a command line, a step's options) replaced wherever they stand.
+
+    Such a name without a folder before it cannot be told from the text around it.
+    """
+    for word in words:
+        text = str(word).strip() if isinstance(word, str | os.PathLike) else ""
+        if " " in text and len(_hidden) < 1000 and (_ENDS.search(text) or Path(text[:4000]).exists()):
+            _hidden.update({text, re.split(r"[/\\]", text.rstrip("/\\"))[-1]})
+
+
 def _names_a_file(word: str) -> bool:
     slashed = any(mark in word for mark in "/\\") and not word.rstrip(_CLOSING).replace("/", "").isnumeric()
     return (slashed and word.strip("/\\") != "" and not _NO_FILES.fullmatch(word)) or _ENDS.search(word) is not None
@@ -62,6 +76,9 @@ def without_names(text: str, *others: str) -> str:
     """
     for name in sorted(filter(None, others), key=len, reverse=True):
         text = text.replace(name, "<name>")
+    for name in sorted(_hidden, key=len, reverse=True):
+        if " " in name:
+            text = text.replace(name, "<file>")
     text = text.replace(f"{_OWN}{os.sep}", "")
     home = str(Path.home())
     text = text.replace(home, "~") if len(home) > 1 else text

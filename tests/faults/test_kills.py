@@ -43,3 +43,9 @@ def test_a_killed_window_leaves_nothing_and_loses_no_edit(tmp_path: Path) -> Non
     """Each window takes its engine's start, some seconds: so a tenth of the kills."""
     answer = answer_of("tests.faults.windows", str(tmp_path), "50", str(SEED))
     assert answer["ends"]["whole"] == 50 and answer["edits"] > 500
+
+
+def test_signals_end_commands_within_two_seconds(tmp_path: Path) -> None:
+    """Commands as new processes, imports included; on a machine that has nothing else to do."""
+    answer = answer_of("tests.faults.endings", str(tmp_path / "place"), "114", str(SEED))
+    assert sum(answer["codes"].get(code, 0) for code in ("130", "143")) > 50

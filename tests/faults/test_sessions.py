@@ -124,9 +124,7 @@ def _strings(file: h5py.File, other: Path) -> None:
     (_filter, "needs the filter 32000"), (_cycle, "nest deeper than 12"), (_bomb, "entries|hold"),
     pytest.param(_strings, "memory|damaged", marks=pytest.mark.slow),
 ])  # fmt: skip
-def test_hostile_sessions_are_refused(
-    tmp_path: Path, change: Callable[[h5py.File, Path], None], words: str
-) -> None:
+def test_hostile_sessions_are_refused(tmp_path: Path, change: Callable[[h5py.File, Path], None], words: str) -> None:
     other = tmp_path / "other.h5"
     with h5py.File(other, "w") as file:
         file["secret"] = [SECRET]
@@ -137,9 +135,7 @@ def test_hostile_sessions_are_refused(
     assert SECRET not in str(caught.value)
 
 
-def test_a_new_process_reads_as_a_fork_does(
-    tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_process_reads_as_a_fork_does(tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "s.qwb").write_bytes(whole)
     forked = Session.load(tmp_path / "s.qwb")
     monkeypatch.setattr(tree, "FORKS", False)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from tests.session.sessions import full_session
@@ -73,3 +74,39 @@ program.start()
 def test_a_signal_in_a_finalizer_is_not_lost() -> None:
     ended = subprocess.run([sys.executable, "-c", FINALIZER], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 130 and ended.stderr == "workbench: cancelled\n", ended
+
+
+NATIVE = """
+import hashlib, subprocess, sys
+from pathlib import Path
+import workbench.cli
+from workbench import __main__ as program
+from workbench.atomic import replacing
+from workbench.errors import WorkbenchError
+
+def run():
+    with replacing(Path(sys.argv[1]), WorkbenchError, "it") as part:
+        child = subprocess.Popen(["sleep", "600"])
+        print(child.pid, flush=True)
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+
+workbench.cli.main = run
+program.start()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_native_code_and_leaves_nothing(tmp_path: Path, kind: signal.Signals) -> None:
+    command = [sys.executable, "-c", NATIVE, str(tmp_path / "whole")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    time.sleep(0.1)
+    start = time.monotonic()
+    process.send_signal(kind)
+    _, told = process.communicate(timeout=60)
+    print(f"{time.monotonic() - start:.2f} s")
+    assert process.returncode == 128 + kind and told == "workbench: cancelled\n"
+    assert not list(tmp_path.iterdir())
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE

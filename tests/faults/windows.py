@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-LATE = 2.0
-"""Seconds before the kill from which on an edit may be lost; one is promised, on a machine with nothing else to do."""
+LATE = 1.0
+"""Seconds before the kill from which on an edit may be lost, however busy the machine is."""
 
 ENDING = 15.0
 """Seconds within which the engine notices that the window is gone, on a machine that is busy."""
@@ -104,6 +104,7 @@ def problems(folder: Path, process: int, killed: float, shared: set[str]) -> lis
     from workbench.errors import WorkbenchError
     from workbench.models.sources.stored import tensors_in_files
     from workbench.session.autosave import recoverable
+    from workbench.session.journal import read_journal
     from workbench.session.session import Session
 
     end, troubles = time.monotonic() + ENDING, list[str]()
@@ -124,11 +125,11 @@ def problems(folder: Path, process: int, killed: float, shared: set[str]) -> lis
     due = max((int(number) for number, moment in lines if float(moment) < killed - LATE), default=-1)
     offered = [-1]
     for entry in recoverable():
-        for file in (entry.file, entry.edits):
-            try:
-                offered.append(edit_of(Session.load(file)) if file is not None else -1)
-            except WorkbenchError as error:
-                troubles.append(f"a copy is half: {error}")
+        try:
+            base = Session.load(entry.base)
+            offered.append(edit_of(base if entry.edits is None else read_journal(entry.edits, base)))
+        except WorkbenchError as error:
+            troubles.append(f"a copy is half: {error}")
     if max(saved, *offered) < due:
         troubles.append(f"edit {due} of {len(lines)} was made in time; saved {saved}, offered {offered}")
     return troubles

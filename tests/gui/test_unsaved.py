@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -15,12 +16,14 @@ from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.engine.files_engine import FilesEngine
 from workbench.errors import SessionError
 from workbench.gui.commands.leaving import unfinished
 from workbench.gui.context import edits
 from workbench.gui.recovery import Recovery
 from workbench.gui.shell import dialogs, settings
-from workbench.session.autosave import recoverable, window_folders
+from workbench.session.autosave import recoverable, recovery_path, window_folders
+from workbench.session.journal import read_journal
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.files.keep_recovery import KEEP_RECOVERY
@@ -94,7 +97,7 @@ def test_edits_are_written_within_a_second_and_recovered(live: Callable[..., Non
         await person.until(recoverable, 10)
         print(f"written after {time.monotonic() - start:.2f} s")
         (entry,) = recoverable()
-        assert entry.file == entry.edits and entry.original == path
+        assert entry.base == entry.original == path and entry.edits is not None and not entry.file.exists()
         recovery.end(discard=False)
 
     async def again(person: Person) -> None:
@@ -291,6 +294,7 @@ def test_a_timing_job_fills_the_panel(live: Callable[..., None]) -> None:
 def test_what_writes_the_edits_is_started_before_the_first_one(
     live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """So is what the edits of a model that was never saved are made to; nothing of either is offered."""
     monkeypatch.setattr("workbench.gui.recovery.READY_MS", 50)
     started = list[bool]()
 
@@ -302,6 +306,56 @@ def test_what_writes_the_edits_is_started_before_the_first_one(
         await person.open(sessions.full(1))
         await person.until(lambda: started, 60)
         assert not person.state.dirty and started == [True]
+        await person.until(lambda: [*recovery._folder.glob("*.base")], 20)
+        assert not recoverable()
+        await person.act(lambda: person.context.workspace.select([LAYER]))
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.until(recoverable, 10)
+        (entry,) = recoverable()
+        assert entry.edits is not None and entry.base.suffix == ".base" and entry.original is None
+        session = read_journal(entry.edits, Session.load(entry.base))
+        assert session.plan == person.state.session.plan and session.model == person.state.session.model
+        recovery.end(discard=True)
+
+    live(story)
+
+
+def test_edits_during_a_save_are_offered(live: Callable[..., None], tmp_path: Path) -> None:
+    """The file is newer than the line that was written meanwhile, and does not hold it."""
+    path = tmp_path / "kept.qwb"
+    sessions.full(1).save(path)
+
+    async def story(person: Person) -> None:
+        recovery = Recovery(person.context, person.window, seconds=1000)
+        await person.open(sessions.full(1), path)
+        await person.act(lambda: edits.assign(person.context.workspace, [LAYER], weights="int3-g32"))
+        saving = person.state.session
+        await person.act(lambda: edits.assign(person.context.workspace, [LAYER], weights="keep"))
+        await person.until(lambda: [*recovery._folder.glob("*.json")], 10)
+        saving.save(path)
+        assert not recoverable()
+        await person.act(lambda: person.context.workspace.saved(path, saving))
+        await person.until(recoverable, 10)
+        recovery.end(discard=True)
+
+    live(story)
+
+
+def test_edits_are_written_where_nothing_else_works(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process writes, and the event loop stands still: the journal is there within a second."""
+
+    async def never(self: FilesEngine, *arguments: Any) -> Any:
+        await asyncio.sleep(1000)
+
+    async def story(person: Person) -> None:
+        recovery = Recovery(person.context, person.window, seconds=1000)
+        await person.open(sessions.full(1), path := Path("/nowhere/kept.qwb"))
+        monkeypatch.setattr(FilesEngine, "run", never)
+        edits.assign(person.context.workspace, [LAYER], weights="keep")
+        end, journal = time.monotonic() + 1, recovery._folder / f"{recovery_path(path, Path()).stem}.edits"
+        while not journal.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert journal.exists()
         recovery.end(discard=True)
 
     live(story)

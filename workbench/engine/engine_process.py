@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import fields, is_dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -24,6 +25,7 @@ from workbench.engine.failure import portable
 from workbench.engine.transport import Channel, Envelope
 from workbench.errors import CancelledError
 from workbench.preflight import Estimate
+from workbench.private import hide
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache
@@ -184,6 +186,8 @@ class Worker:
         try:
             request = cast("Request[object]", envelope.open())
             doing = request.title
+            options = getattr(request, "options", None)
+            hide(*(getattr(options, each.name) for each in fields(options)) if is_dataclass(options) else ())
             log.info("job %d: %s", job, doing)
             progress(0.0, "")
             response = request.run(models, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import shutil
@@ -14,9 +15,10 @@ from typing import Any
 from PySide6.QtCore import QLockFile, QTimer
 from PySide6.QtWidgets import QWidget
 
-from workbench.errors import WorkbenchError
+from workbench.errors import SessionError, WorkbenchError
 from workbench.gui.context.context import Context
 from workbench.gui.shell import dialogs
+from workbench.models.summary import ModelSummary
 from workbench.session.autosave import (
     Recoverable,
     discard_recovery,
@@ -27,6 +29,7 @@ from workbench.session.autosave import (
     write_recovery,
 )
 from workbench.session.edits import EditableParts
+from workbench.session.journal import Journal, read_journal
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.files.first_look import is_first_look
@@ -36,18 +39,17 @@ from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 SECONDS = 20.0
 """How often unsaved work is copied, if it changed."""
 
-JOURNAL_MS = 300
-"""How soon after an edit the edits are written."""
-
 READY_MS = 2500
-"""How soon after a document is there what writes it is started: the first edit shall not wait for that."""
+"""How soon after a document is there what writes it is started, and writes what the edits of a model that was never
+saved are made to: the first edit shall not wait for that."""
 
 
 class Recovery:
     """Copies the document while it has unsaved changes, and removes the copy once it is saved or discarded.
 
     Each window has a folder of its own for copies; a lock in it tells other windows that the window is open.  The
-    whole session is copied now and then, the edits soon after each edit.  ``start`` prepares what writes them.
+    whole session is copied now and then, edits are written at once (see ``session/journal.py``).  ``start`` prepares
+    what writes copies.
     """
 
     def __init__(
@@ -56,18 +58,21 @@ class Recovery:
     ) -> None:  # fmt: skip
         self._context, self._parent, self._start = context, parent, start
         self._copied: Session | None = None
-        self._busy = {False: False, True: False}  # whether a copy (of the edits: True) is being written
+        self._busy = {False: False, True: False}  # whether a copy (of the base: True) is being written
+        self._journal = Journal(self._journal_failed)
+        self._noted: Path | None = None  # the recovery file whose journal is offered
+        self._on_disk: Session | None = None  # by the newest line of the journal
         self._discarded = 0  # how often: what was being written by then is removed once it is there
         self._folder = recovery_folder() / secrets.token_hex(6)
         self._lock: QLockFile | None = None  # of the folder, once there is something in it
         self._file: Path | None = None  # the copy of the document
         self._restored: Path | None = None  # another window's copy that is open here, until this window has its own
         self._warned = False
+        self._based: ModelSummary | None = None  # the model whose state before the first edit is written
+        self._loop = asyncio.get_running_loop()
         self._timer = QTimer(parent, interval=round(seconds * 1000))
         self._timer.timeout.connect(lambda: self._context.tasks.start(self.copy()))
         self._timer.start()
-        self._soon = QTimer(parent, singleShot=True, interval=JOURNAL_MS)
-        self._soon.timeout.connect(self._journal)
         self._ready = QTimer(parent, singleShot=True, interval=READY_MS)
         self._ready.timeout.connect(self._make_ready)
         self._unsubscribe: Callable[[], None] | None = context.workspace.subscribe(self._changed)
@@ -90,15 +95,12 @@ class Recovery:
 
     async def restore(self, entry: Recoverable) -> bool:
         """Open a copy as the unsaved state of the file that it belongs to; returns whether it could be opened."""
-        base = entry.file
-        if base == entry.edits and entry.original is not None and entry.original.exists():
-            base = entry.original
-        session = await self._read(base, entry)
-        edits = await self._read(entry.edits, entry) if entry.edits not in (None, base) else None
-        if session is None or (edits is not None and edits.model.fingerprint != session.model.fingerprint):
-            session = edits
-        elif edits is not None:
-            session = EditableParts.of(edits).into(session)
+        session = await self._read(entry)
+        if session is not None and entry.edits is not None:
+            try:
+                session = await asyncio.to_thread(read_journal, entry.edits, session)
+            except SessionError as error:
+                self._context.messages.say("The newest edits could not be recovered", str(error), "warning")
         if session is None:
             return False
         self._context.workspace.open(session, entry.original, unsaved=True)
@@ -107,45 +109,56 @@ class Recovery:
         self._context.messages.say(f"Recovered {session.model.name}", "save it to keep it")
         return True
 
-    async def _read(self, file: Path | None, entry: Recoverable) -> Session | None:
-        request = OPEN_SESSION.request(None, OpenSessionOptions(path=str(file)))
+    async def _read(self, entry: Recoverable) -> Session | None:
+        request = OPEN_SESSION.request(None, OpenSessionOptions(path=str(entry.base)))
         return await self._context.runner.run(request, lambda: self._context.tasks.start(self.restore(entry)))
 
     async def copy(self) -> None:
         """Copy the document now, if it is newer than its file and than the copy; a failure is tried again later."""
         session = self._context.workspace.state.session
-        if session is not self._copied and await self._write(edits=False):
+        if session is not self._copied and await self._write(base=False):
             self._copied = session
             self._remove_restored()
 
-    def _journal(self) -> None:
-        """Write the edits; those that come while others are being written follow."""
-        if self._busy[True]:
-            self._soon.start()
-        else:
-            self._context.tasks.start(self._write(edits=True))
+    def _write_edits(self, state: State, session: Session) -> None:
+        """Have the edits written; a line that fails is tried again."""
+        try:
+            self._file = self._noted = recovery_path(state.path, self._make_folder())
+            self._journal.put(session, state.path, self._noted)
+        except OSError as error:
+            self._warn(str(error))
+        self._on_disk = self._context.workspace.on_disk
 
-    async def _write(self, *, edits: bool) -> bool:
-        """Write the unsaved document, or its edits; returns whether that is done, and nobody has discarded it since."""
+    def _journal_failed(self, error: Exception) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._warn, str(error))
+
+    def _warn(self, reason: str) -> None:
+        if not self._warned:
+            self._context.messages.say("The recovery copy could not be written", reason, "warning")
+        self._warned = True
+
+    async def _write(self, *, base: bool) -> bool:
+        """Write the unsaved document, or its base; returns whether that is done, and nobody has discarded it since."""
         state = self._context.workspace.state
-        if state.session is None or not state.dirty or is_first_look(state.session) or self._busy[edits]:
+        if state.session is None or not (state.dirty or base) or is_first_look(state.session) or self._busy[base]:
             return False
-        discarded, path, self._busy[edits] = self._discarded, None if state.path is None else str(state.path), True
+        discarded, path, self._busy[base] = self._discarded, None if state.path is None else str(state.path), True
         try:
             self._file = file = recovery_path(state.path, self._make_folder())
-            options = KeepRecoveryOptions(path=path, folder=str(self._folder), edits=edits)
+            options = KeepRecoveryOptions(path=path, folder=str(self._folder), base=base)
             request = KEEP_RECOVERY.request(state.session, options).reduced()
-            await self._context.jobs.submit(request).result()
+            written = Path(await self._context.jobs.submit(request).result())
         except (WorkbenchError, OSError) as error:
-            if not self._warned:
-                self._context.messages.say("The recovery copy could not be written", str(error), "warning")
-            self._warned = True
+            self._warn(str(error))
             return False
         finally:
-            self._busy[edits] = False
+            self._busy[base] = False
         self._warned = False
         if discarded != self._discarded:
-            discard_recovery(file)
+            written.unlink(missing_ok=True)
+            if self._noted != file:
+                discard_recovery(file)
         return discarded == self._discarded
 
     def copy_now(self) -> str:
@@ -164,11 +177,11 @@ class Recovery:
     def stop(self) -> None:
         """Write no more copies."""
         self._timer.stop()
-        self._soon.stop()
         self._ready.stop()
         if self._unsubscribe is not None:
             self._unsubscribe()
         self._unsubscribe = None
+        self._journal.close()
 
     def end(self, *, discard: bool) -> None:
         """Stop; ``discard`` removes the copies, because the user has decided about the work.
@@ -194,28 +207,36 @@ class Recovery:
     def _changed(self, old: State, new: State) -> None:
         """Write new edits soon; remove the copy when its document was saved, closed or replaced: each asks first."""
         gone = new.session is None or (old.session is not None and old.session.model is not new.session.model)
-        if old.dirty and (not new.dirty or gone):
+        if gone or (old.dirty and not new.dirty):
             self._discard()
-        if new.session is not None and new.dirty and not self._soon.isActive() and _edited(old.session, new.session):
-            self._soon.start()
+        if new.session is not None and new.dirty and not is_first_look(new.session):
+            saved = self._noted is not None and self._on_disk is not self._context.workspace.on_disk
+            if saved or _edited(old.session, new.session):  # the file that was saved meanwhile is newer than the line
+                self._write_edits(new, new.session)
         if new.dirty:
             self._make_ready()
-        elif new.session is not None and self._start is not None and not self._ready.isActive():
+        elif new.session is not None and (old.session is None or gone) and not is_first_look(new.session):
             self._ready.start()
 
     def _make_ready(self) -> None:
-        """Start what writes the document, once."""
+        """Start what writes the document, once, and have it write what edits of a model without a file begin with."""
+        self._ready.stop()
         if self._start is not None:
             self._context.tasks.start(self._start())
             self._start = None
+        state = self._context.workspace.state
+        if state.path is None and state.session is not None and state.session.model is not self._based:
+            self._based = state.session.model
+            self._context.tasks.start(self._write(base=True))
 
     def _discard(self) -> None:
         """Remove the copies of what the user has decided about."""
         self._discarded += 1
+        self._journal.forget()
         if self._file is not None:
             discard_recovery(self._file)
         self._remove_restored()
-        self._file = self._copied = None
+        self._file = self._noted = self._copied = self._based = None
 
     def _remove_restored(self) -> None:
         """Remove the copy that was opened here: its content is safe, or discarded."""
@@ -242,6 +263,8 @@ def _left_behind() -> Iterator[list[Path]]:
         yield list(locks)
     finally:
         for folder, lock in locks.items():
+            if not any(folder.glob("*.json")):  # nothing to offer: what a model was that nobody edited
+                shutil.rmtree(folder, ignore_errors=True)
             _release(lock, folder)
 
 

@@ -1,7 +1,7 @@
 """Recovery files: copies of unsaved sessions in the user's state folder, offered again after a crash.
 
-A copy of the whole session (``.qwb``) is written now and then; the edits since (``.edits``: a session without results)
-within a second of each edit.
+A copy of the whole session (``.qwb``) is written now and then; the edits (``.edits``: see ``journal``) right when they
+are made.  What a model that was never saved is, without results (``.base``), is written before its first edit.
 Every window has its own folder, so that two windows never write the same file.  Listing the copies reads small notes
 only, so that the window does it without h5py.
 """
@@ -17,20 +17,24 @@ from pathlib import Path
 
 import platformdirs
 
-from workbench.atomic import replacing
 from workbench.errors import SessionError
 from workbench.session.session import Session
+
+BASE = ".base"
+"""How the names end of what edits of a model that was never saved are made to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recoverable:
-    """A recovery file, later edits where there are any, the session file that it belongs to (None: never saved), the
-    model's name, and when it was written (seconds since 1970, UTC).
+    """A recovery file, the journal of edits where there is one, the session file that they belong to (None: never
+    saved), the model's name, and when the newest was written (seconds since 1970, UTC).
 
-    Where the session was not copied yet, ``file`` is that of the edits.
+    ``base`` is what the edits are made to: the recovery file, or, where the session was not copied yet, the session's
+    own file or what a model was before its first edit.
     """
 
     file: Path
+    base: Path
     edits: Path | None
     original: Path | None
     model: str
@@ -58,27 +62,34 @@ def recovery_path(path: Path | None, folder: Path) -> Path:
     return folder / f"{path.stem[:60]}-{mark}.qwb"
 
 
-def write_recovery(session: Session, path: Path | None, folder: Path, *, edits: bool = False) -> Path:
+def write_recovery(session: Session, path: Path | None, folder: Path, *, base: bool = False) -> Path:
     """Write the recovery file of a session that belongs to ``path`` into a window's folder, atomically; return it.
 
-    ``edits``: ``session`` holds the edits, and no results.  Raises SessionError.
+    ``base``: ``session`` holds no results, and is offered with a journal of edits only.  Raises SessionError.
     """
     file = recovery_path(path, folder)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        written = file.with_suffix(BASE) if base else file
+        session.save(written)
+        if not base:
+            write_note(session, path, file)
     except OSError as error:
-        raise SessionError(f"the recovery folder {file.parent} cannot be created: {error.strerror}") from error
-    written = _edits(file) if edits else file
-    session.save(written)
-    note = {"original": None if path is None else os.path.abspath(path), "model": session.model.name}
-    with replacing(_note(file), SessionError, "the recovery note") as temporary:
-        temporary.write_text(json.dumps(note), encoding="utf-8")
+        raise SessionError(f"the recovery folder {file.parent} cannot be written: {error.strerror}") from error
     return written
+
+
+def write_note(session: Session, path: Path | None, file: Path) -> None:
+    """Note what a recovery file belongs to: from then on it is offered, and its journal.  Raises OSError."""
+    text = json.dumps({"original": None if path is None else os.path.abspath(path), "model": session.model.name})
+    temporary = file.with_name(f".{file.stem}.note")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, _note(file))
 
 
 def discard_recovery(file: Path) -> None:
     """Remove a recovery file after a save, or a close without one; does nothing if there is none."""
-    for each in (_note(file), _edits(file), file.with_suffix(".qwb")):
+    for each in (_note(file), journal_path(file), file.with_suffix(BASE), file.with_suffix(".qwb")):
         each.unlink(missing_ok=True)
 
 
@@ -93,20 +104,26 @@ def _note(file: Path) -> Path:
     return file.with_suffix(".json")
 
 
-def _edits(file: Path) -> Path:
+def journal_path(file: Path) -> Path:
+    """Return the journal of a recovery file."""
     return file.with_suffix(".edits")
 
 
 def _entry(note: Path) -> Recoverable | None:
     """Return the entry of a note; None where its files are older than their session, or it is unreadable."""
+    copy, journal = note.with_suffix(".qwb"), journal_path(note)
     try:
-        written = {file: file.stat().st_mtime for file in (note.with_suffix(".qwb"), _edits(note)) if file.exists()}
+        written = {file: file.stat().st_mtime for file in (copy, journal) if file.exists()}
         facts = json.loads(note.read_text(encoding="utf-8"))
         original = None if facts["original"] is None else Path(facts["original"])
-        model, newest = str(facts["model"]), max(written, key=written.__getitem__)
+        model, newest = str(facts["model"]), max(written.values())
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if original is not None and original.exists() and original.stat().st_mtime >= written[newest]:
+    if original is not None and original.exists() and original.stat().st_mtime >= newest:
         return None
-    edits = newest if newest == _edits(note) else None
-    return Recoverable(file=next(iter(written)), edits=edits, original=original, model=model, written=written[newest])
+    bases = (copy, original, note.with_suffix(BASE))
+    base = next((file for file in bases if file is not None and file.exists()), None)
+    if base is None:
+        return None
+    edits = journal if journal in written else None
+    return Recoverable(file=copy, base=base, edits=edits, original=original, model=model, written=newest)

@@ -115,7 +115,7 @@ class Workspace:
         self._undo: list[Edit] = []
         self._redo: list[Edit] = []
         self._numbers = itertools.count(1)
-        self._on_disk: Session | None = None  # as it was opened or saved last
+        self.on_disk: Session | None = None  # as it was opened or saved last
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(old, new)`` after every change; returns the function that ends it."""
@@ -126,7 +126,7 @@ class Workspace:
         """Make ``session`` the document; the undo stack is empty.  ``unsaved``: it is not what stands at ``path``."""
         self._undo.clear()
         self._redo.clear()
-        self._on_disk = None if unsaved else session
+        self.on_disk = None if unsaved else session
         view = replace(self.state, selection=(), activation_metric="", search_error="", contrast=())
         self._set(replace(view, session=session, path=path, dirty=unsaved))
 
@@ -180,7 +180,7 @@ class Workspace:
 
     def _exchange(self, old: EditableParts, new: EditableParts) -> None:
         session = exchanged(self._session(), old, new)
-        self._set(replace(self.state, session=session, dirty=not same(session, self._on_disk)))
+        self._set(replace(self.state, session=session, dirty=not same(session, self.on_disk)))
 
     def select(self, layers: Iterable[str]) -> None:
         """Select layers by name."""
@@ -226,7 +226,7 @@ class Workspace:
 
     def saved(self, path: Path, session: Session) -> None:
         """Note that ``session`` is on disk at ``path``; later edits keep the document dirty."""
-        self._on_disk = session
+        self.on_disk = session
         self._set(replace(self.state, path=path, dirty=self.state.session is not session))
 
     def _session(self) -> Session:

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
-from workbench.memory import available_memory, size_text, uncollected
+from workbench.memory import available_memory, left_text, size_text, uncollected
 from workbench.models.dtypes import FLOATING, dtype_name, hash_of
 from workbench.models.layer import StoredTensor
 from workbench.models.readers.mapped import MappedFile
@@ -138,8 +138,8 @@ def require_largest(store: TensorStore, what: str) -> None:
     if LARGEST_COPIES * 4 * count > available:
         raise ModelTooLargeError(
             f"{what}: {largest.name} ({' x '.join(map(str, largest.shape))}) takes {size_text(4 * count)} in float32 "
-            f"and, to be worked on, {size_text(LARGEST_COPIES * 4 * count)}; {size_text(available)} of memory may be "
-            "taken; allow more (--memory), close other programs, or use a machine with more memory"
+            f"and, to be worked on, {size_text(LARGEST_COPIES * 4 * count)}; {left_text(available)}; "
+            "allow more (--memory), close other programs, or use a machine with more memory"
         )
 
 

@@ -15,7 +15,7 @@ from workbench.steps.step import Context, Step
 class KeepRecoveryOptions:
     """Into which ``folder`` the copy goes, and the file ``path`` that it belongs to (None: never saved).
 
-    ``edits``: only what the user edits is copied, which takes milliseconds.
+    ``base``: without results, as what the journal of edits begins with.
     """
 
     folder: str = field(metadata=OptionInfo(
@@ -24,7 +24,7 @@ class KeepRecoveryOptions:
     path: str | None = option(None, OptionInfo(
         label="File", path="file", empty="never saved", help="the session's own file"
     ))  # fmt: skip
-    edits: bool = option(False, OptionInfo(label="Edits only", help="copy what the user edits, without results"))
+    base: bool = option(False, OptionInfo(label="Base only", help="copy the session without its results"))
 
 
 def _run(context: Context, options: KeepRecoveryOptions) -> str:
@@ -32,11 +32,11 @@ def _run(context: Context, options: KeepRecoveryOptions) -> str:
     from workbench.session.autosave import write_recovery
 
     path = None if options.path is None else Path(options.path)
-    return str(write_recovery(context.session, path, Path(options.folder), edits=options.edits))
+    return str(write_recovery(context.session, path, Path(options.folder), base=options.base))
 
 
 def _needed(session: Session, options: KeepRecoveryOptions) -> Session:
-    return replace(without_results(session), plans=session.plans, statistics={}) if options.edits else session
+    return replace(without_results(session), plans=session.plans, statistics={}) if options.base else session
 
 
 KEEP_RECOVERY = Step(

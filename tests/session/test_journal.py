@@ -1,0 +1,122 @@
+"""The journal of edits: the last whole line counts, whatever the names are, and a full disk is tried again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.session.sessions import full_session, identical
+from workbench.errors import SessionError
+from workbench.session import journal
+from workbench.session.autosave import journal_path, recoverable
+from workbench.session.edits import EditableParts
+from workbench.session.journal import Journal, read_journal
+
+
+def until(is_so: Callable[[], object], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def failures() -> list[Exception]:
+    return []
+
+
+def named(name: str) -> Any:
+    session = full_session()
+    return replace(session, plan=replace(session.plan, name=name))
+
+
+def test_every_edit_comes_back(tmp_path: Path, failures: list[Exception]) -> None:
+    session, file, written = full_session(), tmp_path / "s.qwb", Journal(failures.append)
+    session.save(tmp_path / "original.qwb")
+    written.put(session, tmp_path / "original.qwb", file)
+    until(journal_path(file).exists)
+    written.close()
+    assert not failures
+    before = replace(session, plan=replace(session.plan, rules=()), plans={}, active_ranges={}, locked=frozenset())
+    after = read_journal(journal_path(file), before)
+    for one, other in zip(_parts(after), _parts(session), strict=True):
+        assert identical(one, other)
+    assert identical(after.evaluations, session.evaluations)
+    until(lambda: recoverable([tmp_path]))
+    (entry,) = recoverable([tmp_path])
+    assert entry.base == tmp_path / "original.qwb" and entry.edits == journal_path(file)
+    assert oct(journal_path(file).stat().st_mode & 0o777) == "0o600"
+
+
+def _parts(session: Any) -> list[Any]:
+    parts = EditableParts.of(session)
+    return [parts.plan, dict(parts.plans), dict(parts.active_ranges), parts.locked]
+
+
+def test_the_last_whole_line_counts(tmp_path: Path, failures: list[Exception]) -> None:
+    file, written = tmp_path / "s.qwb", Journal(failures.append)
+    for name in ("first", "second", "third"):
+        written.put(named(name), None, file)
+        until(lambda name=name: journal_path(file).exists() and name in journal_path(file).read_text())
+    written.close()
+    whole = journal_path(file).read_bytes()
+    for cut, name in ((0, "third"), (1, "third"), (2, "second"), (len(whole) // 2, "first")):
+        journal_path(file).write_bytes(whole[: len(whole) - cut])
+        assert read_journal(journal_path(file), full_session()).plan.name == name
+    journal_path(file).write_bytes(whole[:100])
+    with pytest.raises(SessionError, match="no whole edit"):
+        read_journal(journal_path(file), full_session())
+    other = replace(full_session(), model=replace(full_session().model, fingerprint="sha256:" + "1" * 64))
+    journal_path(file).write_bytes(whole)
+    with pytest.raises(SessionError, match="another model"):
+        read_journal(journal_path(file), other)
+
+
+def test_a_long_journal_begins_again(
+    tmp_path: Path, failures: list[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "LARGEST", 100)
+    file, written = tmp_path / "s.qwb", Journal(failures.append)
+    for name in ("first", "second"):
+        written.put(named(name), None, file)
+        until(lambda name=name: journal_path(file).exists() and name in journal_path(file).read_text())
+    written.close()
+    assert journal_path(file).read_bytes().count(b"\n") == 1
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["s.edits", "s.json"]
+
+
+def test_a_full_disk_is_told_and_tried_again(
+    tmp_path: Path, failures: list[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "AGAIN_SECONDS", 0.01)
+    write, full = os.write, [True]
+
+    def written_or_full(descriptor: int, data: bytes) -> int:
+        if full:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data)
+
+    monkeypatch.setattr(journal.os, "write", written_or_full)
+    file, lines = tmp_path / "s.qwb", Journal(failures.append)
+    lines.put(full_session(), None, file)
+    until(lambda: failures)
+    assert "No space left" in str(failures[0]) and not journal_path(file).exists()
+    full.clear()
+    until(journal_path(file).exists)
+    lines.close()
+
+
+def test_what_is_forgotten_is_not_written(tmp_path: Path, failures: list[Exception]) -> None:
+    file, lines = tmp_path / "s.qwb", Journal(failures.append)
+    lines.put(full_session(), None, file)
+    lines.forget()
+    journal_path(file).unlink(missing_ok=True)
+    time.sleep(0.1)
+    lines.close()
+    assert not journal_path(file).exists()

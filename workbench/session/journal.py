@@ -1,0 +1,198 @@
+"""The journal of edits: a line for each, written on a thread of its own at the moment of the edit.
+
+A line is the edits as JSON behind its SHA-256, appended in one write: what was written outlives the process however it
+ends, and the last whole line counts.  Nothing else has to run for it, neither a process nor the window's event loop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workbench.errors import SessionError, WorkbenchError
+from workbench.numerics.ranges import Range
+from workbench.planning.plan import Plan
+from workbench.session.autosave import journal_path, write_note
+from workbench.session.columns import PIECE
+from workbench.session.edits import EditableParts, Ranges
+from workbench.session.session import Session
+
+T = TypeVar("T")
+
+Due = tuple[Session, Path | None, Path]
+"""A session whose edits are to be written, its file, and its recovery file."""
+
+LARGEST = 16 << 20
+"""Bytes after which a journal begins again with its newest line."""
+
+AGAIN_SECONDS = 2.0
+"""After this time a line that could not be written is tried again."""
+
+
+class Journal:
+    """Writes the newest edits to a file; ``failed`` hears on the writing thread why a line was not written."""
+
+    def __init__(self, failed: Callable[[Exception], None]) -> None:
+        self._failed = failed
+        self._news = threading.Condition()  # of what is next
+        self._next: Due | None = None
+        self._closed = False
+        self._files = threading.Lock()  # held while files change; nobody waits for it who has an edit to hand over
+        self._texts: dict[int, tuple[object, str]] = {}  # by identity: parts as they were written last
+        self._stream: tuple[Path, int] | None = None  # the file that is open, and its descriptor
+        self._thread: threading.Thread | None = None
+
+    def put(self, session: Session, path: Path | None, file: Path) -> None:
+        """Have the edits of ``session``, which belongs to ``path``, written beside its recovery ``file``.
+
+        Returns at once.
+        """
+        with self._news:
+            self._next = session, path, file
+            self._news.notify()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._live, name="journal", daemon=True)
+            self._thread.start()
+
+    def forget(self) -> None:
+        """Write nothing of what was put so far; the caller removes the files."""
+        with self._files:
+            with self._news:
+                self._next = None
+            self._end_file()
+
+    def close(self) -> None:
+        """Write what is due, and end the thread."""
+        with self._news:
+            self._closed = True
+            self._news.notify()
+        if self._thread is not None:
+            self._thread.join(5.0)
+        with self._files:
+            self._end_file()
+
+    def _live(self) -> None:
+        while True:
+            with self._news:
+                while self._next is None and not self._closed:
+                    self._news.wait()
+                due = self._next
+            if due is None:
+                return
+            try:
+                self._write(due, self._line(due[0]))
+            except Exception as error:
+                self._failed(error)
+                with self._files:
+                    self._end_file()
+                with self._news:
+                    if self._closed or (self._news.wait(AGAIN_SECONDS) and self._closed):
+                        return
+
+    def _write(self, due: Due, line: bytes) -> None:
+        """Write a line, unless it was forgotten or a newer one took its place."""
+        with self._files:
+            if self._next is not due:
+                return
+            self._append(due, line)
+            with self._news:
+                if self._next is due:
+                    self._next = None
+            descriptor = os.dup(self._stream[1]) if self._stream else -1
+        with contextlib.suppress(OSError):  # for the end of the machine; nobody waits for it
+            os.fsync(descriptor)
+        os.close(descriptor)
+
+    def _append(self, due: Due, line: bytes) -> None:
+        session, path, file = due
+        journal = journal_path(file)
+        if self._stream and self._stream[0] == journal and os.fstat(self._stream[1]).st_size < LARGEST:
+            return _write(self._stream[1], line)
+        self._end_file()
+        temporary = journal.with_name(f".{journal.name}.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+        self._stream = journal, os.open(temporary, flags, 0o600)
+        _write(self._stream[1], line)
+        os.replace(temporary, journal)
+        write_note(session, path, file)
+
+    def _end_file(self) -> None:
+        if self._stream is not None:
+            os.close(self._stream[1])
+        self._stream = None
+
+    def _line(self, session: Session) -> bytes:
+        """Return the line of a session's edits."""
+        parts, known = EditableParts.of(session), self._texts
+        self._texts = {}
+
+        def written(part: T, write: Callable[[T], str]) -> str:
+            _, text = self._texts[id(part)] = known.get(id(part)) or (part, write(part))
+            return text
+
+        content = {
+            "model": session.model.fingerprint, "plan": written(parts.plan, Plan.to_json),
+            "plans": {name: written(plan, Plan.to_json) for name, plan in parts.plans.items()},
+            "active_ranges": written(parts.active_ranges, _ranges_text), "locked": sorted(parts.locked),
+        }  # fmt: skip
+        text = json.dumps(content, separators=(",", ":")).encode()
+        return hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n"
+
+
+def read_journal(file: Path, session: Session) -> Session:
+    """Return ``session`` with the edits of the last whole line.
+
+    Raises SessionError where there is none, and for edits of another model.
+    """
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise SessionError(f"the journal {file} cannot be read: {error.strerror}") from None
+    for line in reversed(lines):
+        digest, _, text = line.partition(b" ")
+        if text and hashlib.sha256(text).hexdigest().encode() == digest:
+            break
+    else:
+        raise SessionError(f"the journal {file} holds no whole edit")
+    try:
+        content = json.loads(text)
+        if content["model"] != session.model.fingerprint:
+            raise SessionError("its edits belong to another model")
+        return _parts(content, str(file)).into(session)
+    except (ValueError, KeyError, TypeError, RecursionError, WorkbenchError) as error:
+        raise SessionError(f"the journal {file} cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def _ranges_text(ranges: Ranges) -> str:
+    """Write them piece by piece: between two, the window's thread gets its turn."""
+    rows = ([*key, each.low, each.high, each.method, each.clipped] for key, each in ranges.items())
+    return f"[{','.join(json.dumps(list(piece))[1:-1] for piece in _pieces(rows))}]"
+
+
+def _pieces(rows: Iterator[list[object]]) -> Iterator[list[list[object]]]:
+    while piece := list(islice(rows, PIECE)):
+        yield piece
+
+
+def _parts(content: dict[str, Any], where: str) -> EditableParts:
+    ranges = {
+        (str(layer), str(tap)): Range(low=float(low), high=float(high), method=str(method), clipped=float(clipped))
+        for layer, tap, low, high, method, clipped in json.loads(content["active_ranges"])
+    }
+    return EditableParts(
+        plan=Plan.from_json(content["plan"], where), locked=frozenset(map(str, content["locked"])),
+        plans={name: Plan.from_json(plan, where) for name, plan in content["plans"].items()}, active_ranges=ranges,
+    )  # fmt: skip
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    view = memoryview(line)
+    while view:
+        view = view[os.write(descriptor, view) :]
