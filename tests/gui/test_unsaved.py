@@ -325,13 +325,16 @@ def test_edits_during_a_save_are_offered(live: Callable[..., None], tmp_path: Pa
     path = tmp_path / "kept.qwb"
     sessions.full(1).save(path)
 
+    def newest() -> Any:
+        return next((read_journal(entry.edits, sessions.full(1)).plan for entry in recoverable() if entry.edits), None)
+
     async def story(person: Person) -> None:
         recovery = Recovery(person.context, person.window, seconds=1000)
         await person.open(sessions.full(1), path)
         await person.act(lambda: edits.assign(person.context.workspace, [LAYER], weights="int3-g32"))
         saving = person.state.session
         await person.act(lambda: edits.assign(person.context.workspace, [LAYER], weights="keep"))
-        await person.until(lambda: [*recovery._folder.glob("*.json")], 10)
+        await person.until(lambda: newest() == person.state.session.plan, 10)
         saving.save(path)
         assert not recoverable()
         await person.act(lambda: person.context.workspace.saved(path, saving))
