@@ -21,7 +21,7 @@ from workbench.quantization.quantized_model import decoded, encoded
 from workbench.sensitivity.stacked_rounding import STACKED
 
 TRIED = 1 << 17
-"""Weights of a trial; a sixteenth of them shows what a call takes whatever its size."""
+"""Weights of a trial; half of them, still enough for compiled kernels, show what a call takes whatever its size."""
 
 SHORT_WEIGHTS = 1 << 24
 """So few weights, times schemes, are rounded in a second or two by all that look at weights alone."""
@@ -58,7 +58,7 @@ def _rate(model: Model, layer: Layer, scheme: str, algorithm: str, stores: bool,
     """Return the seconds of a call, and for each weight."""
     weight = model.weight(layer.name)
     rows = max(min(TRIED // weight.shape[1], weight.shape[0]), 1)
-    few = max(rows // 16, 1)
+    few = max(-(-rows // 2), 1)
     curvature = Curvature(rows=np.ones(1), columns=np.ones(weight.shape[1]), full=None, count=1)
 
     def run(count: int) -> float:
@@ -72,8 +72,8 @@ def _rate(model: Model, layer: Layer, scheme: str, algorithm: str, stores: bool,
             predicted_loss(rounded.values, known, part)
         return clock() - start
 
-    run(few)
-    small, large = run(few), min(run(rows), run(rows))
+    run(rows)  # loads the kernels
+    small, large = min(run(few), run(few)), min(run(rows), run(rows))
     if rows == few:
         return 0.0, large / weight[:rows].numel()
     each = max((large - small) / (rows - few), 0.5 * large / rows)
