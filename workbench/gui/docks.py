@@ -88,8 +88,9 @@ class Docks(QMainWindow):
             self.panels[missing[0]]
             return
         self._idle.stop()
-        if (layout := self.layout()) and not self.isVisible():  # nor does the first model wait for the layout
-            self.resize(self.parentWidget().size())
+        parent, layout = self.parentWidget(), self.layout()
+        if parent and layout and not self.isVisible():  # nor does the first model wait for the layout
+            self.resize(parent.size())
             layout.activate()
 
     def _make(self, name: str) -> Panel:
