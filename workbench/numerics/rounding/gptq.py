@@ -87,17 +87,36 @@ class Gptq:
         if context.cross_moment is not None:
             weight = _target(weight, curved, context.second_moment, context.cross_moment)
         width = unit_width(scheme, whole, shape)
+        stored, alone = weight, min(whole.width, shape[1])
+        weight = _without_dead(weight, curved, alone, apart=width == alone)
         if width is None:
             rounded = _static(weight, curved, scheme, context.rows)
         else:
             rounded = _progressive(weight, curved, scheme, width, self.trials)
         rounded = _descend(weight, curved, scheme, rounded, self.sweeps)
-        if context.outputs is None or curved.groups > 1:
-            return rounded
-        values = descend_coupled(
-            weight, rounded.values, scheme, rounded.parameters, curved.matrix[0], context.outputs, self.sweeps
-        )
+        values = rounded.values
+        if context.outputs is not None and curved.groups == 1:
+            values = descend_coupled(
+                weight, values, scheme, rounded.parameters, curved.matrix[0], context.outputs, self.sweeps
+            )
+        if bool(curved.dead.any()):  # what no input reaches comes as near as the range of the others lets it
+            dead = curved.dead.repeat_interleave(shape[0] // curved.groups, dim=0)
+            values = scheme.round(stored, rounded.parameters).where(dead, values)
         return Rounded(parameters=rounded.parameters, values=values)
+
+
+def _without_dead(weight: torch.Tensor, curved: Hessian, width: int, *, apart: bool) -> torch.Tensor:
+    """Return the weight with 0 in dead columns, as the paper's code has it: they must not widen what is shared.
+
+    A group without live columns stays as it is if it is fitted ``apart`` from others.
+    """
+    import torch
+
+    gone = curved.dead
+    if apart:
+        whole = [part.all(dim=1, keepdim=True).expand_as(part) for part in torch.split(gone, width, dim=1)]
+        gone = gone & ~torch.cat(whole, dim=1)
+    return _split(weight, curved.groups).masked_fill(gone[:, None], 0.0).reshape(weight.shape)
 
 
 def _target(weight: torch.Tensor, curved: Hessian, moment: torch.Tensor, cross_moment: torch.Tensor) -> torch.Tensor:

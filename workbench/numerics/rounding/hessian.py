@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
 RETRIES = 5
 
-DEAD = 0.01
-"""The least share of the mean of diag A that a column without input has on the diagonal."""
-
+DEAD = 1e-8
+"""The share of the mean of diag A that a column without input has on the diagonal: below what float32 tells."""
 
 LEAST = 1e-13
 """The least share of the largest squared diagonal element of a factor that the smallest must have: beyond it rounding
@@ -25,12 +24,13 @@ in float64 decides what feedback does."""
 class Hessian:
     """``H = A + damping * mean(diag A) * I``, float32 ``[groups, columns, columns]``.
 
-    A dead column, whose input is always 0, has the damping alone: it takes no part in the feedback, its weight is
-    rounded to nearest, and its errors count little wherever ranges are chosen.  Everything scales with A, so the units
-    of the inputs do not matter.
+    A dead column (bool ``dead [groups, columns]``), whose input is always 0, has DEAD on the diagonal: it takes no part
+    in the feedback, its weight is rounded to nearest, and its errors count next to nothing wherever ranges are chosen.
+    Everything scales with A, so the units of the inputs do not matter.
     """
 
     matrix: torch.Tensor
+    dead: torch.Tensor
 
     @property
     def groups(self) -> int:
@@ -84,9 +84,9 @@ def hessian(moment: torch.Tensor, shape: tuple[int, int], damping: float, sample
     matrix.transpose(1, 2)[dead] = 0.0
     share = damping
     for _ in range(RETRIES):
-        damped = matrix + torch.diag_embed(torch.where(dead, max(share, DEAD), share) * mean)
+        damped = matrix + torch.diag_embed(torch.where(dead, DEAD, share) * mean)
         if _has_factors(damped):
-            return Hessian(damped)
+            return Hessian(damped, dead)
         share *= 10
     raise AlgorithmError(
         f"the second moment of the inputs ({columns} x {columns}) is not positive definite even with "
