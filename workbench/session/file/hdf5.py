@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -42,6 +43,7 @@ from workbench.sensitivity.table import Sensitivity
 from workbench.session.columns import Coded, Columns, Numbers
 from workbench.session.contents import LAYOUTS, SCHEMA_VERSION, Contents
 from workbench.session.file import evaluations, records, results
+from workbench.session.file import spare as spare_copy
 from workbench.session.file.datasets import describe, link_name, write_text
 from workbench.session.file.reading import DAMAGE, Attempt, session_of
 from workbench.session.file.sealed import BROKEN, add_checksums, contents, seal_of
@@ -62,19 +64,25 @@ def write_session(session: Contents, path: Path) -> None:
 
     Raises SessionError if the session contradicts itself or the file cannot be written; the old file stays whole.
     """
-    import h5py
-
     check(session, "the session")
-    image = io.BytesIO()
     try:
-        with h5py.File(image, "w", track_order=True) as file:
-            _write(file, session)
-            add_checksums(file)
+        image, spare = _image(session), spare_copy.packed(_image(spare_copy.without_computed(session)))
     except DAMAGE as error:
         raise SessionError(f"the session cannot be stored: {_first_line(error)}; nothing was written") from error
     with replacing(path, SessionError, "the session") as temporary, temporary.open("wb") as stream:
-        stream.write(image.getbuffer())
-        stream.write(seal_of(image.getbuffer()))
+        for part in (image, spare, seal_of(image, spare)):
+            stream.write(part)
+
+
+def _image(session: Contents) -> memoryview:
+    """Return the HDF5 of a session."""
+    import h5py
+
+    image = io.BytesIO()
+    with h5py.File(image, "w", track_order=True) as file:
+        _write(file, session)
+        add_checksums(file)
+    return image.getbuffer()
 
 
 def read_session(path: Path, kind: type[C]) -> C:
@@ -83,7 +91,7 @@ def read_session(path: Path, kind: type[C]) -> C:
     Raises SessionError, one line, for a path without a file, a file that is not HDF5, is not a session, is truncated or
     damaged, lacks a part, or is of a later version.
     """
-    image, broken = contents(path)
+    image, _, broken = contents(path)
     advice = f"use a backup or an autosave, or save what is whole: workbench repair {path} --out OTHER.qwb"
     if broken:
         raise DamagedSessionError(f"the session {path} is damaged: {broken}; {advice}")
@@ -104,19 +112,43 @@ def read_session(path: Path, kind: type[C]) -> C:
 def repair_session(path: Path, kind: type[C]) -> tuple[C, tuple[str, ...]]:
     """Return what is whole of a damaged session, and what was lost, with the reasons.
 
-    The model's facts are needed; without them there is nothing that the rest belongs to: SessionError.
+    Plans, locks, ranges and the model's facts come from the spare copy where they are damaged.  Without the facts there
+    is nothing that the rest belongs to: SessionError.
     """
-    image, _ = contents(path)
+    image, packed, _ = contents(path)
+    spare = _spare(packed, path, kind)
+    try:
+        session, lost = _whole_parts(image, path, kind, spare)
+    except SessionError as error:
+        if spare is None:
+            raise SessionError(f"the session {path} cannot be repaired: {error}") from error
+        return spare, (f"everything but the model's facts, the plans, the locks and the active ranges: {error}",)
+    if spare is None:
+        return session, lost
+    fields = [(line.strip("/").partition(":")[0].partition("/")[0], line) for line in lost]
+    restored = {name: getattr(spare, name) for name, _ in fields if name in ("model", *spare_copy.EDITED)}
+    return replace(session, **restored), tuple(line for name, line in fields if name not in restored)
+
+
+def _whole_parts(image: memoryview, path: Path, kind: type[C], spare: C | None = None) -> tuple[C, tuple[str, ...]]:
+    """Return what is whole of an HDF5, and what was lost; raises SessionError."""
     try:
         tree, lost = read_whole_parts(image, _room(path))
         _check_version(tree)
-        session = session_of(tree, kind, Attempt(lost))
+        session = session_of(tree, kind, Attempt(lost), spare.model if spare else None)
         check(session, "what is whole")
-    except SessionError as error:
-        raise SessionError(f"the session {path} cannot be repaired: {error}") from error
     except DAMAGE as error:
-        raise SessionError(f"the session {path} cannot be repaired: {_first_line(error)}") from error
+        raise SessionError(_first_line(error)) from error
     return session, tuple(lost)
+
+
+def _spare(packed: memoryview, path: Path, kind: type[C]) -> C | None:
+    """Return the spare copy of a session, None where there is none that is whole."""
+    image = spare_copy.unpacked(packed, _room(path)) if packed else None
+    try:
+        return None if image is None else _whole_parts(image, path, kind)[0]
+    except SessionError:
+        return None
 
 
 def _room(path: Path) -> int:

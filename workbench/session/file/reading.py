@@ -54,8 +54,14 @@ class Attempt:
         return parts
 
 
-def session_of(file: Group, kind: type[C], attempt: Attempt) -> C:
-    """Return the session of a tree; ``attempt`` says what becomes of parts that are damaged."""
+def session_of(file: Group, kind: type[C], attempt: Attempt, spare: ModelSummary | None = None) -> C:
+    """Return the session of a tree; ``attempt`` says what becomes of parts that are damaged.
+
+    The model's facts are needed: ``spare`` ones stand in where those of the tree are damaged.
+    """
+
+    def model() -> ModelSummary:
+        return _read_record(file, "model", ModelSummary)
 
     def optional(name: str, read: Callable[[], R | None]) -> R | None:
         return attempt(name, read) if name in file else None
@@ -66,7 +72,7 @@ def session_of(file: Group, kind: type[C], attempt: Attempt) -> C:
     stored = {name: layout for name, layout in LAYOUTS.items() if name != "outliers" or name in file}  # older files
     tables = {name: _read_layout(file, name, layout, attempt) for name, layout in stored.items()}
     return kind(
-        model=_read_record(file, "model", ModelSummary),
+        model=model() if spare is None else attempt("model", model) or spare,
         environment=attempt("environment", lambda: _read_record(file, "environment", Environment)) or UNKNOWN,
         plan=attempt("plan", lambda: _read_plan(file, "plan")) or Plan(),
         calibration=optional("calibration", lambda: _read_record(file, "calibration", DataRecord)),

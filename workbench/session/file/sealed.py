@@ -8,11 +8,13 @@ has checksums of its own, of its attributes and its values, by which a repair te
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.errors import SessionError
 from workbench.session.file.hdf5_child import attributes_checksum, plain_attributes
+from workbench.session.file.spare import split
 
 if TYPE_CHECKING:
     import h5py
@@ -32,13 +34,18 @@ def add_checksums(file: h5py.File) -> None:
         item.attrs["attributes_crc32"] = attributes_checksum(plain_attributes(item))
 
 
-def seal_of(image: memoryview) -> bytes:
-    """Return what follows the HDF5 ``image`` in the file."""
-    return MARK + hashlib.sha256(image).digest()
+def seal_of(*parts: memoryview | bytes) -> bytes:
+    """Return the seal that follows these parts of the file: its HDF5 and its spare copy."""
+    checksum = hashlib.sha256()
+    for part in parts:
+        checksum.update(part)
+    return MARK + checksum.digest()
 
 
-def contents(path: Path) -> tuple[memoryview, str]:
-    """Return a file's HDF5 and what is wrong with its bytes (empty: nothing, or nothing that a seal would tell).
+def contents(path: Path) -> tuple[memoryview, memoryview, str]:
+    """Return a file's HDF5, its packed spare copy, and what is wrong with its bytes.
+
+    The last is empty where nothing is wrong, or nothing that a seal would tell.
 
     Raises SessionError for a path without a file and a file that is not HDF5.
     """
@@ -47,17 +54,28 @@ def contents(path: Path) -> tuple[memoryview, str]:
     try:
         with path.open("rb") as stream:
             data = stream.read(8)
-            data += stream.read() if data == SIGNATURE else b""
+            data += stream.read() if data == SIGNATURE or _ends_with_seal(stream) else b""
     except OSError as error:
         raise SessionError(f"the session {path} cannot be read: {error.strerror}") from error
     if not data:
         raise SessionError(f"{path} is not a session: the file is empty")
-    if not data.startswith(SIGNATURE):
+    if not data.startswith(SIGNATURE) and data[-SEAL : 16 - SEAL] != MARK:
         raise SessionError(f"{path} is not a session: it is not an HDF5 file; choose a .qwb file of the workbench")
     view = memoryview(data)
+    if not data.startswith(SIGNATURE):  # the seal says what it was
+        return *split(view[:-SEAL]), BROKEN
     place = 40 if data[8:9] == b"\0" else 28  # the end of the file, as the superblock's version has it
     if len(data) < max(int.from_bytes(data[place : place + 8], "little"), 64):
-        return view, "it is truncated"
+        return view, view[:0], "it is truncated"
     if len(data) < SEAL or data[-SEAL : 16 - SEAL] != MARK:
-        return view, ""
-    return view[:-SEAL], "" if seal_of(view[:-SEAL]) == data[-SEAL:] else BROKEN
+        return view, view[:0], ""
+    return *split(view[:-SEAL]), "" if seal_of(view[:-SEAL]) == data[-SEAL:] else BROKEN
+
+
+def _ends_with_seal(stream: BinaryIO) -> bool:
+    """Tell whether a file that does not begin as HDF5 was a session; the stream stays behind the first 8 bytes."""
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(size - SEAL, 0))
+    sealed = stream.read(16) == MARK
+    stream.seek(min(8, size))
+    return sealed

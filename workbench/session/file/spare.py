@@ -1,0 +1,54 @@
+"""A second copy of what only the user can make, behind a session's HDF5: plans, locks, ranges, and the model's facts.
+
+One zeroed sector in the root of an HDF5 file takes everything in it along.  The copy is a small session in HDF5 of its
+own, compressed, with its length and a checksum before the seal of the whole file; only a repair reads it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+from typing import TypeVar
+
+from workbench.session.contents import LAYOUTS, Contents
+
+C = TypeVar("C", bound=Contents)
+
+MARK = b"QWB SPARE COPY\r\n"
+FOOTER = 8 + 4 + len(MARK)
+
+EDITED = ("plan", "plans", "locked", "active_ranges")
+"""Fields of a session that only the user can make."""
+
+
+def without_computed(session: C) -> C:
+    """Return the session with what the user made, what it is about, and nothing that a step can compute again."""
+    empty = {name: {} for name in LAYOUTS if name not in EDITED}
+    return replace(
+        session, **empty, sensitivities={}, evaluations=(), timings=(), error_budget=None, audit=None, results={}
+    )
+
+
+def packed(image: memoryview) -> bytes:
+    """Return what follows a session's HDF5: ``image``, the HDF5 of its spare copy, compressed, and how to find it."""
+    data = zlib.compress(image, 1)
+    return data + len(data).to_bytes(8, "little") + zlib.crc32(data).to_bytes(4, "little") + MARK
+
+
+def split(view: memoryview) -> tuple[memoryview, memoryview]:
+    """Return the HDF5 and the packed spare copy of a file without its seal; no bytes where it has no whole one."""
+    length, checksum = (int.from_bytes(view[-FOOTER:][a:b], "little") for a, b in ((0, 8), (8, 12)))
+    start = len(view) - FOOTER - length
+    if view[-len(MARK) :] != MARK or start < 0 or zlib.crc32(data := view[start:-FOOTER]) != checksum:
+        return view, view[:0]
+    return view[:start], data
+
+
+def unpacked(data: memoryview, largest: int) -> memoryview | None:
+    """Return the HDF5 of a spare copy, None where there is none or it would take more than ``largest`` bytes."""
+    reader = zlib.decompressobj()
+    try:
+        image = reader.decompress(data, largest)
+    except zlib.error:
+        return None
+    return memoryview(image) if reader.eof else None
