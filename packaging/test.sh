@@ -8,4 +8,5 @@ install_libraries ""
 install_compiler
 .venv/bin/python -m ruff check workbench kernels tests resources
 .venv/bin/python -m mypy
-exec .venv/bin/python -m pytest "$@"
+# One process for each processor, four at most: each takes 2 GB.  One thread in each: more would wait for one another.
+exec env OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n logical --maxprocesses 4 --dist loadfile "$@"
