@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from workbench.session.contents import LAYOUTS, Contents
 
@@ -23,10 +23,8 @@ EDITED = ("plan", "plans", "locked", "active_ranges")
 
 def without_computed(session: C) -> C:
     """Return the session with what the user made, what it is about, and nothing that a step can compute again."""
-    empty = {name: {} for name in LAYOUTS if name not in EDITED}
-    return replace(
-        session, **empty, sensitivities={}, evaluations=(), timings=(), error_budget=None, audit=None, results={}
-    )
+    empty: dict[str, Any] = {name: {} for name in (*LAYOUTS, "sensitivities", "results") if name not in EDITED}
+    return replace(session, evaluations=(), timings=(), error_budget=None, audit=None, **empty)
 
 
 def packed(image: memoryview) -> bytes:
