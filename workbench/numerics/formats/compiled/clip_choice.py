@@ -73,15 +73,14 @@ def _lanes(
             if weights is None:
                 sums[lane] += error
             else:
-                at = 0 if weights.shape[0] == 1 else row
-                sums[lane] += error * (weights[at, index] if lane < EIGHT else weights[at, index + half])
+                sums[lane] += error * (weights[row, index] if lane < EIGHT else weights[row, index + half])
     for index in range(begin + half + half, np.uint64(last)):  # the last of an odd number
         for lane in range(EIGHT):
             error = _squared(
                 x[row, index], group[0, lane], group[1, lane], group[2, lane], group[3, lane], group[4, lane],
                 magic, normal,
             )  # fmt: skip
-            sums[lane] += error if weights is None else error * weights[0 if weights.shape[0] == 1 else row, index]
+            sums[lane] += error if weights is None else error * weights[row, index]
 
 
 @compiled
@@ -94,13 +93,12 @@ def _extremes(x: Array, weights: Any, row: int, first: int, last: int, low: Sing
     pair[2] = _ONE if low != _ZERO else _ZERO
     pair[3] = _ONE if high != _ZERO and high != low else _ZERO
     if weights is not None:
-        at = 0 if weights.shape[0] == 1 else row
         least, greatest = first, first
         for index in range(first, last):
             least = index if x[row, index] < x[row, least] else least
             greatest = index if x[row, index] > x[row, greatest] else greatest
-        pair[0], pair[1], pair[2] = x[row, least], x[row, greatest], weights[at, least]
-        pair[3] = weights[at, greatest] if greatest != least else _ZERO
+        pair[0], pair[1], pair[2] = x[row, least], x[row, greatest], weights[row, least]
+        pair[3] = weights[row, greatest] if greatest != least else _ZERO
 
 
 @compiled
@@ -111,8 +109,8 @@ def least_errors(
     """Write the first candidate with the least error of each ``width`` columns of a row, int64 ``[rows, groups]``.
 
     ``x`` is float32 ``[rows, columns]``; ``scale``, ``zero`` and ``offset`` float32 ``[rows, groups, candidates]``; a
-    value at scale 1 lies between ``least`` and ``most``, less ``zero``; ``weights`` is float32 ``[rows or 1, columns]``
-    or None; ``low`` and ``high``, float32 ``[rows, groups]``, are the extremes of each group, or 0 instead of them.
+    value at scale 1 lies between ``least`` and ``most``, less ``zero``; ``weights`` is float32 ``[rows, columns]`` or
+    None; ``low`` and ``high``, float32 ``[rows, groups]``, are the extremes of each group, or 0 instead of them.
     """
     columns, groups, candidates = x.shape[1], best.shape[1], scale.shape[2]
     group, sums, errors = np.empty((5, _LANES), np.float32), np.empty(_LANES, np.float32), np.empty(EIGHT)
@@ -190,7 +188,6 @@ def least_table_errors(
     columns, groups = x.shape[1], best.shape[1]
     errors, scaled, pair = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32), np.empty(4, np.float32)
     for row in range(x.shape[0]):
-        weight_row = 0 if weights is None or weights.shape[0] == 1 else row
         for at in range(groups):
             begin = at * width
             end = columns if groups == 1 else min(begin + width, columns)
@@ -206,7 +203,7 @@ def least_table_errors(
                     _table_errors(part, s, limits, values, scaled, errors)
                     if weights is not None:
                         for index in range(part.shape[0]):
-                            errors[index] *= weights[weight_row, first + index]
+                            errors[index] *= weights[row, first + index]
                     total += _sum(errors, part.shape[0])
                 if total < fewest:
                     fewest, number = total, candidate
