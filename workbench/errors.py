@@ -154,15 +154,20 @@ def first_line(error: BaseException) -> str:
 
 def out_of_memory(error: BaseException | None) -> bool:
     """Tell whether ``error``, or what it was raised for, says that memory ran out: Python's, torch's, CUDA's."""
+    return memory_error(error) is not None
+
+
+def memory_error(error: BaseException | None) -> BaseException | None:
+    """Return the error that says that memory ran out, of ``error`` and what it was raised for; None where none does."""
     while error is not None:
         if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-            return True
+            return error
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
-            return True
+            return error
         if isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY):
-            return True
+            return error
         error = error.__cause__ or error.__context__
-    return False
+    return None
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:

@@ -12,10 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import IO, Any, cast
+from unittest import mock
 
 import numpy as np
 
@@ -37,26 +38,16 @@ def _ended(code: int) -> None:
 
 
 def _read_here(image: bytes, settings: dict[str, Any], result: IO[bytes], told: IO[bytes]) -> int:
-    exits, limits = hdf5_child.os._exit, hdf5_child._limit
-    hdf5_child.os._exit, hdf5_child._limit = _ended, lambda settings: None  # type: ignore[assignment]
-    try:
+    with mock.patch("os._exit", _ended), mock.patch.object(hdf5_child, "_limit"), suppress(Ended):
         hdf5_child.read(bytes(image), settings, cast("Any", result), cast("Any", told))
-    except Ended:
-        pass
-    finally:
-        hdf5_child.os._exit, hdf5_child._limit = exits, limits
     return 0
 
 
 @contextmanager
 def without_processes() -> Iterator[None]:
     """Do in this process what the limited one does."""
-    forks: tuple[Any, Any] = limited._forked, tree._forked
-    limited._forked, tree._forked = _in_place, _read_here  # type: ignore[assignment]
-    try:
+    with mock.patch.object(limited, "_forked", _in_place), mock.patch.object(tree, "_forked", _read_here):
         yield
-    finally:
-        limited._forked, tree._forked = forks
 
 
 def _seconds(act: Callable[[], object]) -> float:

@@ -66,7 +66,7 @@ def prepared(folder: Path, model: str, data: str) -> tuple[dict[str, list[str]],
     names = {"M": model, "D": data, "S": str(folder / "s.qwb"), "P": str(folder / "p.json"), "R": f"{folder}/r.json"}
     (folder / "out").mkdir(parents=True)
     for name, algorithm in (("P", "gptq"), ("R", "rtn")):
-        Plan().assign(["*"], weights="int4-g32", algorithm=algorithm).save(Path(names[name]))
+        Plan().assign(["*layers.*"], weights="int4-g32", algorithm=algorithm).save(Path(names[name]))
     first = f"calibrate M --data D --samples 8 --out {names['S']}"
     for line in (first, COMMANDS["weight error"]):
         words = [names.get(word, word) for word in line.split()]

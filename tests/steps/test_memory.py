@@ -10,7 +10,7 @@ import torch
 
 from tests.gui import sessions
 from workbench.engine.failure import portable
-from workbench.errors import MemoryLimitError, ModelError, first_line
+from workbench.errors import DataError, MemoryLimitError, ModelError, first_line
 from workbench.memory import available_memory, limit
 from workbench.models.placement import Placement
 from workbench.models.summary import ModelSource
@@ -49,6 +49,20 @@ def test_what_does_not_fit_at_all_is_one_line() -> None:
         step(0, MemoryError, sizes)(None, Options())
     assert sizes == [8, 4, 2, 1, 1, 1], "and then in smaller rooms"
     assert str(portable(caught.value, "")) == str(caught.value)
+
+
+def test_no_data_are_blamed_for_the_memory() -> None:
+    """A network's errors are told as errors of the batch that it was given."""
+
+    def run(context: Context, options: Options) -> int:
+        try:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8388608 bytes")
+        except RuntimeError as error:
+            raise DataError("the model cannot run the batch; give data of the shape that it was made for") from error
+
+    blaming = Step(name="fills", title="Fill", summary="", options=Options, run=run, document=False)
+    with pytest.raises(MemoryLimitError, match="^Fill: the memory ran out; use fewer .*DefaultCPUAllocator"):
+        blaming(None, Options())
 
 
 @pytest.mark.parametrize("wrapped", [False, True])

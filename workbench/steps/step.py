@@ -12,7 +12,15 @@ from typing import Any, Generic, TypeVar
 
 from workbench.engine.failure import portable
 from workbench.engine.model_cache import ModelCache, Stamp, stamp
-from workbench.errors import CancelledError, MissingResultError, ModelError, WorkbenchError, out_of_memory
+from workbench.errors import (
+    CancelledError,
+    MemoryLimitError,
+    MissingResultError,
+    ModelError,
+    WorkbenchError,
+    memory_error,
+    out_of_memory,
+)
 from workbench.measurement.unfinished import remembered
 from workbench.memory import limit, limited_to
 from workbench.models.model import Model
@@ -160,7 +168,8 @@ class Step(Generic[O, R]):
                 elif (least := next(rooms, None)) is not None:
                     room, words = least
                 else:
-                    raise portable(error, self.title) from error
+                    named = isinstance(error, MemoryLimitError)  # else it may blame the data, or a file
+                    raise portable(error if named else memory_error(error) or error, self.title) from error
             context.notes.append(f"{self.title}: the memory ran out, so it ran with {words}")
             context.progress(0.0, f"The memory ran out; again with {words}")
             free()
