@@ -24,7 +24,6 @@ def parsed(*words: str) -> argparse.Namespace:
     [
         [],
         ["--target", "vllm"],
-        ["--uniform", "int8-channel", "--target", "vllm"],
         ["--uniform", "int8-channel", "--lock", "*.0.*"],
         ["--uniform", "int8-channel", "--loss", "0.1"],
         ["--uniform", "int8-channel", "--allow", "*=int8-channel"],
@@ -51,6 +50,7 @@ def test_what_makes_no_sense_is_a_usage_error(words: list[str], capsys: pytest.C
         ["--loss", "0.1", "--minimise", "nbytes", "--lock", "a", "--lock", "b"],
         ["--strategy", "threshold"],
         ["--uniform", "int8-channel"],
+        ["--uniform", "int8-channel", "--inputs", "static", "--target", "vllm", "--range-method", "mse"],
     ],
 )
 def test_what_goes_together_passes(words: list[str]) -> None:

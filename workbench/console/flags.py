@@ -171,7 +171,7 @@ def _help(item: OptionField) -> str:
     """Return the help text, with the default or what it means to leave the flag out."""
     info, default, text = item.info, item.default, item.info.help
     if info.choices and not info.suggested and info.metavar:
-        text = f"{text}: {'; '.join(choice.label for choice in info.choices())}"
+        text = f"{text}: {'; '.join(f'{choice.value}: {choice.label}' for choice in info.choices())}"
     if item.required:
         text += "" if info.positional else " (required)"
     elif default in (None, "", ()):

@@ -13,8 +13,12 @@ from workbench.console.command import Command
 from workbench.console.flags import SESSION, TRUST, flag, flags_of, names, options_of
 from workbench.console.report import Report
 from workbench.console.reports.plans import planned
+from workbench.deployment.targets import target
+from workbench.errors import PlanError
+from workbench.insight.legality import repair
 from workbench.models.summary import quantizable
-from workbench.planning.plan import Plan, with_cache
+from workbench.planning.constraints import Constraints
+from workbench.planning.plan import Plan
 from workbench.planning.transform_names import check_names
 from workbench.progress import Progress
 from workbench.session.session import Session
@@ -22,9 +26,10 @@ from workbench.session.shared_file import SharedFile
 from workbench.steps.options import scheme_name
 from workbench.steps.score import complete_table
 from workbench.steps.search import SEARCH, SearchOptions
+from workbench.steps.search_rules import input_names, with_activations, with_range_method
 
 BUDGETS = ("bits_per_weight", "size", "microseconds", "loss")
-WITH_UNIFORM = ("metric", "cache", "batch", "corrected", "schemes", "range_method")
+WITH_UNIFORM = ("metric", "cache", "batch", "corrected", "schemes", "range_method", "inputs", "target")
 """Options of the search that do not contradict ``--uniform``."""
 
 
@@ -34,7 +39,7 @@ def check(arguments: argparse.Namespace) -> None:
         default = SearchOptions()
         searched = [item.name for item in fields(SearchOptions) if item.name not in WITH_UNIFORM]
         if any(getattr(arguments, name) not in (getattr(default, name), []) for name in searched):
-            arguments.refuse("--uniform searches nothing, so it goes with no budget, target, lock, allow or strategy")
+            arguments.refuse("--uniform searches nothing, so it goes with no budget, lock, allow or strategy")
     elif arguments.strategy == "optimal" and all(getattr(arguments, name) is None for name in BUDGETS):
         arguments.refuse("one of --bits-per-weight, --size, --microseconds, --loss or --uniform is needed")
 
@@ -44,7 +49,7 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     file, options = SharedFile.open(arguments.session), options_of(SearchOptions, arguments)
     session = file.session
     if arguments.uniform:
-        plan = _uniform(session, arguments.uniform, options.cache)
+        plan = _uniform(session, arguments.uniform, options)
         session = complete_table(session, plan, options.metric, trust=arguments.trust, progress=progress)
     else:
         with output_of_libraries_as_errors():
@@ -60,10 +65,23 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     return planned(session, plan, options.metric, corrected=options.corrected)
 
 
-def _uniform(session: Session, scheme: str, cache: str | None) -> Plan:
+def _uniform(session: Session, scheme: str, options: SearchOptions) -> Plan:
+    """Return the plan of one scheme; layers that the target does not run so get the nearest schemes that it runs."""
+    if len(options.inputs) > 1:
+        raise PlanError(f"--uniform chooses no schemes of inputs; give one of {', '.join(options.inputs)}")
     plan = Plan.uniform(quantizable(session.model.layers), scheme)
     plan = replace(plan, model=session.model.name, fingerprint=session.model.fingerprint)
-    return with_cache(plan, session.model.layers, cache) if cache else plan
+    session = replace(session, plan=plan)
+    inputs = input_names(session, options.inputs, options.target, scheme)
+    plan, _, _ = with_activations(session, Constraints(), None, inputs, options.cache)
+    if options.range_method is not None:
+        plan = with_range_method(session, plan, options.range_method, frozenset())
+    if not options.target:
+        return plan
+    repaired = repair(plan, session.model.layers, options.target)
+    if repaired.left:
+        raise PlanError(f"{target(options.target).title} cannot run {repaired.left[0].sentence}")
+    return repaired.plan
 
 
 @contextmanager

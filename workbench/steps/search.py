@@ -20,7 +20,7 @@ from workbench.session.session import Session
 from workbench.steps.options import BITS_PER_WEIGHT, SCHEMES, Choice, OptionInfo, choices_of, option, scheme_name
 from workbench.steps.requirements import SCORED, tables, without_results
 from workbench.steps.score import metric_name
-from workbench.steps.search_rules import constraints_of, correction_of, with_activations, with_range_method
+from workbench.steps.search_rules import constraints_of, correction_of, input_names, with_activations, with_range_method
 from workbench.steps.step import Step
 from workbench.steps.timing.candidates import candidate_timings
 from workbench.steps.timing.kernels import BATCH
@@ -81,7 +81,8 @@ class SearchOptions:
     inputs: tuple[str, ...] = option((), OptionInfo(
         label="Inputs", metavar="A,B,...", parse=scheme_name, empty="as in the session's plan",
         help="activation schemes of the searched layers, such as int8-token; of several the search chooses one or none "
-        "for each layer (sensitivity --metric predicted_kl_inputs scores them); none: of no layer",
+        "for each layer (sensitivity --metric predicted_kl_inputs scores them); static: 8 bits by calibrated ranges, "
+        "with a zero point where the target takes one; none: of no layer",
     ))  # fmt: skip
     cache: str | None = option(None, OptionInfo(
         label="KV cache", metavar="SCHEME", parse=scheme_name, empty="as in the session's plan",
@@ -166,7 +167,8 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     rules = replace(rules, shrink_unused=options.shrink_unused)
     table = session.require_table(options.metric)
     base, rules, activations = with_activations(
-        session, rules, session.inputs_table(table.metric), options.inputs, options.cache
+        session, rules, session.inputs_table(table.metric), input_names(session, options.inputs, options.target),
+        options.cache,
     )
     if options.range_method is not None:
         base = with_range_method(session, base, options.range_method, rules.locked)

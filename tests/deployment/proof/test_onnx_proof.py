@@ -50,8 +50,9 @@ def test_a_decoder_answers_as_it_was_evaluated(llama: Model, runtime: str) -> No
     assert proof.prompt_speed > 0 and proof.peak_bytes > 1e7 and proof.tensor_bytes < proof.file_bytes
 
 
-def test_the_floating_point_model_in_the_same_runtime(llama: Model) -> None:
-    proof = onnx_proof.prove_in_onnx(quantize(llama, Plan()), llama, None, TOKENS, [2, 9], data="tokens", threads=1)
+def test_the_floating_point_model_in_the_same_runtime_on_windows_without_a_mask(llama: Model) -> None:
+    ids = {"input_ids": TOKENS["input_ids"]}
+    proof = onnx_proof.prove_in_onnx(quantize(llama, Plan()), llama, None, ids, [2, 9], data="tokens", threads=1)
     assert abs(proof.plan_loss) < 1e-9 and abs(proof.runtime_loss) < 1e-7
 
 

@@ -18,6 +18,7 @@ from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, req
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.tensors import check
+from workbench.errors import BackendUnavailableError, nearest
 from workbench.models.model import Batch, Model
 from workbench.models.sources.onnx_file import OnnxModel
 from workbench.models.summary import OutputKind
@@ -42,6 +43,8 @@ class Run:
 
 def require_runtime(name: str) -> None:
     """Raise BackendUnavailableError where the packages of a runtime are not installed."""
+    if name not in RUNTIMES:
+        raise BackendUnavailableError(f"no runtime is called {name!r}{nearest(name, RUNTIMES)}")
     require_onnx()
     require_package(*RUNTIMES[name])
 
@@ -116,6 +119,8 @@ def _run(
 ) -> Run:  # fmt: skip
     """Run a file on what it takes, and return what the model's own output is made of."""
     if not isinstance(model, OnnxModel):
+        if "attention_mask" in model.inputs.takes and "input_ids" in batch:  # windows of text have none: all is seen
+            batch = {"attention_mask": torch.ones_like(batch["input_ids"]), **batch}
         return run(place, batch, positions, runtime, threads=threads, progress=progress)
     answer = model.answer
     picks = [] if answer.pooled else positions

@@ -46,7 +46,7 @@ class RuntimeOptions:
     """Which runtime and file, and on which samples."""
 
     runtime: str = option("llama.cpp", OptionInfo(
-        label="Runtime", choices=runtimes, metavar="RUNTIME", help="the program that runs the exported file"
+        label="Runtime", choices=runtimes, help="the program that runs the exported file"
     ))  # fmt: skip
     baseline: bool = option(True, OptionInfo(
         label="Floating-point model too", help="run the model as it is in the same runtime, as a row beside the plan"
