@@ -212,6 +212,7 @@ def test_the_form_follows_the_kind_of_layer():
     forms = {layer.name: form_of(summary, layer) for layer in summary.layers}
     assert forms.pop("embed") is forms.pop("head") is Form.DIRECTIONAL  # one weight, used twice
     assert set(forms.values()) == {Form.KRONECKER}
+    assert {form_of(summary, layer, paired=True) for layer in summary.layers} == {Form.DIRECTIONAL}  # encoder-decoders
     assert {form_of(s, x) for s in (convolutions().summary,) for x in s.layers} == {Form.DIRECTIONAL}
 
 

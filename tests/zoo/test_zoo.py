@@ -20,6 +20,11 @@ ROUNDING = 1e-5
 MOST = 0.6
 """The least share of one network's layers that are predicted within LOW to HIGH; of all layers it is nine in ten."""
 
+NEAR = ("MarianMTModel", "PegasusForConditionalGeneration", "BartForConditionalGeneration",
+        "T5ForConditionalGeneration")  # fmt: skip
+MOST_OF_PAIRS = 0.9
+"""The least share in encoder-decoders, whose positions are not taken for independent."""
+
 ALL = [name for group in NAMES.values() for name in group]
 ROWS: list[Row] = []
 
@@ -44,7 +49,7 @@ def check(name: str, folder: Path, count: int) -> None:
     assert not row.refusal or row.refusal.startswith("no plan fits"), row.refusal  # rows too short for 4.5 bits
     assert row.seen == row.matter
     assert row.difference <= ROUNDING
-    assert not row.ratios or row.within >= MOST, row.ratios
+    assert not row.ratios or row.within >= (MOST_OF_PAIRS if name in NEAR else MOST), row.ratios
 
 
 @pytest.mark.filterwarnings("ignore")

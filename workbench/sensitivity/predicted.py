@@ -35,16 +35,18 @@ class Form(StrEnum):
     DIRECTIONAL = "directional"
 
 
-def form_of(summary: ModelSummary, layer: Layer, routed: bool = False) -> Form:
+def form_of(summary: ModelSummary, layer: Layer, routed: bool = False, paired: bool = False) -> Form:
     """Return the form for a layer: Kronecker where every position has a label of its own and a tap sees the inputs.
 
     A weight that one pass uses several times (a shared module, an embedding that is the head too) has errors that are
     correlated: the directional form, as long as a sample's gradient is small enough to form.  ``routed``: experts whose
-    products a tap sees; each of their tokens has a label of its own.
+    products a tap sees; each of their tokens has a label of its own.  ``paired``: an encoder-decoder, where positions
+    of the encoder have none, and all of them act on each label (a tiny Marian: 59 % of the layers within 0.7 to 1.4 of
+    what is measured by the Kronecker form, all by the directional one).
     """
     per_token, owner = summary.output.per_token, layer.tied_to or layer.name
     calls = sum(each.calls for each in summary.layers if owner in (each.name, each.tied_to))
-    if calls > 1 and layer.parameters <= REPEATED_CELLS:
+    if (calls > 1 or paired) and layer.parameters <= REPEATED_CELLS:
         return Form.DIRECTIONAL
     plain = layer.kind in (LayerKind.LINEAR, LayerKind.EMBEDDING) or routed
     return Form.KRONECKER if per_token and plain else Form.DIRECTIONAL
@@ -128,7 +130,8 @@ def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list
     summary, data = scoring.model.summary, scoring.dataset
     mixtures = scoring.model.routed
     seen = {layer.name for layer in tappable(scoring.model)} | mixtures.keys()
-    separable = {n for n in names if form_of(summary, summary.by_name[n], n in mixtures) is Form.KRONECKER}
+    paired = scoring.model.inputs.has_decoder
+    separable = {n for n in names if form_of(summary, summary.by_name[n], n in mixtures, paired) is Form.KRONECKER}
     known = {n for n in names if n in scoring.curvature and scoring.curvature[n].has_gradients}
     flat = {n for n in known if data is not None and not scoring.curvature[n].rows.any()}  # a loss of 0 may be wrong
     known -= flat

@@ -102,7 +102,8 @@ def predicted_table(
     seconds = rounding_seconds(model, cells, scores=True)
     largest = max((layer.parameters for layer in summary.stored), default=0)
     nbytes = largest * 4 * MATRICES
-    directional = [layer for layer in summary.stored if form_of(summary, layer) is Form.DIRECTIONAL]
+    paired = model.inputs.has_decoder
+    directional = [x for x in summary.stored if form_of(summary, x, paired=paired) is Form.DIRECTIONAL]
     if directional:
         total = sum(layer.parameters for layer in directional) * 4 * len(schemes)
         share = min(DIFFERENCE_BYTES / total, 1.0)
