@@ -81,7 +81,7 @@ def full_session(seed: int = 0) -> Session:
     random = np.random.default_rng(seed)
     sizes = [(4, 6), (3, 5), (8, 2), (2, 2), (1, 1), (5, 3), (2, 9)]
     layers = tuple(layer(name, *size) for name, size in zip(ODD_NAMES, sizes, strict=True))
-    changed = {"tied_to": layers[0].name, "shares_with": ("..", "a\0b"), "block": "block/0", "macs": 12}
+    changed: dict[str, Any] = {"tied_to": layers[0].name, "shares_with": ("..", "a\0b"), "block": "block/0", "macs": 12}
     layers = (*layers[:-1], dataclasses.replace(layers[-1], **changed))
     score = random.standard_normal((7, 2))
     score.view(np.uint64)[0, 0] = 0x7FF8_0000_DEAD_BEEF
