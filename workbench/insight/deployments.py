@@ -11,6 +11,7 @@ from pathlib import Path
 from workbench.deployment.endings import ENDINGS
 from workbench.insight import quantities
 from workbench.insight.legality import Refusal, refusals
+from workbench.models.summary import ModelSummary, OutputKind
 from workbench.session.workspace import State
 
 LISTED = 3
@@ -19,44 +20,64 @@ LISTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A kind of export: ``target`` names the runtime whose rules hold (empty: none), ``loads`` what loads it."""
+    """A kind of export: ``target`` names the runtime whose rules hold (empty: none), ``loads`` what loads it.
+
+    ``generates``: what loads it only generates text.
+    """
 
     kind: str
     title: str
     target: str
     loads: str
+    generates: bool = False
 
+
+NOUNS = {
+    OutputKind.TOKEN_CLASSES: "classes of tokens", OutputKind.CLASS_LOGITS: "classes",
+    OutputKind.POSITION_CLASSES: "classes of positions", OutputKind.EMBEDDING: "embeddings",
+}  # fmt: skip
 
 FORMS = (
     Form("gguf", "GGUF file", "gguf", "llama.cpp, Ollama, LM Studio"),
     Form("compressed-tensors", "compressed-tensors folder", "vllm", "vLLM, transformers"),
     Form("onnx", "ONNX file", "onnxruntime", "ONNX Runtime, OpenVINO"),
-    Form("onnx-genai", "ONNX folder", "onnxruntime", "ONNX Runtime GenAI"),
+    Form("onnx-genai", "ONNX folder", "onnxruntime", "ONNX Runtime GenAI", generates=True),
     Form("torchao", "torchao folder", "torchao", "torchao, transformers"),
-    Form("mlx", "MLX folder", "mlx", "mlx-lm"),
+    Form("mlx", "MLX folder", "mlx", "mlx-lm", generates=True),
     Form("safetensors", "Packed safetensors", "", "Python: load_packed"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A form for the present plan; ``nbytes`` of its tensors is NaN where the runtime refuses layers."""
+    """A form for the present plan; ``nbytes`` of its tensors is NaN where the runtime refuses layers.
+
+    ``unfit`` says why it is no form for the model, whatever the plan (empty: it is one).
+    """
 
     form: Form
     refused: tuple[Refusal, ...]
     nbytes: float
     holds: str
+    unfit: str = ""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the plan can be written in this form."""
+        return not (self.unfit or self.refused)
 
     @property
     def verdict(self) -> str:
         """What the runtime refuses, in a few words."""
+        if self.unfit:
+            return "not this model"
         layers = len({name for refusal in self.refused for name in refusal.layers})
         return f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
 
     @property
     def reasons(self) -> str:
         """Every refusal on a line of its own."""
-        return "\n".join(refusal.sentence for refusal in self.refused) or self.verdict
+        return self.unfit or "\n".join(refusal.sentence for refusal in self.refused) or self.verdict
 
 
 def deployments(state: State) -> tuple[Deployment, ...]:
@@ -73,11 +94,18 @@ def deployments(state: State) -> tuple[Deployment, ...]:
     }
     return tuple(
         Deployment(
-            form=form, refused=refused[form.target], holds=holds,
+            form=form, refused=refused[form.target], holds=holds, unfit=unfit(form, session.model),
             nbytes=math.nan if refused[form.target] else float(totals.nbytes),
         )
         for form in FORMS
     )  # fmt: skip
+
+
+def unfit(form: Form, model: ModelSummary) -> str:
+    """Return why a form cannot hold a model, whatever its plan; empty where it can."""
+    if not form.generates or model.output in (OutputKind.TOKEN_LOGITS, OutputKind.NONE):  # of weights alone, none knows
+        return ""
+    return f"{form.loads} only generates text; {model.name} does not: its outputs are {NOUNS[model.output]}"
 
 
 def place(state: State, form: Form) -> Path:

@@ -49,7 +49,10 @@ def contents(path: Path) -> tuple[memoryview, memoryview, str]:
 
     Raises SessionError for a path without a file and a file that is not HDF5.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if path.is_dir():
+        command = f"workbench calibrate {path} --out S.qwb"
+        raise SessionError(f"{path} is a folder, not a session; of a model, calibration makes one: {command}")
+    if path.exists() and not path.is_file():
         raise SessionError(f"{path} is not a session: it is a device or a pipe; choose a .qwb file of the workbench")
     try:
         with path.open("rb") as stream:

@@ -70,10 +70,10 @@ class DeployForms(PanelPart):
         chosen = self.chosen
         for widget in (self.place, self.export, self.copy, self.folder):
             widget.setEnabled(chosen is not None)
-        self.repair.setVisible(chosen is not None and bool(chosen.refused))
+        self.repair.setVisible(chosen is not None and bool(chosen.refused) and not chosen.unfit)
         if chosen is None:
             return
-        self.export.setEnabled(not chosen.refused)
+        self.export.setEnabled(chosen.is_possible)
         if self.place.text() == self._suggested:  # else it is the user's
             self._suggested = as_line(str(place(self.state, chosen.form)))
             self.place.setText(self._suggested)
