@@ -272,7 +272,7 @@ def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
 def test_no_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="No such file"):
         Session.load(tmp_path / "none.qwb")
-    with pytest.raises(SessionError, match="directory"):
+    with pytest.raises(SessionError, match="is a folder, not a session"):
         Session.load(tmp_path)
 
 
