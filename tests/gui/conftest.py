@@ -247,7 +247,8 @@ def live(qapp: QApplication, request: pytest.FixtureRequest) -> Iterator[Callabl
         gc.collect()
     assert len(QApplication.topLevelWidgets()) <= widgets, QApplication.topLevelWidgets()
     left = [thread for thread in threading.enumerate() if thread not in threads and thread.is_alive()]
-    left = [thread for thread in left if not thread.name.startswith(("workbench-bands", "tqdm"))]  # as long as the process
+    lasting = ("workbench-bands", "tqdm")  # as long as the process
+    left = [thread for thread in left if not thread.name.startswith(lasting)]
     assert not left, left
     gc.freeze()  # modules and caches are not looked through again after every test
 
