@@ -9,6 +9,7 @@ import asyncio
 import ctypes
 import gc
 import logging
+import os
 import signal
 import sys
 import threading
@@ -153,7 +154,7 @@ def _when_display_is_lost(act: Callable[[], None]) -> None:
 
     def lost(display: int | None) -> int:
         act()
-        return 0
+        os._exit(1)  # Xlib would run what ends a process in order, beside threads that still run
 
     _handlers[:] = [_HANDLER(lost)]
     xlib.XSetIOErrorHandler(*_handlers)
