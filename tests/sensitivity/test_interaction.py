@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.models.networks import convolutions, images
 from tests.session.models import SCHEMES, summary, table
@@ -14,7 +15,16 @@ from workbench.measurement.evaluate import evaluate
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.totals import Ledger, plan_totals, totals
 from workbench.quantization.quantize import quantize
-from workbench.sensitivity.interaction import UNIT, Directions, interaction, interaction_of, interactions, loss_of
+from workbench.sensitivity.interaction import (
+    FEWEST,
+    UNIT,
+    Directions,
+    beyond_chance,
+    interaction,
+    interaction_of,
+    interactions,
+    loss_of,
+)
 from workbench.sensitivity.score import score
 
 
@@ -65,6 +75,22 @@ def test_what_chance_explains_is_believed_the_less() -> None:
     assert abs(interaction(slopes, squares)) < abs(plain)
     rows = np.array([slopes, 2 * unrelated[0], 0 * slopes]), np.array([squares, 2 * unrelated[0] ** 2, 0 * squares])
     np.testing.assert_allclose(interactions(*rows), [interaction(*pair) for pair in zip(*rows, strict=True)], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("samples", "most"), [(4, 0.0), (8, 0.0), (16, 0.1), (32, 0.1), (256, 0.07)])
+def test_few_samples_of_unrelated_layers_seldom_show_an_interaction(samples: int, most: float) -> None:
+    rng, layers, plans = np.random.default_rng(3), 20, 2000
+    slopes = np.rint(rng.standard_normal((plans, layers, 2 * samples)) / UNIT / 1000).astype(np.int64)
+    found = interactions(slopes.sum(axis=1), np.square(slopes).sum(axis=1))
+    assert np.mean(found != 0) <= most
+    assert found[0] == interaction(slopes[0].sum(axis=0), np.square(slopes[0]).sum(axis=0))
+
+
+@pytest.mark.parametrize("samples", [FEWEST, 12, 40, 1000])
+@pytest.mark.parametrize("errors", [1.28, 2.0])
+def test_errors_of_few_samples_are_quantiles_of_students_distribution(samples: int, errors: float) -> None:
+    assert beyond_chance(errors, samples) == pytest.approx(stats.t.ppf(stats.norm.cdf(errors), samples - 1), rel=1e-3)
+    assert beyond_chance(errors, FEWEST - 1) == np.inf
 
 
 def test_a_ledger_adds_slopes_up_as_totals_do_after_any_edits() -> None:

@@ -106,12 +106,23 @@ def test_a_budget_of_loss_counts_the_interaction():
 def test_a_loss_that_interaction_makes_impossible_is_said():
     summary = decoder(1)
     plain = table_of(summary)
-    same = {name: {scheme: np.ones(8, np.float32) for scheme in plain.schemes} for name in plain.layers}
+    same = {name: {scheme: np.ones(64, np.float32) for scheme in plain.schemes} for name in plain.layers}
     table = replace(plain, directions=Directions.gather(plain.schemes, same))
     smallest = pareto(summary, plain, Plan())
     budgets = Budgets(loss=float(smallest.loss[0]), nbytes=int(smallest.nbytes[0]))
     with pytest.raises(BudgetError, match="cost more together than one by one"):
         search(summary, table, budgets=budgets, minimise="nbytes", base=Plan())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_samples_exchange_nothing(seed):
+    summary = decoder(2)
+    plain = table_of(summary)
+    table = sloped(plain, draws=28, seed=seed)
+    for bits in (3.5, 4.5, 5.5):
+        plans = [search(summary, each, budgets=Budgets(bits_per_weight=bits), base=Plan()) for each in (plain, table)]
+        assert plans[0] == plans[1]
+        assert plan_totals(summary, plans[1], table).interaction == 0
 
 
 def noisy(table, draws: int, seed: int):

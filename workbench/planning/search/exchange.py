@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.planning.search.joint import Joint
 from workbench.planning.search.solve import Problem
-from workbench.sensitivity.interaction import UNIT, halves, of_choosers
+from workbench.sensitivity.interaction import FEWEST, UNIT, beyond_chance, halves, of_choosers
 
 SHARES = (0.2, 0.5, 1.0)
 """Choices are made with so much of the interaction that the choosing samples show.  The one that is judged best is
@@ -37,12 +37,16 @@ def exchanged(joint: Joint, problem: Problem, picks: np.ndarray, others: Sequenc
     """Return a choice (int64 ``[groups]``) within the limits of ``problem`` that is judged no worse than ``picks``.
 
     ``problem`` minimises the layers' own losses; ``others`` are choices to be judged too, such as the uniform ones.
+    Where fewer than FEWEST samples can judge, ``picks`` stay.
     """
+    judges = halves(joint.fixed[0].astype(np.float64))[1].size
+    if judges < FEWEST:
+        return picks
     choices = [_improved(joint, problem, picks, share) for share in SHARES]
-    best, most = picks, 0.0
+    best, most, errors = picks, 0.0, beyond_chance(GAINED, judges)
     for choice in (*choices, *others):
-        gain, doubt = _gain(joint, problem, picks, choice)
-        if gain > max(GAINED * doubt, most):
+        gain, error = _gain(joint, problem, picks, choice)
+        if gain > max(errors * error, most):
             best, most = choice, gain
     return best
 
@@ -67,7 +71,7 @@ def _gain(joint: Joint, problem: Problem, start: np.ndarray, picks: np.ndarray) 
     )
     gained = halves(before - after)[1]
     own = problem.total(start) - problem.total(picks)
-    return own + float(gained.sum()), float(np.sqrt(gained.size * gained.var()))
+    return own + float(gained.sum()), float(np.sqrt(gained.size * gained.var(ddof=1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
