@@ -68,6 +68,7 @@ def test_two_windows_keep_their_work_apart(live: Callable[..., None]) -> None:
         await person.act(lambda: person.context.workspace.select([LAYER]))
         await person.press(Qt.Key.Key_0, control=True)
         await person.until(lambda: len(recoverable()) == 2, 10)  # never saved, and yet each has a file of its own
+        await person.until(lambda: all(view.status.over for view in person.context.jobs.views), 10)
         third = Recovery(person.context, person.window)
         await person.act(lambda: person.context.tasks.start(third.offer()))
         await person.settle(0.2)
