@@ -24,7 +24,7 @@ ROOMS = (
 )  # fmt: skip
 """The rooms of ``workbench`` from the top down: each imports only what stands after it."""
 
-FACES = ("__init__", "__main__", "cli")
+FACES = ("__init__", "__main__", "program", "cli")
 """Files of ``workbench`` itself that stand above all rooms; the other files there stand below all of them."""
 
 GUI_ROOMS = ("", "commands", "report", "panels", "tables", "plots", "shell", "context")

@@ -6,10 +6,9 @@ package costs nothing.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from workbench.version import VERSION as __version__
+
+TYPE_CHECKING = False  # typing is not loaded: until the program's first line, a signal ends it without a word
 
 _WHERE = {
     "Assignment": "workbench.planning.plan",
@@ -40,6 +39,8 @@ __all__ = [*sorted(_WHERE), "__version__"]
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    import importlib
+
     value = getattr(importlib.import_module(_WHERE[name]), name)
     globals()[name] = value
     return value
@@ -50,6 +51,8 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.memory import memory_limit as memory_limit
     from workbench.models.model import Model as Model

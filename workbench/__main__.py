@@ -1,115 +1,35 @@
-"""``workbench`` and ``python -m workbench``: the command line, which a signal ends with one line at any moment."""
+"""The program ``workbench``: from its first line on, SIGINT and SIGTERM end it with one line.
 
-from __future__ import annotations
+Importing this begins the program, so nothing else does; what follows is in :mod:`workbench.program`, whose imports a
+signal ends, too.
+"""
 
-import contextlib
-import multiprocessing
 import os
 import signal
 import sys
-import threading
-import time
 from types import FrameType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
-
-GRACE = 1.2
-"""Seconds that a command has after a signal to end by itself: native code and partial results that are being written
-may take longer, and are left then."""
-
-_received: list[int] = []
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
-    _received.append(number)
-    raise KeyboardInterrupt(number)
+def _end(number: int, frame: FrameType | None) -> None:
+    """End at once: nothing has begun, so nothing is left."""
+    os.write(2, b"workbench: cancelled\n")
+    os._exit(128 + number)
 
 
-def _again(told: UnraisableHookArgs) -> None:
-    """A signal that arrived in a finalizer, where Python drops exceptions, comes again; anything else is shown."""
-    if issubclass(told.exc_type, KeyboardInterrupt) and _received:
-        threading.Thread(target=_send_again, args=(_received[-1],), daemon=True).start()
-    else:
-        sys.__unraisablehook__(told)
-
-
-def _send_again(number: int) -> None:
-    """Send the signal once the finalizer is over: raised in it, its exception would be dropped like the first."""
-    time.sleep(0.02)
-    os.kill(os.getpid(), number)
-
-
-def _watch() -> None:
-    """End the process from a thread where a signal has not, ``GRACE`` seconds after it.
-
-    The system hands the thread each signal through a pipe while the main thread is in native code, where Python has no
-    say.  Nothing is done for those that a window has taken over.
-    """
-    hears, tells = os.pipe()
-    os.set_blocking(tells, False)
-    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
-    threading.Thread(target=_end_in_time, args=(hears,), name="signals", daemon=True).start()
-
-
-def _end_in_time(hears: int) -> None:
-    while number := os.read(hears, 1):
-        if number[0] not in (signal.SIGINT, signal.SIGTERM) or signal.getsignal(number[0]) is not _stop:
-            continue
-        time.sleep(GRACE)
-        with contextlib.suppress(OSError):
-            os.write(2, b"workbench: cancelled\n")
-        with contextlib.suppress(Exception):
-            _leave_nothing()
-        os._exit(128 + number[0])
-
-
-def _leave_nothing() -> None:
-    """Remove half-written files, and end the processes that this one has started."""
-    import psutil
-
-    from workbench import atomic
-
-    atomic.abandon()
-    for child in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            child.kill()
-
-
-def main() -> Any:
-    """Run the command line; returns its code, 130 after SIGINT and 143 after SIGTERM, also while modules are loaded."""
-    signal.signal(signal.SIGINT, _stop)
-    signal.signal(signal.SIGTERM, _stop)
-    if os.name != "nt":  # there, signals wake no pipe
-        _watch()
-    sys.unraisablehook = _again
-    try:
-        from workbench.cli import main as run
-
-        code: Any = run()
-    except BaseException as error:  # libraries make other errors of an interrupt
-        if isinstance(error, SystemExit) and not _received:
-            code = error.code
-        elif not _received:
-            raise
-        else:
-            print("workbench: cancelled", file=sys.stderr, flush=True)
-            code = 128 + _received[-1]
-    return 128 + _received[-1] if _received and code else code
+if "--multiprocessing-fork" not in sys.orig_argv:  # a spawned process imports the program again
+    signal.signal(signal.SIGINT, _end)
+    signal.signal(signal.SIGTERM, _end)
 
 
 def start() -> None:
-    """Run it and end the process: a second signal at the end is no traceback."""
-    code = main()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if _received:  # threads of libraries may not want to end
-        sys.stdout.flush()
-        os._exit(code or 0)
-    sys.exit(code)
+    """Run the command line and end the process with its code."""
+    from workbench.program import start as run
+
+    run()
 
 
 if __name__ == "__main__":
+    import multiprocessing
+
     multiprocessing.freeze_support()
     start()

@@ -84,7 +84,7 @@ def run(command: Command, options: argparse.Namespace) -> int:
         if options.debug or (isinstance(error, RuntimeError) and not out_of_memory(error)):
             raise
         return _failed(f"workbench {command.name}: {_line(error)}", 1)
-    except KeyboardInterrupt as stop:  # with the signal's number, where ``__main__`` has raised it
+    except KeyboardInterrupt as stop:  # with the signal's number, where ``program`` has raised it
         return _failed(f"workbench {command.name}: cancelled", 128 + (stop.args[0] if stop.args else 2))
     if isinstance(outcome, int):
         return outcome

@@ -1,8 +1,8 @@
 """How long commands take to end: ``python -m tests.faults.endings FOLDER COUNT SEED [MODEL [DATA]]`` prints JSON.
 
-Each command is a new process, imports included, that gets SIGINT or SIGTERM at a random moment of its length.  It has
-to end within two seconds with 130 or 143 and one line, leave the session as it was or whole, and no file or process.
-The first 15 % of a second are left out: before, Python itself is not ready.
+Each command is a new process, imports included, that gets SIGINT or SIGTERM at a random moment of its length, from the
+program's first line on: before, Python itself is not ready.  It has to end within two seconds with 130 or 143 and one
+line, leave the session as it was or whole, and no file or process.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,17 @@ def started(words: list[str], told: Path) -> subprocess.Popen[bytes]:
     with told.open("wb") as stream:
         command = [sys.executable, "-m", "workbench", *words, "--quiet"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stream, start_new_session=True)
+
+
+def hears(process: subprocess.Popen[Any]) -> bool:
+    """Wait until the program's first line has run, after which it answers SIGTERM; False where it ended before."""
+    caught, status = 1 << signal.SIGTERM - 1, Path(f"/proc/{process.pid}/status")
+    while process.poll() is None:
+        line = next((line for line in status.read_text().splitlines() if line.startswith("SigCgt")), "SigCgt: 0")
+        if int(line.split()[1], 16) & caught:
+            return True
+        time.sleep(0.0005)
+    return False
 
 
 def waited(process: subprocess.Popen[bytes], seconds: float) -> bool:
@@ -85,6 +97,7 @@ def ending(
     """Stop a command at a moment; returns the seconds that it took, its code and what is wrong."""
     told, session, out, troubles = folder / "told", folder / "s.qwb", folder / "out", list[str]()
     process = started(words, told)
+    hears(process)
     waited(process, moment)
     at = time.monotonic()
     process.send_signal(number)
@@ -127,7 +140,7 @@ def main() -> None:
         shutil.rmtree(folder / "out")
         (folder / "out").mkdir()
         (folder / "s.qwb").write_bytes(whole)
-        moment = float(random.uniform(0.15, max(lengths[name], 0.3)))
+        moment = float(random.uniform(0, lengths[name]))
         number = (signal.SIGINT, signal.SIGTERM)[attempt // len(commands) % 2]
         took, code, troubles = ending(folder, commands[name], moment, number, whole)
         codes[code] += 1

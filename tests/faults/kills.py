@@ -43,7 +43,7 @@ def forked(words: list[str], told: Path) -> int:
         os.dup2(stream.fileno(), 2)
         os.dup2(stream.fileno(), 1)
     sys.argv = ["workbench", *words, "--quiet"]
-    from workbench.__main__ import start
+    from workbench.program import start
 
     start()
     os._exit(0)

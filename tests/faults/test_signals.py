@@ -13,13 +13,14 @@ import numpy as np
 import psutil
 import pytest
 
+from tests.faults.endings import hears
 from tests.session.sessions import full_session
 
 SEED = 10
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("count", [4, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.skipif(sys.platform != "linux", reason="the system says which signals a process answers")
+@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, count: int) -> None:
     full_session().save(tmp_path / "s.qwb")
     command = [sys.executable, "-m", "workbench", "info", str(tmp_path / "s.qwb")]
@@ -29,7 +30,8 @@ def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, count: int) -> No
     for number in range(count):
         kind = (signal.SIGINT, signal.SIGTERM)[number % 2]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(0.15 * whole + random.uniform(0, whole))  # before, Python itself is not ready
+        hears(process)
+        time.sleep(random.uniform(0, whole) if number > 1 else 0)
         process.send_signal(kind)
         _, told = process.communicate(timeout=60)
         assert "Traceback" not in told and process.returncode in (0, 128 + kind), (number, process.returncode, told)
@@ -38,6 +40,17 @@ def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, count: int) -> No
             assert len(told.splitlines()) == 1 and told.endswith("cancelled\n"), told
     print(f"seed {SEED}: {stopped} of {count} were stopped, each with one line")
     assert os.listdir(tmp_path) == ["s.qwb"]
+
+
+FIRST = "import sys; before = set(sys.modules); import workbench.__main__; print(*sorted({*sys.modules} - before))"
+
+
+def test_the_first_line_waits_for_no_imports() -> None:
+    """What stands before it is time in which a signal ends the program without a word."""
+    ended = subprocess.run([sys.executable, "-I", "-c", FIRST], capture_output=True, text=True, check=True)
+    loaded = {name for name in ended.stdout.split() if not name.startswith("workbench")}
+    assert loaded <= {"signal", "_signal", "enum", "types", "operator", "_operator", "reprlib", "itertools", "keyword",
+                      "collections", "_collections", "functools", "_functools", "__future__"}  # fmt: skip
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
@@ -53,7 +66,7 @@ def test_a_full_standard_output_is_one_line(tmp_path: Path) -> None:
 
 FINALIZER = """
 import os, signal, sys, time, weakref
-from workbench import __main__ as program
+from workbench import program
 
 class Thing: pass
 
@@ -80,7 +93,7 @@ NATIVE = """
 import hashlib, subprocess, sys
 from pathlib import Path
 import workbench.cli
-from workbench import __main__ as program
+from workbench import program
 from workbench.atomic import replacing
 from workbench.errors import WorkbenchError
 
