@@ -104,7 +104,12 @@ class TransformError(PlanError):
 
 
 class BudgetError(PlanError):
-    """No plan meets the budget; the message names the smallest possible size."""
+    """No plan meets the budget; the message names the smallest possible one.
+
+    ``smallest`` is its number, in bits per weight, bytes, nats or microseconds as the budget is (empty: not known).
+    """
+
+    smallest: str = ""
 
 
 class MissingResultError(WorkbenchError):

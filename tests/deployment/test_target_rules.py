@@ -10,6 +10,7 @@ import pytest
 from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod
 from workbench.deployment.checkpoints.mlx import MlxMethod
 from workbench.deployment.checkpoints.torchao import TorchaoMethod
+from workbench.deployment.gguf_tensors import layer_refusal
 from workbench.deployment.targets import target
 from workbench.models.layer import Layer, LayerKind
 from workbench.numerics.formats import activation_schemes, all_schemes, parse_scheme
@@ -43,6 +44,20 @@ def job(layer: Layer, scheme: Any) -> Any:
     stored = SimpleNamespace(scheme=scheme.name, shape=layer.matrix)
     ranges = {(layer.name, "input"): object()}
     return SimpleNamespace(quantized=SimpleNamespace(tensors={layer.name: stored}, ranges=ranges))
+
+
+@pytest.mark.parametrize("table, name", [
+    ("embeddings.position_embeddings", "position_embd.weight"), ("transformer.wpe", "position_embd.weight"),
+    ("embeddings.token_type_embeddings", "token_types.weight"), ("embeddings.word_embeddings", "token_embd.weight"),
+])  # fmt: skip
+def test_what_llama_cpp_reads_in_float32_alone_is_offered_nothing_else(table: str, name: str) -> None:
+    kind, facts = LayerKind.EMBEDDING, {"dtype": "float32", "axes": (0, 1)}
+    layer = Layer(name=table, kind=kind, parameter=f"{table}.weight", shape=(64, 256), **facts)
+    for scheme in ("keep", "fp32", "fp16", "q4_0", "q4_k"):
+        refused = layer_refusal(layer, None if scheme == "keep" else scheme, name)
+        said = target("gguf").legal(layer, scheme)
+        assert said is not None or refused is None, (scheme, refused)
+        assert scheme == "fp32" or (said is None) == (refused is None), (scheme, said, refused)
 
 
 @pytest.mark.parametrize("name, scheme, reason", [

@@ -64,6 +64,12 @@ def test_a_budget_that_is_too_small_is_refused_beside_it(live: Callable[..., Non
         assert f"{least:.4f} bits per weight" in panel.refused.text() and person.dialog("error") is None
         assert person.state.session.plan is session.plan
         person.picture("refused")
+        await person.click(panel.search_line.smallest)
+        await person.until(lambda: person.state.undo_name.startswith("Search within"), 10)
+        assert person.state.totals.bits_per_weight == pytest.approx(least) and panel.refused.isHidden()
+        await person.type(panel.budget.lineEdit(), "0.5")
+        await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())
+        await person.until(panel.refused.isVisible, 10)
         await person.type(panel.budget.lineEdit(), "5")
         assert panel.refused.isHidden()
         await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())

@@ -201,3 +201,16 @@ def test_a_budget_that_a_targets_refusals_make_impossible_names_them():
     with pytest.raises(BudgetError) as free:
         search(summary, table, budgets=Budgets(bits_per_weight=1), base=Plan())
     assert "runs no scheme" not in str(free.value)
+
+
+def test_layers_that_a_target_gives_more_bits_than_asked_are_named_with_the_smallest_budget():
+    layers = [linear(f"model.layers.0.{name}", 64, width) for name, width in (("up", 64), ("down", 172))]
+    summary, where = summary_of(*layers), target("gguf")
+    rules = Constraints(legal=where.legal, target=where.title)
+    table = table_of(summary, ("q4_0", "fp16"))
+    with pytest.raises(BudgetError) as caught:
+        search(summary, table, budgets=Budgets(bits_per_weight=5), base=Plan(), constraints=rules)
+    assert f"model.layers.0.down takes 16 bits per weight at the least, as {where.title}" in str(caught.value)
+    assert str(where.legal(layers[1], "q4_0")) in str(caught.value)
+    smallest = Budgets(bits_per_weight=float(caught.value.smallest))
+    assert resolve(search(summary, table, budgets=smallest, base=Plan(), constraints=rules), summary.layers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.resources
 import json
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from workbench.errors import PlanError, nearest
@@ -23,7 +24,8 @@ SHARING: dict[str, Sharing] = {
 class Runtime:
     """A program that runs exported models: the formats it loads, for which kinds of layers, what must share.
 
-    ``source`` names the public documentation that this was taken from.
+    ``float32_only`` are patterns of the parameters of look-up tables that it reads in float32 alone.  ``source`` names
+    the public documentation that this was taken from.
     """
 
     name: str
@@ -33,12 +35,20 @@ class Runtime:
     kinds: frozenset[LayerKind]
     sharing: tuple[Sharing, ...]
     accepts: tuple[Acceptance, ...]
+    float32_only: tuple[str, ...] = ()
 
     def refuses(self, layer: Layer, weights: str, inputs: str | None) -> str | None:
         """Return why the runtime cannot run the layer so, None if it can."""
         if weights != KEEP and layer.kind not in self.kinds:
             return f"{self.title} quantizes no {layer.kind} layers"
+        if weights not in (KEEP, "fp32") and self.is_float32_only(layer):
+            return f"{self.title} reads tables of positions and of token types in float32 alone"
         return refusal(self.accepts, self.keeps, layer, weights, inputs)
+
+    def is_float32_only(self, layer: Layer) -> bool:
+        """Tell whether the layer is a look-up table that the runtime reads in float32 alone."""
+        table = layer.kind is LayerKind.EMBEDDING
+        return table and any(fnmatchcase(layer.parameter, pattern) for pattern in self.float32_only)
 
 
 def _runtime(name: str) -> Runtime:
@@ -48,6 +58,7 @@ def _runtime(name: str) -> Runtime:
         name=name, title=document["title"], source=document["source"], keeps=tuple(document["keeps"]),
         kinds=frozenset(map(LayerKind, document["kinds"])), sharing=tuple(SHARING[key] for key in document["sharing"]),
         accepts=tuple(Acceptance(**with_tuples(entry)) for entry in document["accepts"]),
+        float32_only=tuple(document.get("float32_only", ())),
     )  # fmt: skip
 
 
@@ -70,13 +81,18 @@ class Target:
         return " on ".join(part.title for part in (self.runtime, self.chip) if part is not None)
 
     def legal(self, layer: Layer, weights: str, inputs: str | None = None) -> str | None:
-        """Return why the target cannot run ``layer`` so, None if it can; remembered by kind, shape and schemes."""
-        key = (layer.kind, layer.matrix, layer.dtype, weights, inputs)
+        """Return why the target cannot run ``layer`` so, None if it can; remembered by what it depends on."""
+        key = (*self.kind_of(layer), weights, inputs)
         if key not in self._known:
             parts = (part for part in (self.runtime, self.chip) if part is not None)
             reasons = (part.refuses(layer, weights, inputs) for part in parts)
             self._known[key] = next((reason for reason in reasons if reason), None)
         return self._known[key]
+
+    def kind_of(self, layer: Layer) -> tuple[object, ...]:
+        """Return what a refusal depends on: layers of the same kind are refused the same schemes."""
+        wide = self.runtime is not None and self.runtime.is_float32_only(layer)
+        return layer.kind, layer.matrix, layer.dtype, wide
 
     def bonds(self, layers: tuple[Layer, ...]) -> tuple[Bond, ...]:
         """Return the layers that the runtime joins, which must share one scheme."""

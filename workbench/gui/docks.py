@@ -16,6 +16,7 @@ from workbench.gui.context.context import Context
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
+from workbench.gui.shell.forms import PathField
 from workbench.gui.shell.layouts import PRESETS, Preset
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import named
@@ -101,6 +102,9 @@ class Docks(QMainWindow):
         policy.setRetainSizeWhenHidden(True)
         panel.setSizePolicy(policy)
         dock.setWidget(panel)
+        for part in panel.findChildren(QWidget):  # a file that is dropped on a field is for the window
+            if part.acceptDrops() and not isinstance(part, PathField):
+                part.setAcceptDrops(False)
         panel.setVisible(_in_front(dock))
         before.deleteLater()
         panel.show_state(self.state)

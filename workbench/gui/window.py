@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QRe
 from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from workbench.engine.jobs import JobStatus, JobView
+from workbench.errors import DataError
 from workbench.gui.commands import run
 from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.command import Command
@@ -25,6 +26,7 @@ from workbench.gui.panels.jobs import JobsPanel
 from workbench.gui.panels.panel import Coloured, Panel
 from workbench.gui.shell import dialogs, icons, settings, theme
 from workbench.gui.shell.foreign import as_line
+from workbench.gui.shell.forms import dropped
 from workbench.gui.shell.layouts import PRESETS
 from workbench.gui.shell.notices import Notices
 from workbench.gui.shell.start_page import StartPage
@@ -326,16 +328,18 @@ class Window(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Accept one local file or folder."""
-        urls = event.mimeData().urls()
-        if len(urls) == 1 and urls[0].isLocalFile():
+        if dropped(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Open what was dropped; data to calibrate on open the form with them."""
         event.acceptProposedAction()
-        path = event.mimeData().urls()[0].toLocalFile()
+        path = dropped(event.mimeData())
         if run.is_data(path) and self.actions_by_id["calibrate"].isEnabled():
             self.context.tasks.start(run.calibrate_on(self.command, path))
+        elif run.is_data(path) and self.context.workspace.state.session is None:
+            reason = f"{path} holds data, not a model; open the model that reads them, then drop them again"
+            self.context.messages.report("Nothing to calibrate", DataError(reason))
         else:
             self.document.open_path(path)
 

@@ -212,7 +212,7 @@ def _measured(session: Session, run: Evaluation | None, differences: tuple[Diffe
         tip = "Evaluate the plan (F8) to measure it."
         return KeyFigure(title="Measured", value=quantities.NONE, detail="not evaluated", tip=tip)
     return KeyFigure(
-        title=_with_unit("Measured", metric.unit), value=quantities.number(metric.value),
+        title=_with_unit(metric_title("measured_kl", metric.unit), metric.unit), value=quantities.number(metric.value),
         detail=_range(metric.low, metric.high), short=_width(metric.low, metric.high), differences=differences,
         tip=f"Divergence of the quantized model's outputs from the floating-point model's: the mean over "
         f"{quantities.plural(metric.samples, 'sample')} of {run.data_name}.\nThe range is the 95 % bootstrap interval.",

@@ -22,7 +22,7 @@ LISTED = 3
 class Form:
     """A kind of export: ``target`` names the runtime whose rules hold (empty: none), ``loads`` what loads it.
 
-    ``generates``: what loads it only generates text.
+    ``generates``: what loads it only generates text.  ``loading`` is the command that loads it, where there is one.
     """
 
     kind: str
@@ -30,6 +30,7 @@ class Form:
     target: str
     loads: str
     generates: bool = False
+    loading: str = ""
 
 
 NOUNS = {
@@ -38,12 +39,12 @@ NOUNS = {
 }  # fmt: skip
 
 FORMS = (
-    Form("gguf", "GGUF file", "gguf", "llama.cpp, Ollama, LM Studio"),
-    Form("compressed-tensors", "compressed-tensors folder", "vllm", "vLLM, transformers"),
+    Form("gguf", "GGUF file", "gguf", "llama.cpp, Ollama, LM Studio", loading="llama-cli -m"),
+    Form("compressed-tensors", "compressed-tensors folder", "vllm", "vLLM, transformers", loading="vllm serve"),
     Form("onnx", "ONNX file", "onnxruntime", "ONNX Runtime, OpenVINO"),
     Form("onnx-genai", "ONNX folder", "onnxruntime", "ONNX Runtime GenAI", generates=True),
     Form("torchao", "torchao folder", "torchao", "torchao, transformers"),
-    Form("mlx", "MLX folder", "mlx", "mlx-lm", generates=True),
+    Form("mlx", "MLX folder", "mlx", "mlx-lm", generates=True, loading="mlx_lm.generate --model"),
     Form("safetensors", "Packed safetensors", "", "Python: load_packed"),
 )
 
@@ -113,7 +114,13 @@ def place(state: State, form: Form) -> Path:
     folder = state.path.parent if state.path is not None else Path.home()
     name = Path(state.session.model.name).name if state.session else "model"
     bits = f"-{state.totals.bits_per_weight:.3g}bit" if state.totals else ""
-    return folder / f"{name}{bits}-{form.kind}{ENDINGS[form.kind]}"
+    ending = ENDINGS[form.kind]
+    return folder / (f"{name}{bits}{ending}" if ending == f".{form.kind}" else f"{name}{bits}-{form.kind}{ending}")
+
+
+def loading(form: Form, out: str) -> str:
+    """Return the command line that loads what was written to ``out``; empty where there is none."""
+    return f"{form.loading} {shlex.quote(out)}" if form.loading else ""
 
 
 def command(state: State, form: Form, out: str) -> str:

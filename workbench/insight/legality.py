@@ -6,17 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from workbench.deployment.targets import Target
 from workbench.deployment.targets import target as target_of
 from workbench.errors import PlanError
 from workbench.insight import schemes
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
-from workbench.models.summary import quantizable
+from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import activation_schemes, parse_scheme, standard_schemes
 from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
+from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 
 STORED_BITS = {"float64": 64.0, "float32": 32.0}
@@ -94,6 +97,22 @@ def refusals(
             names = tuple(layer.name for layer in members)
             refused.append(Refusal(layers=names, reason="they run as one matrix and must share one scheme"))
     return tuple(refused)
+
+
+def refused_cells(model: ModelSummary, table: Sensitivity, target: str) -> np.ndarray:
+    """Return which cells of a table of weight schemes a target refuses, bool ``[layers, schemes]``."""
+    refused = np.zeros(table.score.shape, bool)
+    if not target:
+        return refused
+    accepted, known = target_of(target), dict[tuple[object, ...], list[bool]]()
+    for row, name in enumerate(table.layers):
+        layer = model.by_name.get(name)
+        if layer is not None:
+            key = accepted.kind_of(layer)
+            if key not in known:
+                known[key] = [accepted.legal(layer, scheme) is not None for scheme in table.schemes]
+            refused[row] = known[key]
+    return refused
 
 
 def reasons_by_layer(refused: Iterable[Refusal], target: str) -> dict[str, str]:

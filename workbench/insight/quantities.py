@@ -33,9 +33,9 @@ def cell(value: float, narrow: bool = False) -> str:
         return ""
     if value == 0:
         return "0"
-    if (0.95 if narrow else 1e-3) <= abs(value) < (100 if narrow else 1e4):
+    if 0.95 <= abs(value) < (100 if narrow else 1e4):
         return number(value, 2)
-    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+    return f"{value:.{0 if narrow else 1}e}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def data_size(nbytes: float | None) -> str:

@@ -7,6 +7,7 @@ import math
 from workbench.deployment.targets import target as target_of
 from workbench.insight import quantities
 from workbench.insight.latest import Latest
+from workbench.measurement.units import is_divergence, loss_unit
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary, searchable
 from workbench.planning.plan import KEEP
@@ -19,8 +20,10 @@ from workbench.session.workspace import State
 
 def shown_unit(session: Session | None, metric: str) -> str:
     """Return the unit of a metric's scores for the session's model."""
-    table = session.table(metric) if session else None
-    return BY_NAME[metric].unit if table is None else table.unit
+    table, unit = session.table(metric) if session else None, BY_NAME[metric].unit
+    if table is not None:
+        return table.unit
+    return loss_unit(session.model.output) if session is not None and is_divergence(unit) else unit
 
 
 def whole_bits(session: Session, totals: Totals) -> float:

@@ -7,6 +7,7 @@ differs.  Edits (plan, ranges, locks) can be undone; undo never removes results 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -62,6 +63,14 @@ class Budget:
         """The longest time of all timed kernels; None where the amount is another one."""
         return self.amount if self.unit is BudgetUnit.MICROSECONDS else None
 
+    def amount_of(self, smallest: str) -> float | None:
+        """Return the amount of this unit, of four digits and at least ``smallest`` (see BudgetError), or None."""
+        if not smallest:
+            return None
+        value = float(smallest) / (1e6 if self.unit is BudgetUnit.MEGABYTES else 1.0)
+        step = 10.0 ** (math.floor(math.log10(value)) - 3) if value > 0 else 1.0
+        return float(f"{math.ceil(value / step) * step:.4g}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
@@ -69,7 +78,8 @@ class State:
     there are none.  ``metric`` is the sensitivity metric that plans are summed and searched with;
     ``activation_metric`` the one of inputs or the KV cache whose table is shown in its place (empty: none).
     ``target`` names the runtime or device of the plan (see :mod:`workbench.deployment.targets`; empty: any).
-    ``budget`` is what a search may use, ``search_error`` why the last one found no plan within it.
+    ``budget`` is what a search may use, ``search_error`` why the last one found no plan within it, ``smallest_budget``
+    the least amount, in the budget's unit, within which there is one.
     ``dirty``: the file on disk is older.  ``ledger`` holds the sums behind ``totals``.
 
     ``contrast`` names the two plans whose differences are marked in tree and heatmap (empty: none).
@@ -84,6 +94,7 @@ class State:
     target: str = ""
     budget: Budget = Budget()
     search_error: str = ""
+    smallest_budget: float | None = None
     compared: Session | None = None
     compared_path: Path = Path()
     contrast: tuple[str, str] | tuple[()] = ()
@@ -127,7 +138,9 @@ class Workspace:
         self._undo.clear()
         self._redo.clear()
         self.on_disk = None if unsaved else session
-        view = replace(self.state, selection=(), activation_metric="", search_error="", contrast=())
+        view = replace(
+            self.state, selection=(), activation_metric="", search_error="", smallest_budget=None, contrast=()
+        )
         self._set(replace(view, session=session, path=path, dirty=unsaved))
 
     def close(self) -> None:
@@ -218,11 +231,12 @@ class Workspace:
 
     def show_budget(self, budget: Budget) -> None:
         """Choose what a search may use; the error of an earlier search is over."""
-        self._set(replace(self.state, budget=budget, search_error=""))
+        self._set(replace(self.state, budget=budget, search_error="", smallest_budget=None))
 
-    def show_search_error(self, error: str) -> None:
-        """Note why a search found no plan; this replaces a problem of the amount."""
-        self._set(replace(self.state, budget=replace(self.state.budget, problem=""), search_error=error))
+    def show_search_error(self, error: str, smallest: float | None = None) -> None:
+        """Note why a search found no plan, and the smallest budget for one; this replaces a problem of the amount."""
+        budget = replace(self.state.budget, problem="")
+        self._set(replace(self.state, budget=budget, search_error=error, smallest_budget=smallest))
 
     def saved(self, path: Path, session: Session) -> None:
         """Note that ``session`` is on disk at ``path``; later edits keep the document dirty."""

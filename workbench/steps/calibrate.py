@@ -85,7 +85,7 @@ def calibrate(
 
 NO_GRADIENTS = (
     "an importance matrix has no gradients: rtn-weighted and the metric output_error work with it alone; a predicted "
-    "loss, GPTQ and ranges of inputs need data (--data DATA)"
+    "loss, GPTQ and ranges of inputs need data"
 )
 
 
@@ -174,4 +174,5 @@ CALIBRATE: Step[CalibrateOptions, Session] = Step(
         without_results(session), statistics=of_tap(session.statistics, "weight")
     ),
     first=lambda session: CalibrateOptions(data=session_data.last_data(session, session.calibration)),
+    missing=lambda session, options: {} if options.imatrix else session_data.missing_data(session, options.data),
 )  # fmt: skip

@@ -152,4 +152,5 @@ EVALUATE: Step[EvaluateOptions, Evaluation] = Step(
         with_moments(session), sensitivities=tables(session, "predicted_kl", *ACTIVATION_METRICS)
     ),
     first=lambda session: EvaluateOptions(data=session_data.last_data(session, session.evaluation)),
+    missing=lambda session, options: {} if session.calibration else session_data.missing_data(session, options.data),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from workbench.errors import DataError, MissingResultError, NotAModelError
-from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate
+from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate, named_after
 from workbench.models.data.reading import LONG_WINDOW, Reading, with_reading
 from workbench.models.data.record import DataRecord
 from workbench.models.model import Model
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.models.data.inputs import InputSpec
 
 AS_USUAL = Reading()
-_KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)"
+KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)"
 
 
 _OPENED: ContextVar[dict[str, Dataset] | None] = ContextVar("opened", default=None)
@@ -74,7 +74,10 @@ def for_calibration(
     """Open the calibration split of ``data``, or of the set that came with a bundled model; raises DataError."""
     path = data or bundled_data(model.summary.source.path)
     if path is None:
-        raise MissingResultError(f"calibrating {model.summary.name} needs data: give {_KINDS} (--data DATA)")
+        raise MissingResultError(
+            f"calibrating {model.summary.name} needs data: give {KINDS}",
+            command="workbench calibrate MODEL --data DATA --out S.qwb",
+        )
     return open_dataset(with_reading(path, reading), model, split=CALIBRATION, samples=samples, seed=seed)
 
 
@@ -107,7 +110,8 @@ def for_evaluation(
     path = bundled_data(model.summary.source.path)
     if path is None:
         raise MissingResultError(
-            f"evaluating {model.summary.name} needs data: calibrate first, or give {_KINDS} (--data DATA)"
+            f"evaluating {model.summary.name} needs data: calibrate first, or give {KINDS}",
+            command="workbench evaluate S.qwb --data DATA",
         )
     return opened(with_reading(path, reading), split=EVALUATION)
 
@@ -175,9 +179,26 @@ def curvature_for(
 
 
 def last_data(session: Session, record: DataRecord | None) -> str:
-    """Return the data that a form starts with: those of ``record``, else of the calibration, else the bundled set."""
-    record = record or session.calibration
-    return str(record.path) if record is not None else bundled_data(session.model.source.path) or ""
+    """Return the data that a form starts with: those of ``record``, else of the calibration, else what came with the
+    model: the bundled set, or calibration data in its folder."""
+    record, model = record or session.calibration, session.model.source.path
+    return str(record.path) if record is not None else bundled_data(model) or data_beside(model)
+
+
+def data_beside(path: str) -> str:
+    """Return the calibration data in the folder of the model at ``path``, such as calibration.npz; empty for none."""
+    place = Path(path)
+    folder = place if place.is_dir() else place.parent
+    file = named_after(folder, CALIBRATION) if path and folder.is_dir() else None
+    return "" if file is None else str(file)
+
+
+def missing_data(session: Session, data: str) -> Mapping[str, str]:
+    """Return what a run on ``data`` lacks, as :attr:`Step.missing` does: data, where none are named and none came with
+    the model."""
+    model = session.model
+    known = data or model.cannot_run is not None or bundled_data(model.source.path)
+    return {} if known else {"data": KINDS}
 
 
 def bundled_data(path: str) -> str | None:

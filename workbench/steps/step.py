@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
@@ -87,7 +87,8 @@ class Step(Generic[O, R]):
     the active ranges. ``join(session, options, result)`` puts a result into the session as it is by then;
     ``keep(session, options, partial)`` what a cancelled run had computed. ``undo(options)`` names the edit, where the
     result is one. ``requires`` must be met before the step can run; ``document``: it works on a session.
-    ``first(session)`` returns the options that a form starts with. ``call`` is the step's function in the public
+    ``first(session)`` returns the options that a form starts with, ``missing(session, options)`` what they lack on this
+    session: names of options, and what to give. ``call`` is the step's function in the public
     interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
     ``listed``: it stands in the list of jobs.  ``aside``: it writes the document, without a model, beside other jobs.
     ``runs_model``: it opens the session's model, so that it matters where.  ``costs(context, options)`` says what a
@@ -107,6 +108,7 @@ class Step(Generic[O, R]):
     keep: Callable[[Session, O, R], Session] | None = None
     undo: Callable[[O], str] | None = None
     first: Callable[[Session], O] | None = None
+    missing: Callable[[Session, O], Mapping[str, str]] = lambda session, options: {}
     requires: tuple[Requirement, ...] = ()
     document: bool = True
     call: str = ""

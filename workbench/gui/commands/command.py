@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from PySide6.QtGui import QAction
@@ -94,7 +96,9 @@ class Command:
         """
         if options is None:
             options = step.options() if step.first is None else step.first(self.session)
-        form = Form(self._remembered(options))
+        session = self.context.workspace.state.session
+        missing = None if session is None else partial(step.missing, session)
+        form = Form(self._remembered(options), missing=missing, folder=folder_of(session))
         dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start)
         if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
             return None
@@ -108,3 +112,10 @@ class Command:
             return options
         names = {item.name for item in fields(options)}
         return replace(options, **{name: getattr(last, name) for name in REMEMBERED if name in names})
+
+
+def folder_of(session: Session | None) -> str:
+    """Return the folder of the session's model, where its data may be as well; empty where it is on no disk."""
+    place = Path(session.model.source.path) if session is not None else Path()
+    folder = place if place.is_dir() else place.parent
+    return str(folder) if session is not None and folder.is_absolute() and folder.is_dir() else ""

@@ -57,7 +57,8 @@ class Document:
         """Let the user choose a file or folder, and open it."""
 
         async def choosing() -> None:
-            path = await dialogs.ask_path(self._parent, title, mode=mode, filters=filters)
+            last = settings.last_folder()
+            path = await dialogs.ask_path(self._parent, title, mode=mode, filters=filters, folder=last)
             if path is not None:
                 self.open_path(path)
 

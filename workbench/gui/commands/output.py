@@ -13,7 +13,8 @@ from workbench.errors import WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs
-from workbench.gui.tables.files import save_csv
+from workbench.gui.tables.copying import put, tabbed
+from workbench.gui.tables.files import raw_rows, save_csv
 
 TABLES = (QTableView, QTreeView)
 PICTURES = "Portable pictures (*.png);;Drawings (*.svg)"
@@ -43,6 +44,37 @@ async def save_table(command: Command) -> None:
         _say_missing(command, "table", "table")
 
 
+def copy_picture(command: Command) -> None:
+    """Copy the plot or table that has the keyboard, or the first plot of its panel, as a picture."""
+    from workbench.gui.plots.heatmap import Heatmap
+    from workbench.gui.plots.multiples import Multiples
+    from workbench.gui.plots.plot import Plot
+
+    widget = _focused(command, (Plot, Heatmap, Multiples))
+    if widget is None:
+        _say_missing(command, "picture", "plot", "Copy")
+        return
+    QApplication.clipboard().setPixmap(widget.grab())
+    command.context.messages.say("Copied the picture", widget.accessibleName())
+
+
+def copy_table(command: Command) -> None:
+    """Copy the table, heatmap or plot that has the keyboard, or the first one of its panel, as plain numbers."""
+    from workbench.gui.plots.heatmap import Heatmap
+    from workbench.gui.plots.multiples import Multiples
+    from workbench.gui.plots.plot import Plot
+
+    widget = _focused(command, (*TABLES, Plot, Heatmap, Multiples))
+    if widget is None:
+        _say_missing(command, "table", "table", "Copy")
+        return
+    if isinstance(widget, QAbstractItemView):
+        put(tabbed(raw_rows(widget.model())))
+    elif isinstance(widget, Plot | Heatmap | Multiples):
+        put(widget.data_text())
+    command.context.messages.say("Copied the numbers", widget.accessibleName())
+
+
 async def report(command: Command) -> None:
     """Save everything as one HTML file or PDF, and open it."""
     from workbench.gui.report import report
@@ -64,9 +96,9 @@ def compare(command: Command) -> None:
     command.window.panel(ComparePanel).choose()
 
 
-def _say_missing(command: Command, what: str, kind: str) -> None:
+def _say_missing(command: Command, what: str, kind: str, verb: str = "Save") -> None:
     command.context.messages.say(
-        f"Save the {what}: not now", f"No {kind} is visible; go to a panel that has one", "warning"
+        f"{verb} the {what}: not now", f"No {kind} is visible; go to a panel that has one", "warning"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import settings, step_keys
 from workbench.insight.roles import lacks_schemes, role, schemes_to_score
+from workbench.models.data.files import PICTURES, SOUNDS
 from workbench.numerics.formats import activation_schemes
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
@@ -33,6 +35,8 @@ R = TypeVar("R")
 AnyRequest = Request[Any, Any]
 
 MEASURED = "measured_kl"
+LOOKED_AT = 100
+"""Entries of a dropped folder that are looked at."""
 
 
 def step_command(
@@ -62,13 +66,21 @@ def schemes_of(state: State) -> tuple[str, ...]:
     return (schemes_to_score(chosen, state.session, state.target) if state.session else ()) or scheme_names(None)
 
 
-DATA = (".txt", ".md", ".jsonl", ".csv", ".parquet", ".npz", ".npy")
+DATA = (".txt", ".md", ".jsonl", ".csv", ".parquet", ".arrow", ".npz", ".npy")
 """Files that hold nothing but data; others are models, plans or sessions first."""
+
+OF_MODELS = (".json", ".safetensors", ".gguf", ".onnx", ".pt2", ".pt", ".pth", ".bin", ".py")
+"""Files by which a folder is a model's."""
 
 
 def is_data(path: str) -> bool:
-    """Tell whether a file holds data, not a model, plan or session."""
-    return Path(path).suffix.lower() in DATA
+    """Tell whether a file holds data, not a model, plan or session, or a folder texts, pictures or sounds."""
+    place = Path(path)
+    if not place.is_dir():
+        return place.suffix.lower() in DATA
+    inside = [place, *sorted(entry for entry in place.iterdir() if entry.is_dir())[:LOOKED_AT]]
+    suffixes = {entry.suffix.lower() for folder in inside for entry in itertools.islice(folder.iterdir(), LOOKED_AT)}
+    return suffixes.isdisjoint(OF_MODELS) and not suffixes.isdisjoint((*DATA, *PICTURES, *SOUNDS))
 
 
 async def calibrate_on(command: Command, data: str) -> None:
@@ -114,7 +126,7 @@ def search(command: Command) -> None:
 
     def shown(error: WorkbenchError) -> bool:
         if isinstance(error, BudgetError):
-            workspace.show_search_error(str(error))
+            workspace.show_search_error(str(error), state.budget.amount_of(error.smallest))
         return isinstance(error, BudgetError)
 
     command.context.runner.submit(SEARCH.request(state.session, search_options(state)), shown)

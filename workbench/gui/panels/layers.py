@@ -14,6 +14,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.widgets import choice, label, named, row, set_role
+from workbench.gui.tables.copying import add_copies
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, CHANGE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
@@ -271,6 +272,7 @@ class LayersPanel(Panel):
         menu.addAction(verb, lambda: edits.lock(workspace, names, not locked))
         menu.addAction("&Select similar layers", lambda: self.select_similar(names))
         menu.addAction("&Copy as a table\tCtrl+C", self.copy)
+        add_copies(menu.addMenu("C&opy more"), self.view, self.view.currentIndex())
         return menu
 
     def select_similar(self, names: tuple[str, ...]) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from workbench.deployment.targets import target
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import Cells, colour_scale
@@ -22,6 +23,7 @@ from workbench.insight import quantities, schemes
 from workbench.insight.arrangement import Arrangement, Order, arranged
 from workbench.insight.dashboard import change_in_words, cost_of
 from workbench.insight.latest import Assignments, Latest, changed_layers
+from workbench.insight.legality import refused_cells
 from workbench.insight.plan_differences import contrasted
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import KEEP, Assignment
@@ -87,7 +89,7 @@ class SensitivityPanel(Panel):
         self._partial: Sensitivity | None = None
         self._arrange = Latest(arranged)
         self._arrangement: Arrangement | None = None  # of the table that is shown
-        self._count_measured = Latest(_measured_cells)
+        self._count_measured, self._refused = Latest(_measured_cells), Latest(refused_cells)
         self._choices: tuple[Arrangement | None, Assignments, np.ndarray] = (None, {}, np.zeros(0, np.int64))
         self._painted: dict[str, str] = {}
         self._drag: int | None = None  # the edit that a drag over the heatmap goes on with
@@ -191,6 +193,7 @@ class SensitivityPanel(Panel):
             self.bar.show_scale(cells.low, cells.high, short_unit(table.unit) or "rel. error")
         self._table = table
         self._show_contrast(shown, state)
+        self.heatmap.show_refused(self._refused_of(shown, state))
         locked = state.session.locked if state.session else ()
         self.heatmap.show_locked(shown.rows(locked, whole=True))
         self.heatmap.show_selected(shown.rows(state.selection))
@@ -209,6 +212,11 @@ class SensitivityPanel(Panel):
         columns = [[-1 if each is None else _column(shown.table, each, self._field) for each in side] for side in sides]
         first, second = (shown.common(np.array(side, np.int64)) for side in columns)
         self.heatmap.show_contrast((first, second))
+
+    def _refused_of(self, shown: Arrangement, state: State) -> np.ndarray | None:
+        """Return the cells that the target refuses, bool ``[rows, columns]``; None where rows are no single layers."""
+        possible = state.target and not shown.members and self._field == "weights"
+        return self._refused(state.session.model, shown.table, state.target) if possible and state.session else None
 
     def _uncover(self) -> None:
         self.say_empty("")
@@ -264,6 +272,7 @@ class SensitivityPanel(Panel):
         known = known and session is not None and session.model.by_name.keys() >= set(names)
         size = f", {quantities.data_size(cost_of(self.state, names, scheme).nbytes)}" if known else ""
         locked = ", locked" if session is not None and session.locked.issuperset(names) else ""
+        locked += self._refusal(names, scheme)
         if len(names) > 1:
             layer = f"{layer} ({quantities.plural(len(names), 'layer')})"
         words = f"{scheme}: {score}{size}{locked}"
@@ -273,6 +282,15 @@ class SensitivityPanel(Panel):
         self.figure.say(text, f"{short} · {words}{would}", f"{scheme}: {score}{would}", f"{scheme}: {score}{locked}")
         self.heatmap.viewport().setToolTip(text)
         self.heatmap.setAccessibleDescription(text)
+
+    def _refusal(self, names: tuple[str, ...], scheme: str) -> str:
+        """Say why the target refuses a single layer's scheme of weights; empty where it does not."""
+        session, name = self.state.session, self.state.target
+        if session is None or not name or len(names) != 1 or self._field != "weights":
+            return ""
+        layer, chosen = session.model.by_name.get(names[0]), target(name)
+        reason = chosen.legal(layer, scheme) if layer is not None else None
+        return f" · ⚠ {chosen.title} refuses it: {reason}" if reason else ""
 
     def _say_cells(self, table: Sensitivity) -> None:
         """Say how much of the table is there, and what clicks do."""

@@ -98,6 +98,15 @@ class Heatmap(HeatmapPicture):
         else:
             super().keyPressEvent(event)
 
+    def data_text(self) -> str:
+        """Return the whole table as text with tabs: exact scores, empty where there is none."""
+        if self.cells is None:
+            return ""
+        rows = [("layer", *self.cells.columns)]
+        for name, scores in zip(self.cells.rows, self.cells.score.tolist(), strict=True):
+            rows.append((name, *("" if score != score else repr(score) for score in scores)))
+        return "\n".join(map("\t".join, rows))
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Scroll; with Ctrl make the rows higher or lower."""
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:

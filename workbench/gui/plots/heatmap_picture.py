@@ -30,6 +30,8 @@ TEXT_ROW, MARK_ROW = 14, 6
 """The least row heights in pixels at which texts and frames are painted."""
 MIN_COLUMN, MAX_COLUMN = 38, 96
 LOCK_WIDTH = 12
+FADED, VEIL = 2, 200
+"""The ink of cells that the target refuses, and how much of the ground lies over them, of 255."""
 LEAST_HEAD, MOST_HEAD = 64, 0.45
 """Pixels that rotated headings have at least, and the part of the height that they take at most: rows need room too."""
 
@@ -57,6 +59,8 @@ class HeatmapPicture(QAbstractScrollArea):
         self._selected: frozenset[int] = frozenset()
         self._locked: frozenset[int] = frozenset()
         self._contrast: tuple[np.ndarray, np.ndarray] | None = None
+        self._refused: np.ndarray | None = None
+        self._veils = 0  # how often other cells were refused
         self._image = QImage()
         self._cached: dict[str, tuple[tuple[object, ...], QPixmap]] = {}
         self._texts: dict[str, tuple[QStaticText, int]] = {}  # of cells; laying one out takes longer than painting it
@@ -108,6 +112,13 @@ class HeatmapPicture(QAbstractScrollArea):
         """Frame the cells of two plans where they differ: int64 ``[rows]`` each, -1 where they do not."""
         if columns is not None or self._contrast is not None:
             self._contrast = columns
+            self.viewport().update()
+
+    def show_refused(self, refused: np.ndarray | None) -> None:
+        """Fade the cells that the plan's target refuses, bool ``[rows, columns]``."""
+        if refused is not self._refused:
+            self._refused = refused
+            self._veils += 1
             self.viewport().update()
 
     def recolour(self, colours: Colours) -> None:
@@ -199,7 +210,8 @@ class HeatmapPicture(QAbstractScrollArea):
             inside = view.adjusted(self.name_width, self.head_height, 0, 0)
             heads = QRect(self.name_width, 0, inside.width(), self.head_height)
             self._paint_kept(painter, "heads", heads, (cells.columns, cells.groups, *where), self._paint_all_heads)
-            self._paint_kept(painter, "cells", inside, (self._image, down, self.row_height, *where), self._paint_cells)
+            cells_key = self._image, self._veils, down, self.row_height, *where
+            self._paint_kept(painter, "cells", inside, cells_key, self._paint_cells)
             painter.setClipRect(QRect(0, self.head_height, self.name_width, view.height()))
             self._paint_names(painter, rows)
             painter.setClipRect(inside)
@@ -246,23 +258,37 @@ class HeatmapPicture(QAbstractScrollArea):
         painter.fillRect(area, QColor(self._colours.raised))
         painter.fillRect(area, QBrush(QColor(self._colours.border), Qt.BrushStyle.BDiagPattern))
         painter.drawImage(QRectF(area), self._image, QRectF(0, rows.start, len(cells.columns), len(rows)))
+        part = slice(rows.start, rows.stop), slice(columns.start, columns.stop)
+        refused = self._refused_part(cells, part)
+        veil = QColor(self._colours.base)
+        veil.setAlpha(VEIL)
+        for row, column in np.argwhere(refused).tolist():
+            painter.fillRect(self.cell_rect(rows.start + row, columns.start + column), veil)
         if self.row_height < TEXT_ROW:
             return
         painter.setFont(self._small_font())
         metrics = painter.fontMetrics()
-        narrow = metrics.horizontalAdvance("0.0000") + 4 > self.column_width
+        narrow = metrics.horizontalAdvance("9.9e-9") + 4 > self.column_width
         first = self.cell_rect(rows.start, columns.start)
         top = first.y() + (self.row_height - metrics.height()) // 2
-        part = slice(rows.start, rows.stop), slice(columns.start, columns.stop)
-        scores, is_light = cells.score[part].tolist(), self._light_text[part].tolist()
-        for light, pen in ((False, QPen(QColor("#101418"))), (True, QPen(QColor("#ffffff")))):
-            painter.setPen(pen)
-            for row, (values, lights) in enumerate(zip(scores, is_light, strict=True)):
+        kinds = np.where(refused, FADED, self._light_text[part].astype(int)).tolist()
+        scores = cells.score[part].tolist()
+        for kind, colour in enumerate(("#101418", "#ffffff", self._colours.muted)):
+            painter.setPen(QPen(QColor(colour)))
+            for row, (values, inks) in enumerate(zip(scores, kinds, strict=True)):
                 for column, value in enumerate(values):
-                    if lights[column] is light and value == value:
+                    if inks[column] == kind and value == value:
                         text, width = self._text(value, narrow, metrics)
                         left = first.x() + column * self.column_width + (self.column_width - width) // 2
                         painter.drawStaticText(left, top + row * self.row_height, text)
+
+    def _refused_part(self, cells: Cells, part: tuple[slice, slice]) -> np.ndarray:
+        """Return which of the visible cells are refused, bool."""
+        fits = self._refused is not None and self._refused.shape == cells.score.shape
+        visible: np.ndarray = self._refused[part] if fits and self._refused is not None else np.zeros_like(
+            cells.score[part], bool
+        )  # fmt: skip
+        return visible
 
     def _small_font(self) -> QFont:
         font = QFont(self.font())

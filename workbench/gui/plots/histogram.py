@@ -102,6 +102,16 @@ class Histogram(Plot):
         self._log = log
         self.redraw()
 
+    def data_text(self) -> str:
+        """Return the bins as they were counted: tensor, ends and count, as text with tabs."""
+        shown = [] if self._statistics is None else [(self._name or self.accessibleName(), self._statistics)]
+        rows = [("tensor", "from", "to", "count")]
+        for name, statistics in (*shown, *self._others):
+            edges, counts = statistics.trimmed()
+            rows += [(name, repr(low), repr(high), str(count))
+                     for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)]
+        return "\n".join(map("\t".join, rows))
+
     def draw(self) -> None:
         self._marks = []
         self.region = None

@@ -7,8 +7,17 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QWheelEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPolygonF,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
 
 from workbench.gui.shell.theme import Colours
 from workbench.insight import quantities
@@ -49,6 +58,23 @@ class Multiples(QWidget):
         self._log = True
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setToolTip("Wheel, + and −: zoom all; arrow keys: pan; 0 or double click: everything; click: that layer")
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Offer a copy of the picture and of the bins."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("&Copy the Picture", lambda: QApplication.clipboard().setPixmap(self.grab()))
+        menu.addAction("Copy the &Data", lambda: QApplication.clipboard().setText(self.data_text()))
+        menu.popup(event.globalPos())
+
+    def data_text(self) -> str:
+        """Return the bins of every histogram as they were counted: tensor, ends and count, as text with tabs."""
+        rows = [("tensor", "from", "to", "count")]
+        for name, statistics in self._entries:
+            edges, counts = statistics.trimmed()
+            rows += [(name, repr(low), repr(high), str(count))
+                     for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)]
+        return "\n".join(map("\t".join, rows))
 
     def show_log(self, log: bool) -> None:
         """Show counts on a logarithmic or on a square-root scale."""

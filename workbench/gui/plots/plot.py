@@ -53,6 +53,22 @@ def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
             if low - 1e-9 <= at <= high + 1e-9]  # fmt: skip
 
 
+def _points(item: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the coordinates that an item of a plot shows, float64 each; none of lines across it and of texts."""
+    if isinstance(item, pg.PlotCurveItem | pg.ScatterPlotItem | pg.PlotDataItem):
+        x, y = item.getData()
+    elif isinstance(item, pg.BarGraphItem):
+        upright = item.opts.get("x") is not None
+        across, up = ("x", "height") if upright else ("width", "y")
+        x, y = np.broadcast_arrays(np.asarray(item.opts.get(across), object), np.asarray(item.opts.get(up), object))
+    else:
+        x = y = None
+    empty = np.zeros(0)
+    return (empty, empty) if x is None or y is None or None in (*np.ravel(x)[:1], *np.ravel(y)[:1]) else (
+        np.ravel(x).astype(float), np.ravel(y).astype(float)
+    )  # fmt: skip
+
+
 class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
     """A mark of the legend that clips to its own place: in an SVG the text before it would cut it off otherwise."""
 
@@ -151,7 +167,22 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction("Show &All", self.show_all)
         menu.addAction("&Copy the Picture", lambda: QApplication.clipboard().setPixmap(self.grab()))
+        menu.addAction("Copy the &Data", lambda: QApplication.clipboard().setText(self.data_text()))
         return menu
+
+    def data_text(self) -> str:
+        """Return what is drawn as text with tabs: a heading, then the points of every curve in the axes' own units."""
+        left, bottom = (self._labels[axis] or name for axis, name in zip(AXES, ("y", "x"), strict=True))
+        rows = [("curve", bottom, left)]
+        for number, item in enumerate(self.item.items, 1):
+            points = _points(item)
+            name = (item.name() if hasattr(item, "name") else None) or str(number)
+            for x, y in zip(*points, strict=False):
+                rows.append((name, self._exact("bottom", x), self._exact("left", y)))
+        return "\n".join(map("\t".join, rows))
+
+    def _exact(self, axis: str, value: float) -> str:
+        return repr(float(10.0**value if axis in self.logarithmic else value))
 
     def _open_menu(self, event: Any) -> None:
         self.context_menu().popup(event.screenPos().toPoint())

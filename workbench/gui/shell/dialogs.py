@@ -138,10 +138,10 @@ async def ask_replace(parent: QWidget, name: str) -> str:
 
 async def ask_path(
     parent: QWidget, title: str, *, mode: QFileDialog.FileMode, filters: str = "", save: bool = False, start: str = "",
-    suffix: str = "",
+    suffix: str = "", folder: str = "",
 ) -> str | None:  # fmt: skip
-    """Let the user choose a file or folder; None if they cancel."""
-    dialog = QFileDialog(parent, title)
+    """Let the user choose a file or folder, in ``folder`` at first; None if they cancel."""
+    dialog = QFileDialog(parent, title, folder)
     dialog.setObjectName("path")
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.setFileMode(mode)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QMimeData, Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -17,18 +19,20 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
+    QMenu,
     QToolButton,
     QWidget,
 )
 
 from workbench.gui.shell.number_field import NumberField
-from workbench.gui.shell.widgets import label, named, row
-from workbench.steps.options import Choice, OptionField, option_fields
+from workbench.gui.shell.widgets import label, named, page, row
+from workbench.steps.options import Choice, OptionField, OptionInfo, option_fields
 
 MANY_HEIGHT = 150
 """Pixels of a list of check boxes."""
 
 HIGHEST = 1_000_000_000
+CHECKED = Qt.CheckState.Checked
 
 
 class Entry(typing.NamedTuple):
@@ -42,16 +46,21 @@ class Entry(typing.NamedTuple):
 class Form(QWidget):
     """Edits a copy of ``options`` (a frozen dataclass); ``value()`` returns the edited options.
 
-    ``choices`` gives the choices of options that depend on the document.
+    ``choices`` gives the choices of options that depend on the document, ``missing(value)`` what its values lack
+    there, as :attr:`Step.missing` does; ``folder`` is where paths are looked for.
     """
 
     changed = Signal()
     grown = Signal()
     """A line about a problem appeared or disappeared."""
 
-    def __init__(self, options: typing.Any, choices: Mapping[str, Sequence[Choice]] | None = None) -> None:
+    def __init__(
+        self, options: typing.Any, choices: Mapping[str, Sequence[Choice]] | None = None,
+        missing: Callable[[typing.Any], Mapping[str, str]] | None = None, folder: str = "",
+    ) -> None:  # fmt: skip
         super().__init__()
-        self._choices = choices or {}
+        self._choices, self._missing, self._folder = choices or {}, missing or (lambda value: {}), folder
+        self._needed = self._missing(options)
         self._options = options
         self._entries: dict[str, Entry] = {}
         self._problems: dict[str, QLabel] = {}
@@ -74,8 +83,9 @@ class Form(QWidget):
 
     def refuse(self) -> bool:
         """Whether a field is not valid; the first such field gets the keyboard and shows its problem."""
+        lacking = {name: f"Needed: {what}" for name, what in self._missing(self.value()).items()}
         for name, entry in self._entries.items():
-            problem = entry.problem()
+            problem = entry.problem() or lacking.get(name, "")
             if problem:
                 self._show_problem(name, problem)
                 entry.widget.setFocus()
@@ -109,7 +119,7 @@ class Form(QWidget):
     def _entry(self, item: OptionField, value: typing.Any) -> Entry:
         choices = self._choices.get(item.name) or (item.info.choices() if item.info.choices else ())
         if choices:
-            return self._many(choices, value) if item.several else self._choice(choices, value)
+            return self._many(item, choices, value) if item.several else self._choice(choices, value)
         if item.kind is bool:
             return self._check(value)
         if item.kind in (int, float):
@@ -140,33 +150,41 @@ class Form(QWidget):
         box.currentIndexChanged.connect(lambda _: self.changed.emit())
         return Entry(box, box.currentData)
 
-    def _many(self, choices: Sequence[Choice], value: typing.Any) -> Entry:
-        box = QListWidget()
+    def _many(self, item: OptionField, choices: Sequence[Choice], value: typing.Any) -> Entry:
+        box = named(QListWidget(), item.info.label)
         box.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        for choice in choices:
-            item = QListWidgetItem(choice.label, box)
-            item.setData(Qt.ItemDataRole.UserRole, choice.value)
-            item.setFlags(Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled)
-            item.setCheckState(Qt.CheckState.Checked if choice.value in value else Qt.CheckState.Unchecked)
+        count = label(role="muted")
+        for choice in sorted(choices, key=lambda choice: choice.value not in value):  # what is chosen comes first
+            line = QListWidgetItem(choice.label, box)
+            line.setData(Qt.ItemDataRole.UserRole, choice.value)
+            line.setFlags(Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled)
+            line.setCheckState(CHECKED if choice.value in value else Qt.CheckState.Unchecked)
         box.setMinimumHeight(MANY_HEIGHT)
-        box.itemChanged.connect(lambda _: self.changed.emit())
+        box.setSpacing(1)
 
         def read() -> tuple[str, ...]:
-            items = (box.item(place) for place in range(box.count()))
-            checked = (item for item in items if item.checkState() == Qt.CheckState.Checked)
-            return tuple(item.data(Qt.ItemDataRole.UserRole) for item in checked)
+            lines = (box.item(place) for place in range(box.count()))
+            checked = {line.data(Qt.ItemDataRole.UserRole) for line in lines if line.checkState() == CHECKED}
+            return tuple(choice.value for choice in choices if choice.value in checked)
 
-        return Entry(box, read)
+        def changed() -> None:
+            count.setText(f"{len(read()):,} of {len(choices):,} chosen")
+            self.changed.emit()
+
+        box.itemChanged.connect(lambda _: changed())
+        changed()
+        both = page(box, count, top=0, gap=2)
+        both.setFocusProxy(box)
+        return Entry(both, read)
 
     def _text(self, item: OptionField, value: str) -> Entry:
-        line = QLineEdit(value)
-        line.setPlaceholderText(item.info.empty)
+        line = PathField(value) if item.info.path else QLineEdit(value)
+        needed = self._needed.get(item.name)
+        line.setPlaceholderText(f"Needed: {needed}" if needed else item.info.empty)
         line.textChanged.connect(lambda _: self.changed.emit())
         widget: QWidget = line
         if item.info.path:
-            button = named(QToolButton(), "Choose a path", "Choose a path")
-            button.setText("…")
-            button.clicked.connect(lambda: self._browse(item.info.path, named(line, "Path")))
+            button = self._browser(item.info, named(line, "Path"))
             widget = QWidget()
             widget.setLayout(row(named(line, "Path"), button, stretch=line))
             widget.setFocusProxy(line)
@@ -176,18 +194,55 @@ class Form(QWidget):
             lambda: "" if line.text().strip() else missing,
         )  # fmt: skip
 
-    def _browse(self, kind: str, line: QLineEdit) -> None:
-        dialog = QFileDialog(self, "Choose a path", line.text())
+    def _browser(self, info: OptionInfo, line: QLineEdit) -> QToolButton:
+        """Return the button that lets the user choose a path; data are a file or a folder."""
+        button = named(QToolButton(), "Choose a path", "Choose a path")
+        button.setText("…")
+        if info.path == "data":
+            menu = QMenu(button)
+            menu.addAction("&File…", lambda: self._browse(info.label, "file", line))
+            menu.addAction("F&older…", lambda: self._browse(info.label, "folder", line))
+            button.setMenu(menu)
+            button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        else:
+            button.clicked.connect(lambda: self._browse(info.label, info.path, line))
+        return button
+
+    def _browse(self, title: str, kind: str, line: QLineEdit) -> None:
+        there = Path(line.text()).expanduser()
+        dialog = QFileDialog(self, title, str(there.parent) if line.text() and there.parent.is_dir() else self._folder)
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         mode = QFileDialog.FileMode
-        dialog.setFileMode(
-            {"folder": mode.Directory, "file": mode.ExistingFile, "data": mode.ExistingFile}.get(kind, mode.AnyFile)
-        )
+        dialog.setFileMode({"folder": mode.Directory, "file": mode.ExistingFile}.get(kind, mode.AnyFile))
         if kind == "save":
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.fileSelected.connect(line.setText)
         dialog.open()
+
+
+class PathField(QLineEdit):
+    """A field that takes a dropped file or folder as its path."""
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if dropped(event.mimeData()):
+            event.acceptProposedAction()
+        else:
+            super().dragEnterEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = dropped(event.mimeData())
+        if path:
+            event.acceptProposedAction()
+            self.setText(path)
+        else:
+            super().dropEvent(event)
+
+
+def dropped(data: QMimeData) -> str:
+    """Return the one local file or folder that was dropped; empty for anything else."""
+    urls = data.urls()
+    return urls[0].toLocalFile() if len(urls) == 1 and urls[0].isLocalFile() else ""
 
 
 def with_key(text: str, used: set[str]) -> str:

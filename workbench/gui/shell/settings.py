@@ -33,6 +33,11 @@ def remember(path: str | Path) -> None:
     _store().setValue("recent", [text, *others][:MAX_RECENT])
 
 
+def last_folder() -> str:
+    """Return the folder that holds what was opened last; empty at first."""
+    return next((str(Path(path).parent) for path in recent()), "")
+
+
 def forget_recent() -> None:
     """Clear the recent files."""
     _store().remove("recent")

@@ -39,6 +39,8 @@ class StatusBar(QStatusBar):
         self.bar = named(QProgressBar(), "Progress of the running job")
         self.bar.setRange(0, 1000)
         self.bar.setFixedSize(150, 16)
+        self.bar.setTextVisible(False)  # no colour can be read on both halves of it
+        self.share = _figure("Share of the running job that is done")
         self.cancel_button = _button("Cancel", lambda: cancel(self._job))
         self.size_label = _figure("Size of the whole model under the plan, compared with floating point")
         self.bits_label = _figure(
@@ -47,7 +49,7 @@ class StatusBar(QStatusBar):
         )
         self.loss_label = _figure(SUM)
         self.addWidget(self.message, 1)
-        for widget in (self.retry_button, self.bar, self.cancel_button):
+        for widget in (self.retry_button, self.bar, self.share, self.cancel_button):
             self.addPermanentWidget(widget)
             widget.hide()
         for figure in (self.size_label, self.bits_label, self.loss_label):
@@ -79,9 +81,11 @@ class StatusBar(QStatusBar):
         queued = sum(view.status == "queued" for view in views)
         before, self._job = self._job, running.id if running else 0
         self.bar.setVisible(running is not None)
+        self.share.setVisible(running is not None)
         self.cancel_button.setVisible(running is not None)
         if running is not None:
             self.bar.setValue(round(running.fraction * 1000))
+            self.share.setText(f"{running.fraction * 100:.0f} %")
             more = f" (and {queued} more)" if queued else ""
             self._write(f"{running.title}{more} – {running.text}" if running.text else f"{running.title}{more}")
         elif before:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableView, QWidget
 
 from workbench.gui.shell.foreign import as_line, as_tip
+from workbench.gui.tables.copying import offer_copies
 from workbench.gui.tables.fields import Field, as_text, order_of, plain
 from workbench.gui.tables.files import RAW
 
@@ -141,6 +142,7 @@ class RecordsView(QTableView):
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)
+        offer_copies(self)
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 7)
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)

@@ -78,7 +78,7 @@ def locate(path: str | Path, split: str) -> Part:
     source = _bundled(text.removeprefix("demo:")) if bundled else Path(os.path.abspath(Path(path).expanduser()))
     if not source.exists():
         raise DataError(f"the data {source} does not exist; expected {EXPECTED}")
-    if source.is_dir() and (_named(source, CALIBRATION) or _named(source, EVALUATION)):
+    if source.is_dir() and (named_after(source, CALIBRATION) or named_after(source, EVALUATION)):
         name, recorded = (text, text) if bundled else (source.name, str(source))
         file, half = _in_pair(source, split, name), None
     else:
@@ -97,7 +97,7 @@ def _bundled(name: str) -> Path:
 def _in_pair(folder: Path, split: str, name: str) -> Path:
     if split == ALL:
         raise DataError(f"{name} holds a calibration and an evaluation part; ask for one of them")
-    file = _named(folder, split)
+    file = named_after(folder, split)
     if file is None:
         raise DataError(f"{folder} holds no {split} data; expected {split}.txt, {split}.npz or the like in it")
     return file
@@ -115,7 +115,7 @@ def _in_file(file: Path, split: str, half: int | None) -> tuple[Path, int | None
     return partner, None
 
 
-def _named(folder: Path, split: str) -> Path | None:
+def named_after(folder: Path, split: str) -> Path | None:
     """Return the file or folder of ``folder`` that is named after a split."""
     entries = sorted(entry for entry in folder.iterdir() if entry.stem.split("_")[0] == split)
     suffixes = (*TEXT, *ARRAYS, *SUFFIXES)

@@ -181,8 +181,7 @@ def search(
     limits = _limits(space, budgets)
     solution = solve(_problem(space, minimise, limits))
     if solution is None:
-        reason = _impossible(space, budgets, limits)
-        raise BudgetError(reason + _barred(space, table, constraints) + _aside(space))
+        raise _impossible(space, budgets, limits, table, constraints)
     joint = Joint.of(space, table, algorithms)
     if joint is not None:
         solution = _together(space, joint, minimise, limits, budgets)
@@ -327,8 +326,10 @@ def _problem(space: SearchSpace, minimise: str, limits: dict[str, float]) -> Pro
     return Problem(value=value, costs=costs, limits=tuple(limits.values()))
 
 
-def _impossible(space: SearchSpace, budgets: Budgets, limits: dict[str, float]) -> str:
-    """Say which limit cannot be met, and the smallest value that can."""
+def _impossible(
+    space: SearchSpace, budgets: Budgets, limits: dict[str, float], table: Sensitivity, rules: Constraints | None
+) -> BudgetError:
+    """Return the error that says which limit cannot be met, the smallest value that can, and what stands in the way."""
     alone = [quantity for quantity in limits if _least(space, quantity, {}) > limits[quantity]]
     others: dict[str, float] = {}
     if not alone:
@@ -339,7 +340,24 @@ def _impossible(space: SearchSpace, budgets: Budgets, limits: dict[str, float]) 
                 break
     smallest = "; ".join(_smallest(space, quantity, others) for quantity in alone)
     beside = " under the other budgets" if others else ""
-    return f"no plan fits into {budgets}: {smallest}{beside}; raise the budget or allow smaller schemes"
+    barred = _barred(space, table, rules) or _wide(space, budgets, table, rules)
+    error = BudgetError(
+        f"no plan fits into {budgets}: {smallest}{beside}; raise the budget or allow smaller schemes{barred}"
+        f"{_aside(space)}"
+    )
+    if len(limits) == len(alone) == 1:
+        error.smallest = _least_amount(space, budgets, alone[0])
+    return error
+
+
+def _least_amount(space: SearchSpace, budgets: Budgets, quantity: str) -> str:
+    """Return the smallest budget within which a plan is, in the unit of the one that there is."""
+    least = _least(space, quantity, {})
+    if quantity == "bits" and budgets.bits_per_weight is not None:
+        return repr(space.bits_per_weight(int(least)))
+    if quantity == "bits":
+        return str(space.nbytes(int(least)))
+    return repr(least + (space.fixed_loss if quantity == "loss" else space.fixed_microseconds))
 
 
 def _stored(space: SearchSpace) -> list[str]:
@@ -374,6 +392,31 @@ def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -
         f"; {rules.target} runs no scheme of this search for {layer.name}{more} ({'; '.join(reasons[:3])}); score and "
         "allow schemes that it runs"
     )
+
+
+def _wide(space: SearchSpace, budgets: Budgets, table: Sensitivity, rules: Constraints | None) -> str:
+    """Say which layers take more bits than asked for whatever is chosen, and why a target refuses them less."""
+    asked = budgets.bits_per_weight
+    if asked is None or rules is None or rules.legal is None:
+        return ""
+    wide = []
+    for group in space.groups:
+        owned = [space.summary.by_name[name] for name in group.layers]
+        weights = sum(layer.parameters for layer in owned if layer.tied_to is None)
+        if group.bits.min() > asked * weights:
+            wide.append((float(group.bits.min()) / max(weights, 1), owned[0]))
+    for bits, layer in sorted(wide, key=lambda each: -each[0]):
+        smaller = [name for name in table.schemes if layer_bits(layer, name) < bits * layer.parameters]
+        reasons = {name: rules.legal(layer, name, space.base[layer.name].inputs) for name in smaller}
+        scheme, reason = next(((name, why) for name, why in reasons.items() if why), ("", None))
+        if reason:
+            count = sum(each == bits for each, _ in wide)
+            more = f" and {count - 1} more take" if count > 1 else " takes"
+            return (
+                f"; {layer.name}{more} {bits:.3g} bits per weight at the least, as {rules.target} runs nothing smaller "
+                f"there ({scheme}: {reason})"
+            )
+    return ""
 
 
 def _least(space: SearchSpace, quantity: str, limits: dict[str, float]) -> float:

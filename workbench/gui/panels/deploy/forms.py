@@ -6,15 +6,18 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QApplication, QLineEdit
+from PySide6.QtWidgets import QApplication
 
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.panels.plan.target import repair
+from workbench.gui.shell.dialogs import SELECTABLE
 from workbench.gui.shell.foreign import as_line
+from workbench.gui.shell.forms import PathField
 from workbench.gui.shell.widgets import button, column, fill, label, named, row
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
-from workbench.insight.deployments import FORMS, Deployment, command, deployments, place
+from workbench.insight import quantities
+from workbench.insight.deployments import FORMS, Deployment, Form, command, deployments, loading, place
 from workbench.insight.latest import same_objects
 from workbench.session.workspace import State
 from workbench.steps.files.export import EXPORT, ExportOptions
@@ -26,6 +29,8 @@ FIELDS = (
     Number("Tensors", lambda row: row.nbytes / 1e6, unit="MB", tip="Bytes of all tensors of the plan"),
     Field("Holds", lambda row: row.holds, tip="The schemes of the plan, with their numbers of layers"),
 )  # fmt: skip
+
+COPY = "Copy the command line that writes the same"
 
 
 class DeployForms(PanelPart):
@@ -39,13 +44,17 @@ class DeployForms(PanelPart):
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.setMaximumHeight(self.table.verticalHeader().defaultSectionSize() * (len(FORMS) + 2))
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._choose())
-        self.place = named(QLineEdit(), "Write to", "The file or folder to write")
+        self.place = named(PathField(), "Write to", "The file or folder to write")
         self.export = button("E&xport", self.write, "Write the plan in the selected form, and prove it", role="primary")
         self.repair = button("Re&pair", self.repair_plan, "Give refused layers the nearest scheme that it runs")
-        self.copy = button("Copy &Command", self.copy_command, "Copy the command line that writes the same")
+        self.copy = button("Copy &Command", self.copy_command, COPY)
         self.folder = button("Open Fol&der", self.open_folder, "Show the folder that it is written to")
         title, buttons = label("&Write to", buddy=self.place), (self.export, self.repair, self.copy, self.folder)
-        fill(self, column(self.table, row(title, self.place, *buttons, stretch=self.place), stretch=self.table))
+        self.written = label(role="good", name="What was written", wrap=True)
+        self.written.setTextInteractionFlags(SELECTABLE)
+        self.written.hide()
+        line = row(title, self.place, *buttons, stretch=self.place)
+        fill(self, column(self.table, line, self.written, stretch=self.table))
 
     @property
     def chosen(self) -> Deployment | None:
@@ -58,6 +67,7 @@ class DeployForms(PanelPart):
         if same_objects(basis, self._basis):
             return
         self._basis = basis
+        self.written.hide()  # it was another plan
         rows = deployments(new)
         self.table.show_records(rows)
         self.table.resizeColumnsToContents()
@@ -77,13 +87,31 @@ class DeployForms(PanelPart):
         if self.place.text() == self._suggested:  # else it is the user's
             self._suggested = as_line(str(place(self.state, chosen.form)))
             self.place.setText(self._suggested)
-        self.copy.setEnabled(bool(command(self.state, chosen.form, self.place.text())))
+        possible = bool(command(self.state, chosen.form, self.place.text()))
+        self.copy.setEnabled(possible)
+        self.copy.setToolTip(COPY if possible else f"{COPY}. Not now: save the session first, whose plan it writes")
 
     def write(self) -> None:
-        """Write the selected form."""
-        if self.chosen is not None and self.state.session is not None:
-            options = ExportOptions(kind=self.chosen.form.kind, out=self.place.text().strip())
-            self.context.runner.submit(EXPORT.request(self.state.session, options))
+        """Write the selected form, and say what was written."""
+        chosen, session = self.chosen, self.state.session
+        if chosen is None or session is None:
+            return
+        options = ExportOptions(kind=chosen.form.kind, out=self.place.text().strip())
+
+        async def writing() -> None:
+            paths = await self.context.runner.work(EXPORT.request(session, options))
+            if paths is not None:
+                self._show_written(chosen.form, options.out, paths)
+
+        self.written.hide()
+        self.context.tasks.start(writing())
+
+    def _show_written(self, form: Form, out: str, paths: tuple[str, ...]) -> None:
+        nbytes = sum(file.stat().st_size for path in paths if (file := Path(path)).is_file())
+        command = loading(form, out)
+        then = f"; load it with {command}" if command else ""
+        self.written.setText(f"Wrote {quantities.data_size(nbytes)} to {out}{then}")
+        self.written.show()
 
     def repair_plan(self) -> None:
         """Repair what the selected form's runtime refuses, as one undoable step."""

@@ -32,6 +32,8 @@ FIELDS = (
            tip="Speed of reading a prompt; of models that take no tokens: samples in a second"),
     Number("Generation", lambda row: row.generation_speed, unit="tokens/s", tip="Speed of generating"),
     Number("Memory", lambda row: row.peak_bytes / 1e6, unit="MB", tip="Peak memory of the runtime's process"),
+    Number("Positions", lambda row: row.positions, tip="Over how many tokens the losses are means"),
+    Field("Data", lambda row: row.data, tip="What the losses were measured on: the first samples of it"),
     Field("Tokens", lambda row: row.tokens, tip="Whether the runtime splits a text into the same tokens"),
 )  # fmt: skip
 
@@ -78,7 +80,8 @@ class DeployPanel(Panel):
             speed = quantities.number(mine.generation_speed or mine.prompt_speed)
             text = (
                 f"This plan there: {quantities.number(mine.runtime_loss)} {mine.unit}, here "
-                f"{quantities.number(mine.plan_loss)}; {speed} a second ({mine.runtime})"
+                f"{quantities.number(mine.plan_loss)}, over {quantities.plural(mine.positions, 'position')} of "
+                f"{mine.data}; {speed} a second ({mine.runtime})"
             )
         self.summary.setText(text)
 

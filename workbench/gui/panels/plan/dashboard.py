@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
 
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.widgets import column, fitted, named, row, set_role
@@ -32,6 +33,23 @@ class Tile(QWidget):
         self.setObjectName("tile")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)  # its frame when it has the keyboard
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Offer a copy of the figure, with what belongs to it."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("&Copy the Figure", self.copy)
+        menu.popup(event.globalPos())
+
+    def copy(self) -> None:
+        """Copy the figure, its interval and its changes."""
+        QApplication.clipboard().setText(self.accessibleDescription().partition("\n\n")[0])
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+            return
+        super().keyPressEvent(event)
+
     def show_lines(self, count: int) -> None:
         """Show so many of the lines, from above."""
         for place, line in enumerate((self.title, self.value, self.detail, *self.changes)):
@@ -39,7 +57,7 @@ class Tile(QWidget):
 
     def show_figure(self, figure: KeyFigure) -> None:
         """Show a figure."""
-        self.title.setText(figure.title)
+        self.title.say(*dict.fromkeys((figure.title, figure.title.partition(" (")[0])))
         self.value.setText(figure.value)
         self.detail.say(figure.detail, *filter(None, (figure.short,)))
         for place, line in enumerate(self.changes):

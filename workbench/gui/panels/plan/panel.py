@@ -51,7 +51,7 @@ PARTS = (
     Number("Size", lambda part: part.bits / 8, quantities.data_size, unit="bytes"),
     Number("Loss", lambda part: part.loss, quantities.number, unit=METRIC_UNIT,
            tip="Sum of the layers' scores; lower is better"),
-    Number("Count", lambda part: part.weights, quantities.count, tip="Number of weights"),
+    Number("Weights", lambda part: part.weights, quantities.count, tip="Number of weights"),
 )  # fmt: skip
 
 
@@ -73,6 +73,9 @@ class PlanPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fold the key figures where there is little room."""
         super().resizeEvent(event)
+        self._fit_figures()
+
+    def _fit_figures(self) -> None:
         page = self.dashboard.parentWidget()
         assert page is not None
         self.dashboard.fit(page, self.height() - self.tabs.tabBar().sizeHint().height() - FRAME)
@@ -148,8 +151,11 @@ class PlanPanel(Panel):
         count = len(selection)
         self._show_whom()
         self._show_assignments(new)
+        failed = self.search_line.failure.isHidden()
         for part in (self.target, self.dashboard, self.search_line):
             part.show_state(new)
+        if failed != self.search_line.failure.isHidden():
+            self._fit_figures()
         self.lock.setEnabled(bool(count))
         self.lock.setChecked(bool(count) and set(selection) <= session.locked)
         if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:

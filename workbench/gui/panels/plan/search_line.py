@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QAbstractSpinBox
 
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.number_field import NumberField
-from workbench.gui.shell.widgets import button, combo, fill, fitted, label, named, row
+from workbench.gui.shell.widgets import button, combo, fill, fitted, label, named, page, row
 from workbench.insight.plan_differences import smallest_batch_time
 from workbench.insight.sums import left_out
 from workbench.session.workspace import Budget, BudgetUnit, State
@@ -17,6 +17,7 @@ GOALS = {BudgetUnit.LOSS: "size"}
 """What a search minimises within a budget, where that is not the predicted loss."""
 
 STEPS = QAbstractSpinBox.StepType
+SMALLEST = "Search within the smallest budget for which there is a plan"
 
 
 class SearchLine(PanelPart):
@@ -28,13 +29,15 @@ class SearchLine(PanelPart):
         self.unit = combo("Unit of the budget", list(BudgetUnit), self._unit_chosen, letters=13)
         self.unit.view().setMinimumWidth(self.unit.sizeHint().width() + 40)
         self.button = button("&Search", lambda: self.context.trigger("search"), role="primary")
-        self.refused = label(role="error", name="Why there is no plan within the budget", wrap=True)
-        self.refused.hide()
+        self.refused = fitted(role="error", name="Why there is no plan within the budget")
+        self.smallest = button("", self._take_smallest, SMALLEST, name="Use the smallest budget")
+        self.failure = page(row(self.refused, self.smallest, stretch=self.refused), top=0)
+        self.failure.hide()
         self.budget.changed.connect(self._typed)
         self.budget.entered.connect(lambda: self.button.click())
         title = label("&Budget", buddy=self.budget)
         self.left_out = fitted(name="Layers that a search leaves out")
-        fill(self, row(title, self.budget, self.unit, self.button, self.left_out, stretch=self.left_out), self.refused,
+        fill(self, row(title, self.budget, self.unit, self.button, self.left_out, stretch=self.left_out), self.failure,
              top=0)  # fmt: skip
 
     def redraw(self, old: State, new: State) -> None:
@@ -47,13 +50,27 @@ class SearchLine(PanelPart):
         bits = budget.unit is BudgetUnit.BITS_PER_WEIGHT
         self.budget.setStepType(STEPS.DefaultStepType if bits else STEPS.AdaptiveDecimalStepType)
         problem = new.search_error or budget.problem
-        self.refused.setText(f"{problem[:1].upper()}{problem[1:]}")
-        self.refused.setVisible(bool(problem))
+        self._show_failure(f"{problem[:1].upper()}{problem[1:]}", new.smallest_budget)
         scored = new.session is None or new.session.table(new.metric) is not None
         tip = f"Find the plan of the least {GOALS.get(budget.unit, 'predicted loss')} within the budget (F7)"
         self.left_out.say(*left_out(new))
         self.button.setEnabled(scored)
         self.button.setToolTip(tip if scored else "Compute the sensitivity first (F6)")
+
+    def _show_failure(self, problem: str, smallest: float | None) -> None:
+        """Show why there is no plan, in as many words as fit, and the smallest budget for one."""
+        head = problem.partition(":")[0]
+        short = f"{head}; the smallest possible is {smallest:g}" if smallest is not None else head
+        self.refused.say(*dict.fromkeys((problem, short, head)))
+        self.smallest.setText(f"&Use {smallest:g}" if smallest is not None else "")
+        self.smallest.setVisible(smallest is not None)
+        for widget in (self.failure, self.refused):
+            widget.setVisible(bool(problem))
+
+    def _take_smallest(self) -> None:
+        if self.state.smallest_budget is not None:
+            self.context.workspace.show_budget(Budget(amount=self.state.smallest_budget, unit=self.state.budget.unit))
+            self.context.trigger("search")
 
     def _typed(self) -> None:
         unit, amount = self.state.budget.unit, self.budget.number or self.budget.value()

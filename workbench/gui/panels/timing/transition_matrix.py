@@ -9,6 +9,7 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 
 from workbench.gui.shell.widgets import named
+from workbench.gui.tables.copying import offer_copies
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.files import RAW
 from workbench.insight import quantities
@@ -46,6 +47,7 @@ class TransitionMatrix(QTableWidget):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setTabKeyNavigation(False)
+        offer_copies(self)
 
     def show_transitions(self, moves: Sequence[Transition]) -> None:
         """Show every pair that occurs; others stay empty."""

@@ -1,0 +1,113 @@
+"""Every table, plot and key figure can be copied as plain numbers and as a picture, by right click and by command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.plots.plot import Plot
+from workbench.gui.tables.files import raw_rows
+
+
+def entry(menu: QMenu, words: str) -> None:
+    """Choose an entry of a menu."""
+    next(action for action in menu.actions() if action.text().replace("&", "") == words).trigger()
+
+
+def test_every_table_offers_its_cell_rows_numbers_and_picture(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.layer(person.state.session.model.layers[1].name)
+        seen = 0
+        for name, panel in list(person.window.panels.items()):
+            await person.act(lambda name=name: person.window.reveal(name))
+            for view in panel.findChildren(QAbstractItemView):
+                if isinstance(view, QTreeView) or not view.isVisible() or not view.model().rowCount():
+                    continue
+                if view.selectionBehavior() != view.SelectionBehavior.SelectRows:
+                    continue
+                cell = view.model().index(0, 0)
+                view.customContextMenuRequested.emit(view.visualRect(cell).center())
+                menu = next(each for each in view.findChildren(QMenu) if each.objectName() == "copies")
+                entry(menu, "Copy the Table")
+                copied = [line.split("\t") for line in QApplication.clipboard().text().split("\n")]
+                assert copied == [list(map(str, row)) for row in raw_rows(view.model())], name
+                entry(menu, "Copy the Cell")
+                assert QApplication.clipboard().text() == str(raw_rows(view.model())[1][0]), name
+                entry(menu, "Copy the Picture")
+                assert not QApplication.clipboard().pixmap().isNull(), name
+                await person.act(menu.close)
+                seen += 1
+        assert seen >= 5, "tables that were looked at"
+
+    live(story)
+
+
+def test_every_plot_gives_its_numbers(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.layer(person.state.session.model.layers[1].name)
+        seen = set()
+        for name, panel in list(person.window.panels.items()):
+            await person.act(lambda name=name: person.window.reveal(name))
+            for plot in panel.findChildren(Plot):
+                head, *rows = (line.split("\t") for line in plot.data_text().split("\n"))
+                assert all(len(row) == len(head) for row in rows), plot.accessibleName()
+                assert all(np.isfinite(float(number)) for row in rows for number in row[1:])
+                if rows:
+                    seen.add(type(plot).__name__)
+                titles = [action.text().replace("&", "") for action in plot.context_menu().actions()]
+                assert titles.count("Copy the Data") == 1
+        assert {"Histogram", "FrontPlot", "Comparison", "KernelTimes"} <= seen, seen
+
+    live(story)
+
+
+def test_the_numbers_of_a_histogram_and_of_the_heatmap_are_exact(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        session = sessions.full(2)
+        await person.open(session)
+        await person.layer(session.model.layers[1].name)
+        name = person.state.selection[0]
+        panel = person.window.panels["distributions"]
+        known = session.statistics[name, "weight"]
+        histogram = next(plot for plot in panel.findChildren(Plot) if plot._statistics is known)
+        counts = [int(line.split("\t")[3]) for line in histogram.data_text().split("\n")[1:]]
+        assert sum(counts) == known.count
+        table = session.sensitivities["predicted_kl"]
+        heat = person.window.panels["sensitivity"].heatmap
+        await person.act(lambda: heat.setFocus())
+        await person.act(lambda: person.context.trigger("copy_table"))
+        head, *rows = (line.split("\t") for line in QApplication.clipboard().text().split("\n"))
+        assert set(head[1:]) == set(table.schemes) and [row[0] for row in rows] == list(table.layers)
+        assert all(float(rows[1][at]) == table.of(rows[1][0], head[at]) for at in range(1, len(head)))
+        await person.act(lambda: person.context.trigger("copy_picture"))
+        assert not QApplication.clipboard().pixmap().isNull()
+
+    live(story)
+
+
+def test_a_key_figure_is_copied_with_its_interval(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        tile = person.window.panels["plan"].dashboard.tiles[0]
+        await person.act(tile.setFocus)
+        await person.press(Qt.Key.Key_C, tile, control=True)
+        assert tile.value.text() in QApplication.clipboard().text()
+        assert "smaller" in QApplication.clipboard().text() or "same size" in QApplication.clipboard().text()
+
+    live(story)
+
+
+@pytest.mark.parametrize("command", ["copy_table", "copy_picture"])
+def test_without_anything_to_copy_a_line_says_so(live: Callable[..., None], command: str) -> None:
+    async def story(person: Person) -> None:
+        assert not person.window.actions_by_id[command].isEnabled()
+
+    live(story)

@@ -1,0 +1,100 @@
+"""What is dropped on the window reaches it wherever it falls: on plots, tables and fields too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.commands.run import is_data
+from workbench.gui.shell.forms import PathField
+from workbench.planning.plan import Assignment, Plan, Rule
+
+COPY, LEFT, NONE = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+
+
+def drop_on(widget: QWidget, path: Path) -> QWidget | None:
+    """Drop a file on a widget; return the first of it and its parents that accepts the drag, which gets the drop."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    target: QWidget | None = widget
+    while target is not None:
+        if target.acceptDrops():
+            enter = QDragEnterEvent(QPoint(5, 5), COPY, data, LEFT, NONE)
+            enter.ignore()
+            target.event(enter)
+            if enter.isAccepted():
+                target.event(QDropEvent(QPointF(5, 5), COPY, data, LEFT, NONE))
+                return target
+        target = target.parentWidget()
+    return None
+
+
+def test_a_plan_dropped_on_any_part_of_any_panel_becomes_the_current_one(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        session = person.state.session
+        for number, (name, panel) in enumerate(list(person.window.panels.items())):
+            await person.act(lambda name=name: person.window.reveal(name))
+            fields = [each for each in (*panel.findChildren(QLineEdit), *panel.findChildren(QPlainTextEdit))]
+            fields = [each for each in fields if not isinstance(each, PathField)]
+            assert not any(each.acceptDrops() for each in fields), name
+            spot = panel.childAt(panel.rect().center()) or panel
+            rule = Rule(pattern="*", assignment=Assignment(weights="int8-channel"))
+            plan = Plan(name=f"dropped {number}", rules=(rule,))
+            file = tmp_path / f"{number}.json"
+            plan.save(file)
+            targets: list[QWidget | None] = []
+            await person.act(lambda spot=spot, file=file, targets=targets: targets.append(drop_on(spot, file)))
+            assert targets == [person.window], (name, spot)
+            assert person.state.session.plan.name == f"dropped {number}"
+        assert session is not person.state.session
+
+    live(story)
+
+
+def test_a_file_dropped_on_a_field_for_a_path_is_its_path(live: Callable[..., None], tmp_path: Path) -> None:
+    text = tmp_path / "mine.txt"
+    text.write_text("a few words " * 500, encoding="utf-8")
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.trigger("calibrate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        field = person.dialog("form").findChildren(QLineEdit)[0]
+        await person.act(lambda: drop_on(field, text))
+        assert field.text() == str(text)
+        await person.act(person.dialog("form").reject)
+
+    live(story)
+
+
+def test_data_dropped_before_a_model_is_open_say_what_to_do(live: Callable[..., None], tmp_path: Path) -> None:
+    text = tmp_path / "mine.txt"
+    text.write_text("a few words", encoding="utf-8")
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: drop_on(person.window.start_page, text))
+        assert "open the model that reads them" in person.dialog("error").informativeText()
+        await person.act(person.dialog("error").close)
+
+    live(story)
+
+
+@pytest.mark.parametrize(("names", "data"), [
+    (["a.txt", "b.txt"], True), (["cats/1.png", "dogs/1.png"], True), (["1.wav"], True),
+    (["config.json", "model.safetensors", "README.md"], False), (["notes.docx"], False), ([], False),
+])  # fmt: skip
+def test_a_folder_of_data_is_told_from_a_models(tmp_path: Path, names: list[str], data: bool) -> None:
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert is_data(str(tmp_path)) is data

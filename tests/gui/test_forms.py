@@ -1,0 +1,76 @@
+"""Forms ask for what a document lacks before a job starts, and put what is chosen first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit, QListWidget
+
+from tests.gui import sessions
+from tests.gui.conftest import Person
+from workbench.gui.shell.forms import Form
+from workbench.session.session import Session
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+from workbench.steps.evaluate import EVALUATE, EvaluateOptions
+from workbench.steps.options import scheme_choices
+from workbench.steps.score import ScoreOptions
+from workbench.steps.session_data import KINDS, last_data
+
+
+def fresh(folder: Path) -> Session:
+    """Return a session of a model in a folder, before any step."""
+    opened = sessions.opened()
+    source = replace(opened.model.source, path=str(folder))
+    return replace(opened, model=replace(opened.model, source=source), calibration=None, evaluation=None)
+
+
+def test_a_calibration_without_data_is_not_started(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.open(fresh(tmp_path))
+        await person.act(lambda: person.context.trigger("calibrate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        form = person.dialog("form").findChild(Form)
+        data = form.widgets["data"].findChild(QLineEdit)
+        assert data.placeholderText() == f"Needed: {KINDS}"
+        await person.click(person.dialog("form").start_button)
+        assert person.dialog("form") is not None and not person.context.jobs.views
+        assert form._problems["data"].text() == f"Needed: {KINDS}"
+        await person.type(data, "words.txt")
+        assert form._problems["data"].isHidden()
+        await person.act(person.dialog("form").reject)
+
+    live(story)
+
+
+def test_data_in_the_models_folder_are_offered(tmp_path: Path) -> None:
+    session = fresh(tmp_path)
+    assert last_data(session, None) == "" and CALIBRATE.missing(session, CalibrateOptions())
+    np.save(tmp_path / "calibration_tokens.npy", np.zeros(8, np.int64))
+    assert last_data(session, None) == str(tmp_path / "calibration_tokens.npy")
+    assert CALIBRATE.first is not None and not CALIBRATE.missing(session, CALIBRATE.first(session))
+
+
+@pytest.mark.parametrize("path", ["demo:language-model", "demo:digits-classifier"])
+def test_bundled_models_and_importance_matrices_need_no_data(path: str) -> None:
+    session = fresh(Path(path))
+    assert not CALIBRATE.missing(session, CalibrateOptions()) and not EVALUATE.missing(session, EvaluateOptions())
+    assert not CALIBRATE.missing(fresh(Path("/nowhere")), CalibrateOptions(imatrix="some.gguf"))
+    assert EVALUATE.missing(fresh(Path("/nowhere")), EvaluateOptions())
+
+
+def test_chosen_schemes_come_first_and_are_counted(qapp: object) -> None:
+    names = [choice.value for choice in scheme_choices()]
+    chosen = (names[-1], names[7])
+    form = Form(ScoreOptions(schemes=chosen))
+    box = form.widgets["schemes"].findChild(QListWidget)
+    values = [box.item(place).data(Qt.ItemDataRole.UserRole) for place in range(box.count())]
+    assert values[:2] == [names[7], names[-1]] and sorted(values) == sorted(names)
+    assert form.value().schemes == (names[7], names[-1])
+    box.item(5).setCheckState(Qt.CheckState.Checked)
+    assert set(form.value().schemes) == {*chosen, values[5]}
+    form.deleteLater()

@@ -1,0 +1,64 @@
+"""What a right click on any table or tree offers: a cell, rows or the whole table as plain numbers, and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu
+
+from workbench.gui.tables.files import RAW, raw_rows
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+def put(text: str) -> None:
+    """Put a text on the clipboard."""
+    QApplication.clipboard().setText(text)
+
+
+def tabbed(rows: Iterable[Iterable[str]]) -> str:
+    """Return rows as text with tabs, which spreadsheets take."""
+    return "\n".join("\t".join(map(str, row)) for row in rows)
+
+
+def cell_text(index: Index) -> str:
+    """Return a cell as plain text: the exact number where there is one."""
+    raw = index.data(RAW)
+    return str(index.data(Qt.ItemDataRole.DisplayRole) or "" if raw is None else raw)
+
+
+def row_text(view: QAbstractItemView) -> str:
+    """Return the selected rows, all for none, below their headings."""
+    model = view.model()
+    chosen = view.selectionModel().selectedRows()
+    if not chosen:
+        return tabbed(raw_rows(model))
+    across, columns = Qt.Orientation.Horizontal, range(model.columnCount())
+    head = [str(model.headerData(at, across, RAW) or model.headerData(at, across)) for at in columns]
+    rows = ([cell_text(index.siblingAtColumn(at)) for at in columns] for index in sorted(chosen))
+    return tabbed([head, *rows])
+
+
+def add_copies(menu: QMenu, view: QAbstractItemView, index: Index) -> None:
+    """Add the ways to copy from a table to a menu; ``index`` is the cell that was clicked."""
+    if index.isValid():
+        text = cell_text(index)
+        menu.addAction("Copy the C&ell", lambda: put(text))
+        menu.addAction("Copy the &Rows", lambda: put(row_text(view)))
+    menu.addAction("Copy the &Table", lambda: put(tabbed(raw_rows(view.model()))))
+    menu.addAction("Copy the &Picture", lambda: QApplication.clipboard().setPixmap(view.grab()))
+
+
+def offer_copies(view: QAbstractItemView) -> None:
+    """Let a right click, or the menu key, on a table offer what can be copied from it."""
+
+    def offer(where: QPoint) -> None:
+        menu = QMenu(view)
+        menu.setObjectName("copies")
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        add_copies(menu, view, view.indexAt(where))
+        menu.popup(view.viewport().mapToGlobal(where))
+
+    view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+    view.customContextMenuRequested.connect(offer)
