@@ -9,18 +9,19 @@ Outputs that are not logits get random vectors of unit variance: the second mome
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Protocol
 
 import torch
 
+from workbench.measurement.shared_ids import repeated
 from workbench.memory import available_memory, limit
-from workbench.models.data.batches import Data, output_mask, routed, tappable
+from workbench.models.data.batches import Data, output_mask, routed, samples_of, tappable
 from workbench.models.execution.saved import SavedTensors
 from workbench.models.layer import LayerKind
-from workbench.models.model import Batch, Model, Routed, Tap
+from workbench.models.model import Batch, Model, Replacement, Routed, Tap
 from workbench.models.summary import OutputKind
 
 PASS_BYTES = 1 << 30
@@ -179,14 +180,15 @@ class GradientPass:
         backward: Callable[[str, torch.Tensor, torch.Tensor], None], layers: Sequence[str] | None = None,
         proceed: Callable[[torch.Tensor], bool] = lambda output: True, draws: int = 1,
         drawn: Callable[[], None] = lambda: None, experts: ExpertListeners | None = None,
-        all_experts: bool = False, targets: Targets | None = None,
+        all_experts: bool = False, targets: Targets | None = None, apart: Collection[str] = (),
     ) -> torch.Tensor:  # fmt: skip
         """Run batch ``number``; ``backward(layer, input, gradient at output)`` is called while the gradients flow back.
 
         ``proceed(output)`` decides after the forward pass whether to go back at all; ``draws`` random gradients go back
         one after another, and ``drawn()`` is called after each.  ``experts`` listen to the products of mixtures, which
         ``all_experts`` lets see all tokens once more.  ``targets(output)`` are tensors and gradients to
-        start from in place of the random ones.  Returns the detached output.
+        start from in place of the random ones.  The ids of the embeddings ``apart``, which all samples share, are
+        repeated for each.  Returns the detached output.
         """
         everywhere = len(self._layers) < len(self._summary.layers)
         saved = self._saved()
@@ -216,7 +218,8 @@ class GradientPass:
 
         names = tuple(layers) if layers is not None else tuple(x.name for x in (*self._layers, *routed(self._model)))
         tables = [layer.name for layer in self._layers if layer.kind is LayerKind.EMBEDDING]
-        starts = {layer.name: start for layer in self._layers if layer.name not in tables}
+        starts: dict[str, Replacement] = {x.name: start for x in self._layers if x.name not in tables}
+        starts |= dict.fromkeys(apart, repeated(samples_of(batch)))
         with torch.enable_grad(), nullcontext() if saved is None else saved.saving():
             output = self._model.run(
                 batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, looked_up),

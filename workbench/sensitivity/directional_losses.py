@@ -15,17 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
-import torch.nn.functional as F
 
 from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradients, fitting_batch
+from workbench.measurement.shared_ids import repeatable
 from workbench.measurement.weight_gradients import GRADIENT_CELLS, ConvolutionGeometry, linear_gradients
-from workbench.models.data.batches import Data, numbered_batches, samples_of, tappable, units_of
+from workbench.models.data.batches import Data, batches_of, numbered_batches, samples_of, tappable, units_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
 from workbench.progress import Progress, silent
+from workbench.sensitivity.differences import Differences
 from workbench.sensitivity.interaction import MOST_DRAWS
 
-DIFFERENCE_BYTES = 1 << 30
+DIFFERENCE_BYTES = 1 << 29
 """The most bytes of differences that are held at once; more take another pass over the data."""
 
 DRAWS = 2
@@ -33,22 +34,24 @@ DRAWS = 2
 
 
 def directional_losses(
-    model: Model, differences: Mapping[str, torch.Tensor], data: Data, *, batch_size: int, seed: int,
+    model: Model, differences: Mapping[str, Differences], data: Data, *, batch_size: int, seed: int,
     progress: Progress = silent,
 ) -> dict[str, Directional]:  # fmt: skip
     """Return the loss of every difference and its slopes, for each layer.
 
-    ``differences`` maps a layer that owns its weight to float32 ``[schemes, rows, columns]``.  Nats per token for token
-    logits, else per sample.
+    ``differences`` belong to layers that own their weight; of an embedding they hold at least the rows that ``data``
+    look up.  Nats per token for token logits, else per sample.
     """
     sums = _Dots(model=model, differences=differences, most=min(MOST_DRAWS, DRAWS * len(data)))
     seen = {layer.name for layer in tappable(model)}
     gradients, batch_size = GradientPass(model), fitting_batch(batch_size, data, model, gradients=True)
+    first = next(batches_of(model, data, batch_size), None)
+    apart = frozenset[str]() if first is None else repeatable(model, first, sums.watched(seen))
     for number, batch in numbered_batches(model, data, batch_size, progress, "gradients"):
         sums.begin(batch)
         output = gradients.run(
             batch, number, seed, sums.forward, sums.backward, layers=sums.watched(seen), draws=DRAWS,
-            drawn=sums.finish,
+            drawn=sums.finish, apart=apart,
         )  # fmt: skip
         unseen = sums.unseen(seen)
         if unseen:
@@ -70,7 +73,7 @@ class _Dots:
     """Sums over samples of squared scalar products, for each layer, and the first ``most`` products themselves."""
 
     model: Model
-    differences: Mapping[str, torch.Tensor]
+    differences: Mapping[str, Differences]
     most: int
     slopes: dict[str, torch.Tensor] = field(default_factory=dict)
     drawn: int = 0
@@ -115,19 +118,17 @@ class _Dots:
         dots = self._dots(layer, self.differences[owner], tensor, gradient.float())
         self._batch[owner] = self._batch[owner] + dots if owner in self._batch else dots
 
-    def _dots(self, layer: Layer, differences: torch.Tensor, x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
+    def _dots(self, layer: Layer, differences: Differences, x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
         """Return ``<gradient of sample n, difference s>``, ``[samples, schemes]``."""
-        samples, schemes = x.shape[0], differences.shape[0]
+        samples = x.shape[0]
         if layer.kind is LayerKind.EMBEDDING:
-            ids, d = x.reshape(samples, -1), d.reshape(samples, -1, d.shape[-1])
-            rows = [(F.embedding(ids, difference) * d).sum(dim=(1, 2)) for difference in differences]
-            return torch.stack(rows, dim=1)
-        geometry, flat = self._geometry.get(layer.name), differences.reshape(schemes, -1).T
+            return differences.looked_up(x.reshape(samples, -1), d.reshape(samples, -1, d.shape[-1]))
+        geometry = self._geometry.get(layer.name)
         if geometry is not None:
-            return geometry.weight_gradients(layer, x.float(), d).reshape(samples, -1) @ flat
+            return differences.products(geometry.weight_gradients(layer, x.float(), d))
         step = max(GRADIENT_CELLS // layer.parameters, 1)
         parts = zip(torch.split(x.float(), step), torch.split(d, step), strict=True)
-        return torch.cat([linear_gradients(*part).flatten(1) @ flat for part in parts])
+        return torch.cat([differences.products(linear_gradients(*part)) for part in parts])
 
     def finish(self) -> None:
         """Add one draw of the batch unless something in it is NaN or infinite."""
@@ -166,7 +167,7 @@ class _Dots:
                 )  # fmt: skip
                 for name, at_weight in zip(names, gradients, strict=True):
                     if at_weight is not None and bool(at_weight.isfinite().all()):
-                        dots = (self.differences[name].flatten(1) @ at_weight.reshape(-1))[None]
+                        dots = self.differences[name].products(at_weight[None])
                         self._add(name, dots, self._first + DRAWS * index + draw)
 
     def losses(self) -> dict[str, Directional]:
@@ -174,9 +175,9 @@ class _Dots:
         losses = {}
         for name, differences in self.differences.items():
             squares = self.squares.get(name)
-            acts = squares is not None and (bool((squares > 0).any()) or not bool(differences.any()))
+            acts = squares is not None and (bool((squares > 0).any()) or not bool(differences.values.any()))
             if squares is None or not self.units or not acts:
-                nothing = torch.full((differences.shape[0],), math.nan, dtype=torch.float64)
+                nothing = torch.full((len(differences.scale),), math.nan, dtype=torch.float64)
                 losses[name] = Directional(losses=nothing, slopes=None)
             else:
                 losses[name] = Directional(losses=0.5 * squares / self.units, slopes=self.slopes.get(name))

@@ -14,7 +14,9 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
+from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
+from workbench.sensitivity.looked_up import looked_up
 from workbench.sensitivity.rerouting import Rerouting
 from workbench.sensitivity.scoring import Row, Scoring, Sloped
 from workbench.sensitivity.stacked_rounding import in_groups, rounded_cells
@@ -88,12 +90,14 @@ def directional_rows(
 ) -> Iterator[Sloped]:  # fmt: skip
     """Yield (layer, scheme to loss, scheme to slopes), in as many passes over the data as the differences ask for."""
     model = scoring.model
-    chunks = list(in_groups(model.summary, cells, DIFFERENCE_BYTES))
-    for number, chunk in enumerate(chunks):
+    rows = looked_up(model, data, tuple(cells), scoring.batch_size) if rerouting is None else {}
+    counts = {name: len(each) for name, each in rows.items()}
+    chunks = list(in_groups(model.summary, cells, DIFFERENCE_BYTES, rows=counts, cell_bytes=DIFFERENCE_CELL))
+    for done, chunk in enumerate(chunks):
         part = {name: cells[name] for name in chunk}
-        changes = _changes(scoring, part)
+        changes = _changes(scoring, part, rows)
 
-        def report(fraction: float, text: str, partial: object = None, done: int = number) -> None:
+        def report(fraction: float, text: str, partial: object = None, done: int = done) -> None:
             scoring.progress((done + fraction) / len(chunks), text)
 
         losses_of = directional_losses(
@@ -104,20 +108,22 @@ def directional_rows(
             slopes = {} if layer.slopes is None else dict(zip(cells[name], layer.slopes.cpu().numpy(), strict=True))
             losses = dict(zip(cells[name], layer.losses.tolist(), strict=True))
             if rerouting is not None:
-                for scheme, change in zip(cells[name], changes[name], strict=True):
-                    losses[scheme] += scoring.reroute(name, scheme, rerouting.loss(name, change))
+                for number, scheme in enumerate(cells[name]):
+                    losses[scheme] += scoring.reroute(name, scheme, rerouting.loss(name, changes[name].of(number)))
             yield name, losses, slopes
 
 
-def _changes(scoring: Scoring, cells: Mapping[str, Sequence[str]]) -> dict[str, torch.Tensor]:
-    """Return what each scheme changes of each layer's weight, float32 ``[schemes, rows, columns]``."""
-    changes: dict[str, torch.Tensor] = {}
-    for weights, by_scheme in rounded_cells(scoring.model, cells, scoring.algorithm, scoring.curvature):
+def _changes(
+    scoring: Scoring, cells: Mapping[str, Sequence[str]], rows: Mapping[str, torch.Tensor]
+) -> dict[str, Differences]:
+    """Return what each scheme changes of each layer's weight; of a layer in ``rows`` (int64) only of those rows."""
+    changes: dict[str, Differences] = {}
+    for weights, by_scheme in rounded_cells(scoring.model, cells, scoring.algorithm, scoring.curvature, rows):
         for name, weight in weights.items():
-            changes[name] = weight.new_empty(len(cells[name]), *weight.shape)
+            changes[name] = Differences.empty(len(cells[name]), weight, rows.get(name))
         for number, (_, matrices) in enumerate(by_scheme):
             for name, values in matrices.items():
-                torch.sub(values, weights[name].detach(), out=changes[name][number])
+                changes[name].put(number, values - weights[name].detach())
     return changes
 
 

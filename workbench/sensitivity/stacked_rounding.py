@@ -30,16 +30,20 @@ BY_ROWS = ("rtn", "rtn-clip")
 
 def in_groups(
     summary: ModelSummary, cells: Mapping[str, Sequence[str]], nbytes: int,
-    fits: Callable[[str, str], bool] = lambda first, other: True,
+    fits: Callable[[str, str], bool] = lambda first, other: True, rows: Mapping[str, int] | None = None,
+    cell_bytes: int = 4,
 ) -> Iterator[list[str]]:  # fmt: skip
-    """Yield runs of layers whose rounded float32 weights take at most ``nbytes`` together.
+    """Yield runs of layers whose rounded weights, of ``cell_bytes`` each, take at most ``nbytes`` together.
 
-    ``fits(first, other)`` tells whether a layer may stand in the group of another.  A larger layer stands alone.
+    ``fits(first, other)`` tells whether a layer may stand in the group of another; of one in ``rows`` only so many rows
+    are rounded.  A larger layer stands alone.
     """
     group: list[str] = []
     size = 0
     for name, schemes in cells.items():
-        more = 4 * summary.by_name[name].parameters * len(schemes)
+        layer = summary.by_name[name]
+        cells_of = layer.parameters if rows is None or name not in rows else rows[name] * layer.matrix[1]
+        more = cell_bytes * cells_of * len(schemes)
         if group and (size + more > nbytes or not fits(group[0], name)):
             yield group
             group, size = [], 0
@@ -54,14 +58,19 @@ Matrices = dict[str, "torch.Tensor"]
 
 
 def rounded_cells(
-    model: Model, cells: Mapping[str, Sequence[str]], algorithm: str, curvature: Mapping[str, Curvature]
-) -> Iterator[tuple[Matrices, Iterator[tuple[str, Matrices]]]]:
+    model: Model, cells: Mapping[str, Sequence[str]], algorithm: str, curvature: Mapping[str, Curvature],
+    rows: Mapping[str, torch.Tensor] | None = None,
+) -> Iterator[tuple[Matrices, Iterator[tuple[str, Matrices]]]]:  # fmt: skip
     """Yield layers that are rounded together, with an iterator over their schemes and what each makes of them.
 
     Every layer of ``cells`` comes once; layers of one width come together.  One scheme's weights are held at a time,
-    however many there are.  Raises what :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
+    however many there are.  Of a layer in ``rows`` (int64) only those rows come, as they are in the whole matrix.
+    Raises what :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
     """
-    for names in _stacks(model, cells, algorithm):
+    some = rows or {}
+    for name in some.keys() & cells.keys():
+        yield _some_rows(name, model.weight(name).float(), some[name], cells[name], algorithm, curvature.get(name))
+    for names in _stacks(model, {name: schemes for name, schemes in cells.items() if name not in some}, algorithm):
         weights = {name: model.weight(name).float() for name in names}
         yield weights, ((scheme, _rounded(weights, scheme, algorithm, curvature)) for scheme in cells[names[0]])
 
@@ -106,6 +115,21 @@ def _rounded(
     whole = round_weight(names[0], torch.cat(list(weights.values())), scheme, algorithm).values
     parts = torch.split(whole, [len(weight) for weight in weights.values()])
     return dict(zip(names, parts, strict=True))
+
+
+def _some_rows(
+    name: str, weight: torch.Tensor, rows: torch.Tensor, schemes: Sequence[str], algorithm: str, known: Curvature | None
+) -> tuple[Matrices, Iterator[tuple[str, Matrices]]]:
+    """Return those rows of a weight, with an iterator over the schemes and what each makes of them."""
+    rows = rows.to(weight.device)
+    part = weight[rows]
+
+    def values(scheme: str) -> torch.Tensor:
+        if algorithm in BY_ROWS and rounds_by_rows(scheme):
+            return round_weight(name, part, scheme, algorithm).values
+        return round_weight(name, weight, scheme, algorithm, known).values[rows]
+
+    return {name: part}, ((scheme, {name: values(scheme)}) for scheme in schemes)
 
 
 @cache

@@ -29,6 +29,7 @@ from workbench.numerics.statistics.observe import observe
 from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
 from workbench.planning.totals import totals
 from workbench.preflight import SHORT, Estimate, clock
+from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.measured import replaced_rows
 from workbench.sensitivity.predicted import Form, form_of
@@ -105,7 +106,7 @@ def predicted_table(
     paired = model.inputs.has_decoder
     directional = [x for x in summary.stored if form_of(summary, x, paired=paired) is Form.DIRECTIONAL]
     if directional:
-        total = sum(layer.parameters for layer in directional) * 4 * len(schemes)
+        total = sum(layer.parameters for layer in directional) * DIFFERENCE_CELL * len(schemes)
         share = min(DIFFERENCE_BYTES / total, 1.0)
         count = max(int(len(directional) * share), 1)
         batch = fitting_batch(batch_size, data, model, gradients=True)
@@ -118,7 +119,9 @@ def predicted_table(
 
 def _slopes(model: Model, data: Data, names: Sequence[str], schemes: int, batch: int) -> Pilot | None:
     """Try the pass that gives the slopes of the differences of ``names``, which zeros stand for."""
-    changes = {name: torch.zeros(1).expand(schemes, *model.summary.by_name[name].matrix) for name in names}
+    zero, scale = torch.zeros(1, dtype=torch.float16), torch.zeros(schemes)
+    matrices = {name: zero.expand(schemes, *model.summary.by_name[name].matrix) for name in names}
+    changes = {name: Differences(values=values, scale=scale) for name, values in matrices.items()}
 
     def run(count: int) -> None:
         directional_losses(model, changes, First(data, count), batch_size=count, seed=0)
