@@ -476,8 +476,8 @@
         <translation>INT8 für ONNX Runtime</translation>
     </message>
     <message>
-        <source>8-bit weights in one .onnx file</source>
-        <translation>8-Bit-Gewichte in einer .onnx-Datei</translation>
+        <source>8-bit weights and inputs in one .onnx file</source>
+        <translation>8-Bit-Gewichte und -Eingaben in einer .onnx-Datei</translation>
     </message>
     <message>
         <source>Explore</source>

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
+from workbench.insight.roles import role
 from workbench.planning.search.search import pareto
 from workbench.session.workspace import BudgetUnit
 
@@ -108,5 +109,26 @@ def test_the_search_says_which_layers_it_leaves_out(live: Callable[..., None]) -
         assert "model.embed_tokens (embedding) stays int4-g64" in line.left_out.text()
         await person.act(lambda: edits.lock(person.context.workspace, names, False))
         assert not line.left_out.text()
+
+    live(story)
+
+
+def test_who_came_for_int8_in_onnx_runtime_gets_static_inputs_once(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        person.window._choose_role(role("onnx"))
+        await person.open(sessions.full(1))
+        panel = person.window.panels["plan"]
+        await person.type(panel.budget.lineEdit(), "8.2")
+        await person.click(panel.search_button)
+        await person.until(lambda: person.state.undo_name == "Search within 8.2 bits per weight", 10)
+        products = [layer.name for layer in person.state.session.model.layers if layer.block]
+        given = {(each.weights, each.inputs) for each in map(person.state.assignments.get, products)}
+        assert given == {("int8-channel", "int8-tensor-asym")}
+        edits.assign(person.context.workspace, products[:1], inputs=None)
+        await person.type(panel.budget.lineEdit(), "9")
+        await person.click(panel.search_button)
+        await person.until(lambda: person.state.undo_name == "Search within 9 bits per weight", 10)
+        own = [person.state.assignments[name].inputs for name in products[:2]]
+        assert own == [None, "int8-tensor-asym"]  # what the user said of inputs stays
 
     live(story)

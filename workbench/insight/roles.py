@@ -14,7 +14,8 @@ from workbench.session.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """``schemes`` are scored, or all that the target runs; ``bits`` is the budget in bits per weight."""
+    """``schemes`` are scored, or all that the target runs; ``bits`` is the budget in bits per weight; ``inputs`` are
+    the schemes of inputs that a search gives to a plan that rounds none."""
 
     name: str
     title: str
@@ -23,6 +24,7 @@ class Role:
     bits: float = 4.5
     metric: str = "predicted_kl"
     schemes: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 ROLES = (
@@ -31,7 +33,8 @@ ROLES = (
     Role(name="vllm", title="A language model for vLLM", target="vllm",
          text="Integers, FP8 and NVFP4 as compressed-tensors, 4.5 bits per weight"),
     Role(name="onnx", title="INT8 for ONNX Runtime", target="onnxruntime", bits=8.1,
-         schemes=("int8-tensor", "int8-channel", "int8-g128"), text="8-bit weights in one .onnx file"),
+         schemes=("int8-tensor", "int8-channel", "int8-g128"), inputs=("static",),
+         text="8-bit weights and inputs in one .onnx file"),
     Role(name="explore", title="Explore", text="Every scheme, no target"),
 )  # fmt: skip
 """The last one is what holds before the user chooses."""

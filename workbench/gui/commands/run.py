@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from workbench.deployment.targets import target
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import settings, step_keys
@@ -27,6 +28,7 @@ from workbench.steps.options import scheme_names
 from workbench.steps.requirements import QUANTIZES
 from workbench.steps.score import SCORE, ScoreOptions
 from workbench.steps.search import SEARCH, SearchOptions
+from workbench.steps.search_rules import input_names
 from workbench.steps.step import Request, Step
 
 O = TypeVar("O")  # noqa: E741
@@ -133,13 +135,34 @@ def search(command: Command) -> None:
 
 
 def search_options(state: State) -> SearchOptions:
-    """Return the search that the Plan panel describes."""
+    """Return the search that the Plan panel describes, with the inputs of what the user came for."""
     budget = state.budget
+    weights, inputs = _purposed(state)
     return SearchOptions(
         metric=state.metric, bits_per_weight=budget.bits_per_weight, size=budget.nbytes, loss=budget.loss,
         microseconds=budget.microseconds, minimise="loss" if budget.loss is None else "nbytes",
-        target=state.target or None,
+        target=state.target or None, schemes=weights, inputs=inputs,
     )  # fmt: skip
+
+
+def _purposed(state: State) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return schemes of weights and of inputs that the user came for; both empty: all scored ones, inputs as before.
+
+    So it is too where the plan rounds inputs already, and where none of the role's schemes that run beside its inputs
+    was scored.
+    """
+    chosen, session = role(settings.role()), state.session
+    if session is None or not chosen.inputs or chosen.target != state.target:
+        return (), ()
+    table, runtime = session.table(state.metric), target(state.target)
+    if table is None or any(rule.assignment.inputs for rule in session.plan.rules):
+        return (), ()
+    given = input_names(session, chosen.inputs, state.target)
+    weights = tuple(
+        name for name in chosen.schemes
+        if name in table.schemes and any(runtime.legal(layer, name, given[0]) is None for layer in session.model.layers)
+    )  # fmt: skip
+    return (weights, chosen.inputs) if weights else ((), ())
 
 
 async def run_all(command: Command) -> None:
