@@ -70,7 +70,7 @@ def test_the_file_holds_the_sums_of_squared_inputs_under_the_names_of_llama_cpp(
     assert reader.fields["general.type"].contents() == "imatrix"
     assert reader.fields["imatrix.datasets"].contents() == [session.calibration.name]
     names = tensor_names(model.summary)
-    expected = {names[name]: sums for name, sums in by_hand(model, text).items()}
+    expected = {names[name][0]: sums for name, sums in by_hand(model, text).items()}
     assert {name.removesuffix(".in_sum2") for name in stored if name.endswith(".in_sum2")} == set(expected)
     assert {"blk.0.attn_q.weight", "blk.1.ffn_down.weight", "output.weight"} <= set(expected)
     for name, (sums, count) in expected.items():
@@ -169,7 +169,7 @@ def test_files_that_do_not_serve_are_refused_in_one_line(model: Model, session: 
     workbench.export(session, "gguf", tmp_path / "model.gguf", plan=Plan(), model=model)
     whole = {ending: (tmp_path / f"good.{ending}").read_bytes() for ending in ("gguf", "dat")}
     names = tensor_names(model.summary)
-    wide = {names["model.layers.0.mlp.up_proj"]: InputSquares(means=np.ones((1, 65), np.float32), counts=np.ones(1))}
+    wide = {names["model.layers.0.mlp.up_proj"][0]: InputSquares(means=np.ones((1, 65), np.float32), counts=np.ones(1))}
     bad = {"a.b": InputSquares(means=np.full((1, 64), np.nan, np.float32), counts=np.ones(1, np.int64))}
     write_imatrix(tmp_path / "wide.gguf", wide, "")
     write_imatrix(tmp_path / "nan.gguf", bad, "")

@@ -16,7 +16,7 @@ from workbench.deployment.gguf_again import tensors_again
 from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_type, refusals, require_fit
 from workbench.errors import ExportError, ModelError
 from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of
-from workbench.models.gguf.tensors import gguf_names, library
+from workbench.models.gguf.tensors import gguf_names, library, names_of
 from workbench.models.gguf.values import Value, value_of
 from workbench.models.gguf.vocabulary import vocabulary
 from workbench.models.sources.gguf_file import PLAIN, GgufNetwork, GgufWeights
@@ -98,10 +98,9 @@ def tensor_types(summary: ModelSummary, schemes: Mapping[str, str]) -> dict[str,
     """
     _, _, architecture, _, blocks = fitting(summary, schemes)
     names = gguf_names(architecture, blocks)
-    named = {layer.name: names(layer.parameter) for layer in summary.stored}
     return {
         name: file_type(layer, schemes.get(layer.name), name)
-        for layer in summary.stored if (name := named[layer.name]) is not None
+        for layer in summary.stored for name in names_of(names, layer.parameter)
     }  # fmt: skip
 
 
@@ -125,7 +124,9 @@ def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
         settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:  # transformers raises nearly everything for what it does not understand
         raise ExportError(f"the configuration in {folder} cannot be read: {error}") from error
-    return folder, json.loads(settings.to_json_string(use_diff=False))
+    config = json.loads(settings.to_json_string(use_diff=False))
+    aliases = {alias: config[own] for alias, own in settings.attribute_map.items() if own in config}
+    return folder, aliases | config
 
 
 def _file_type(tensors: Sequence[FileTensor]) -> int:

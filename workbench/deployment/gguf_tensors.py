@@ -13,7 +13,15 @@ import numpy as np
 from workbench.deployment.tensors import decoded, require_that_all_fit
 from workbench.models.dtypes import FLOATING
 from workbench.models.gguf.architectures import Architecture, rope_factors
-from workbench.models.gguf.tensors import ROPE_FACTORS, UNUSED, gguf_names, is_float32_only, row_order
+from workbench.models.gguf.tensors import (
+    ROPE_FACTORS,
+    UNUSED,
+    gguf_names,
+    is_float32_only,
+    names_of,
+    row_order,
+    rows_of,
+)
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
@@ -59,7 +67,8 @@ def refusals(
     names = gguf_names(architecture, blocks)
     reasons = {}
     for layer in summary.stored:
-        reason = layer_refusal(layer, schemes.get(layer.name), names(layer.parameter))
+        held = names_of(names, layer.parameter)
+        reason = layer_refusal(layer, schemes.get(layer.name), held[0] if held else None)
         if reason is not None and layer.parameter not in UNUSED:
             reasons[layer.name] = reason
     for tensor in summary.kept:
@@ -107,9 +116,11 @@ def file_tensors(
     """Yield every tensor of the file, in the order of the network; the plan fits (see :func:`refusals`)."""
     names = gguf_names(architecture, blocks)
     for layer in model.summary.stored:
-        name = names(layer.parameter)
-        if name is not None:
-            yield matrix_tensor(quantized, model, layer, name, row_order(architecture, config, layer.parameter))
+        held, experts = names_of(names, layer.parameter), layer.viewed[0] if len(layer.viewed) > 2 else 1
+        for place, name in enumerate(held):
+            order = rows_of(experts, layer.matrix[0] // experts, len(held), place)
+            order = row_order(architecture, config, layer.parameter) if order is None else order
+            yield matrix_tensor(quantized, model, layer, name, order)
     for tensor in model.summary.kept:
         name = names(tensor.name)
         if name is not None:
@@ -123,7 +134,7 @@ def file_tensors(
 def matrix_tensor(
     quantized: QuantizedModel, model: Model, layer: Layer, name: str, order: np.ndarray | None
 ) -> FileTensor:
-    """Return a layer's weight in the type that it was quantized to, its rows in the file's order."""
+    """Return a layer's weight in the type that it was quantized to: the rows ``order`` of it, None for all."""
     stored = quantized.tensors.get(layer.name)
     kind = file_type(layer, None if stored is None else stored.scheme, name)
 
@@ -137,9 +148,10 @@ def matrix_tensor(
         return np.ascontiguousarray(rows if order is None else rows[order]).reshape(-1)
 
     packed = stored is not None and "blocks" in stored.arrays
-    shape = layer.matrix if len(layer.viewed) < 3 else (layer.viewed[0], -1, layer.matrix[1])
+    rows, columns = layer.matrix[0] if order is None else len(order), layer.matrix[1]
+    shape = (rows, columns) if len(layer.viewed) < 3 else (layer.viewed[0], rows // layer.viewed[0], columns)
     return FileTensor(
-        name=name, type=kind, shape=shape, nbytes=nbytes(kind, layer.matrix), values=values, source=layer.parameter,
+        name=name, type=kind, shape=shape, nbytes=nbytes(kind, shape), values=values, source=layer.parameter,
         data=blocks if packed else lambda: plain(values(), kind),
     )  # fmt: skip
 

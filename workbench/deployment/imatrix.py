@@ -16,7 +16,7 @@ from workbench.errors import DataError, ExportError, NotAModelError
 from workbench.models.gguf.architectures import architecture_of, by_name
 from workbench.models.gguf.container import read_gguf
 from workbench.models.gguf.imatrix import InputSquares, read_imatrix
-from workbench.models.gguf.tensors import gguf_names
+from workbench.models.gguf.tensors import gguf_names, names_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
@@ -25,9 +25,9 @@ MULTIPLIED = (LayerKind.LINEAR, LayerKind.EXPERTS)
 """What an importance matrix knows: weights that are multiplied with what their tap sees."""
 
 
-def tensor_names(summary: ModelSummary) -> dict[str, str]:
-    """Return llama.cpp's name of each layer's tensor; the parameter's own where llama.cpp has none."""
-    names = {layer.name: layer.parameter for layer in summary.layers}
+def tensor_names(summary: ModelSummary) -> dict[str, tuple[str, ...]]:
+    """Return llama.cpp's names of each layer's tensors; the parameter's own where llama.cpp has none."""
+    names = {layer.name: (layer.parameter,) for layer in summary.layers}
     try:
         if summary.source.kind == "gguf":
             file = read_gguf(Path(summary.source.path))
@@ -41,7 +41,7 @@ def tensor_names(summary: ModelSummary) -> dict[str, str]:
     if architecture is None or not isinstance(blocks, int):
         return names
     look_up = gguf_names(architecture, blocks)
-    return {layer: look_up(parameter) or parameter for layer, parameter in names.items()}
+    return {layer: names_of(look_up, own[0]) or own for layer, own in names.items()}
 
 
 def entries_of(summary: ModelSummary, curvature: Mapping[str, Curvature]) -> dict[str, InputSquares]:
@@ -52,7 +52,8 @@ def entries_of(summary: ModelSummary, curvature: Mapping[str, Curvature]) -> dic
         if known is not None and layer.kind in MULTIPLIED:
             counts = np.full(len(known.by_run), known.count) if known.counts is None else known.counts
             means = known.by_run.astype(np.float32)
-            entries[names[layer.name]] = InputSquares(means=means, counts=counts.astype(np.int64))
+            squares = InputSquares(means=means, counts=counts.astype(np.int64))
+            entries |= dict.fromkeys(names[layer.name], squares)
     return entries
 
 
@@ -68,16 +69,16 @@ def with_imatrix(
     layers = [layer for layer in summary.layers if layer.kind in MULTIPLIED]
     changed, used, missing = dict(curvature), set[str](), list[str]()
     for layer in layers:
-        name = next((n for n in (names[layer.name], layer.parameter, layer.name) if n in entries), None)
+        name = next((n for n in (*names[layer.name], layer.parameter, layer.name) if n in entries), None)
         if name is not None:
-            used.add(name)
+            used |= {name, *names[layer.name]}
             changed[layer.name] = _joined(layer, entries[name], curvature.get(layer.name), name)
         elif layer.tied_to is None:
             missing.append(layer.name)
     if not used:
         raise DataError(
             f"{path} knows none of the model's {len(layers)} layers: it has {_some(list(entries))}, the model "
-            f"{_some([names[layer.name] for layer in layers])}; give the matrix of this model"
+            f"{_some([name for layer in layers for name in names[layer.name]])}; give the matrix of this model"
         )
     unknown = [name for name in entries if name not in used]
     parts = [f"{Path(path).name} gave the input statistics of {len(used)} tensors"]

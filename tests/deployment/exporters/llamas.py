@@ -43,8 +43,11 @@ def _sizes(architecture: Architecture, config: type) -> dict[str, Any]:
     }  # fmt: skip
     if architecture.name.startswith("gemma"):
         sizes |= {"sliding_window": 8, "query_pre_attn_scalar": 16, "head_dim": 16, "num_hidden_layers": 7}
-    if architecture.name == "qwen3":
+    if architecture.name.startswith("qwen3"):
         sizes["head_dim"] = 32
+    if architecture.name.endswith("moe"):
+        sizes |= {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64,
+                  "shared_expert_intermediate_size": 96, "norm_topk_prob": architecture.name == "qwen3moe"}
     if architecture.name == "bert":
         del sizes["num_key_value_heads"]
     return sizes

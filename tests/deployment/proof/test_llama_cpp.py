@@ -104,3 +104,32 @@ def test_a_missing_runtime_is_named_with_the_line_that_installs_it(monkeypatch: 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BackendUnavailableError, match=r"pip install 'quantization-workbench\[llama-cpp\]'"):
         llama_cpp.require_llama_cpp()
+
+
+@pytest.mark.parametrize("name", ["qwen2moe", "qwen3moe"])
+def test_experts_in_their_own_types(name: str, tmp_path: Path) -> None:
+    model = open_model(folder_of(name, tmp_path))
+    plan = Plan()
+    for layer in model.summary.stored:
+        if layer.name.endswith("experts.gate_up_proj"):
+            plan = plan.assign([layer.name], weights="q8_0", algorithm="rtn")
+        elif layer.name.endswith("down_proj"):
+            plan = plan.assign([layer.name], weights="q5_1", algorithm="rtn")
+    result = proof(model, plan)
+    assert result.plan_loss > 1e-5 and result.difference < result.plan_loss
+    out = tmp_path / "out" / "model.gguf"
+    out.parent.mkdir()
+    exporter("gguf").export(quantize(model, plan), model, out, silent)
+    again = open_model(out)
+    assert "is not run from a GGUF file here" in str(again.summary.cannot_run)
+    first = model.weight("model.layers.0.mlp.experts.gate_up_proj").reshape(4, 2, 64, 64)
+    for place, piece in enumerate(("gate", "up")):
+        values = again.weight(f"blk.0.ffn_{piece}_exps").reshape(4, 64, 64)
+        assert torch.allclose(values, first[:, place], atol=0.02 * float(first.abs().max()))
+
+
+def test_experts_that_llama_cpp_computes_otherwise_are_refused(tmp_path: Path) -> None:
+    for changes in ({"norm_topk_prob": False}, {"mlp_only_layers": [0]}, {"decoder_sparse_step": 2}):
+        model = open_model(folder_of("qwen3moe", tmp_path / next(iter(changes)), **changes))
+        with pytest.raises(ExportError, match=f"computes no network with {next(iter(changes))}"):
+            exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)

@@ -25,6 +25,10 @@ HEADS = {"attention.key_length": "head_dim", "attention.value_length": "head_dim
 PLAIN_RMS = GROUPED | RMS | HEADS
 GEMMA = PLAIN_RMS | {"attention.sliding_window": "sliding_window", "final_logit_softcapping": "final_logit_softcapping",
                      "attn_logit_softcapping": "attn_logit_softcapping"}  # fmt: skip
+EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok",
+           "expert_feed_forward_length": "moe_intermediate_size"}  # fmt: skip
+SHARED = {"expert_shared_feed_forward_length": "shared_expert_intermediate_size"}
+EVERYWHERE = {"decoder_sparse_step": 1, "mlp_only_layers": []}
 GPT2 = {
     "block_count": "n_layer", "context_length": "n_positions", "embedding_length": "n_embd",
     "feed_forward_length": "n_inner", "attention.head_count": "n_head", "vocab_size": "vocab_size",
@@ -40,7 +44,8 @@ class Architecture:
     name before it) to a member of the configuration, ``constants`` to what is always written.  ``activations`` are
     the activation functions that llama.cpp computes.  ``rotary``: there are rotary embeddings.  ``permuted``: rows of
     query and key weights lie in another order.  ``shifted_norms``: norms are stored with the 1 that transformers adds.
-    ``windows``: sliding windows are computed; otherwise the context ends with the window.
+    ``windows``: sliding windows are computed; otherwise the context ends with the window.  ``computed``: members of
+    configurations whose other values llama.cpp does not compute.  ``opens``: files of it open as a network here.
     """
 
     name: str
@@ -54,6 +59,8 @@ class Architecture:
     permuted: bool = False
     shifted_norms: bool = False
     windows: bool = False
+    computed: Mapping[str, object] = field(default_factory=dict)
+    opens: bool = True
 
 
 ARCHITECTURES: tuple[Architecture, ...] = (
@@ -61,6 +68,10 @@ ARCHITECTURES: tuple[Architecture, ...] = (
                  permuted=True),
     Architecture(name="qwen2", model_types=("qwen2",), network="Qwen2ForCausalLM", keys=GROUPED | RMS),
     Architecture(name="qwen3", model_types=("qwen3",), network="Qwen3ForCausalLM", keys=PLAIN_RMS),
+    Architecture(name="qwen2moe", model_types=("qwen2_moe",), network="Qwen2MoeForCausalLM", opens=False,
+                 keys=GROUPED | RMS | EXPERTS | SHARED, computed=EVERYWHERE | {"norm_topk_prob": False}),
+    Architecture(name="qwen3moe", model_types=("qwen3_moe",), network="Qwen3MoeForCausalLM", opens=False,
+                 keys=PLAIN_RMS | EXPERTS, computed=EVERYWHERE | {"norm_topk_prob": True}),
     Architecture(name="gemma2", model_types=("gemma2",), network="Gemma2ForCausalLM", keys=GEMMA,
                  activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
                  windows=True),
@@ -126,8 +137,9 @@ _PLAIN = {
 
 def _require_computed(architecture: Architecture, config: Mapping[str, Any], error: type[WorkbenchError]) -> None:
     """Raise ``error`` for a configuration that llama.cpp would run as another network."""
-    stated = {member: config.get(member) for member in _PLAIN}
-    other = {member: value for member, value in stated.items() if value not in (_PLAIN[member], None)}
+    usual_of = {**_PLAIN, **architecture.computed}
+    stated = {member: config.get(member) for member in usual_of}
+    other = {member: value for member, value in stated.items() if value not in (usual_of[member], None)}
     if architecture.name.startswith("gemma"):
         blocks, scale, size = config["num_hidden_layers"], config.get("query_pre_attn_scalar"), head_size(config)
         if blocks == {"gemma2": 46, "gemma3": 62}[architecture.name]:  # by these llama.cpp knows those of 27 billion

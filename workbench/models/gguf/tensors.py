@@ -19,7 +19,11 @@ ROPE_FACTORS = "rope_freqs.weight"
 UNUSED = frozenset({"pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids"})
 """Tensors of an encoder that its embeddings do not depend on; no GGUF file holds them."""
 
-FLOAT32_ONLY = ("position_embd.weight", "token_types.weight", "_norm.weight", "rope_freqs.weight")
+FUSED = {"gate_up_proj": ("gate_proj", "up_proj")}
+"""Experts' matrices that are one parameter in transformers and several tensors in a file."""
+
+FLOAT32_ONLY = ("position_embd.weight", "token_types.weight", "_norm.weight", "rope_freqs.weight",
+                "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight")  # fmt: skip
 """Endings of matrices that llama.cpp reads in float32 alone."""
 
 
@@ -42,9 +46,25 @@ def gguf_names(architecture: Architecture, blocks: int) -> Callable[[str], str |
 
     def look_up(parameter: str) -> str | None:
         found: str | None = names.get_name(parameter, (".weight", ".bias"))
-        return found
+        bare = found is not None and not found.endswith((".weight", ".bias"))
+        return f"{found}.weight" if bare else found
 
     return look_up
+
+
+def names_of(look_up: Callable[[str], str | None], parameter: str) -> tuple[str, ...]:
+    """Return the names of all tensors that a file holds of a parameter: none, one, or those of fused experts."""
+    stem, _, last = parameter.rpartition(".")
+    pieces = [look_up(f"{stem}.{piece}") for piece in FUSED.get(last, ())] if ".experts" in f".{stem}" else []
+    found = pieces if pieces and None not in pieces else [look_up(parameter)]
+    return tuple(name for name in found if name is not None)
+
+
+def rows_of(experts: int, rows: int, pieces: int, place: int) -> np.ndarray | None:
+    """Return the rows of the ``place``-th of ``pieces`` tensors of fused experts (``experts * rows`` in all), int64."""
+    if pieces == 1:
+        return None
+    return np.arange(experts * rows).reshape(experts, pieces, rows // pieces)[:, place].reshape(-1)
 
 
 def row_order(architecture: Architecture, config: Mapping[str, Any], parameter: str) -> np.ndarray | None:

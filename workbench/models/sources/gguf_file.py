@@ -183,9 +183,10 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     from workbench.models.sources.lean_transformers import transformers
 
     architecture = by_name(file.architecture)
-    if architecture is None:
+    if architecture is None or not architecture.opens:
+        lack = "known" if architecture is None else "run from a GGUF file"
         raise NotAModelError(
-            f"the architecture {file.architecture or 'is not named, so it'} is not known here; its weights can be "
+            f"the architecture {file.architecture or 'is not named, so it'} is not {lack} here; its weights can be "
             "looked at, planned for and exported"
         )
     require_memory(memory_to_run(_facts(each) for each in file.tensors.values()), str(file.path))
