@@ -122,10 +122,10 @@ def file_tensors(
             order = row_order(architecture, config, layer.parameter) if order is None else order
             yield matrix_tensor(quantized, model, layer, name, order)
     for tensor in model.summary.kept:
-        name = names(tensor.name)
-        if name is not None:
+        vector = names(tensor.name)
+        if vector is not None:
             order = row_order(architecture, config, tensor.name)
-            yield vector_tensor(quantized, model, architecture, tensor, name, order)
+            yield vector_tensor(quantized, model, architecture, tensor, vector, order)
     factors = rope_factors(config)
     if factors is not None:
         yield constant(ROPE_FACTORS, np.array(factors, np.float32))

@@ -27,7 +27,7 @@ MULTIPLIED = (LayerKind.LINEAR, LayerKind.EXPERTS)
 
 def tensor_names(summary: ModelSummary) -> dict[str, tuple[str, ...]]:
     """Return llama.cpp's names of each layer's tensors; the parameter's own where llama.cpp has none."""
-    names = {layer.name: (layer.parameter,) for layer in summary.layers}
+    names: dict[str, tuple[str, ...]] = {layer.name: (layer.parameter,) for layer in summary.layers}
     try:
         if summary.source.kind == "gguf":
             file = read_gguf(Path(summary.source.path))

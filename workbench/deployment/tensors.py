@@ -87,7 +87,8 @@ def require_that_all_fit(reasons: Mapping[str, str], what: str, target: str) -> 
         by_reason.setdefault(reason, []).append(name)
     listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
     raise ExportError(
-        f"{what} cannot hold {len(reasons)} tensor{'s' * (len(reasons) > 1)} as the plan says, nothing was written. {listed}",
+        f"{what} cannot hold {len(reasons)} {'tensor' if len(reasons) == 1 else 'tensors'} as the plan says, nothing "
+        f"was written. {listed}",
         command=f"workbench check PLAN.json --model MODEL --target {target} --repair",
     )
 

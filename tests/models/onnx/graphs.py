@@ -110,9 +110,9 @@ def run(path: Path, kind: str, values: torch.Tensor) -> np.ndarray:
     return np.asarray(session.run(None, {NETWORKS[kind][1]: values.numpy()})[0])
 
 
-def statically(kind: str, path: Path, out: Path, *, signed: bool, per_channel: bool) -> None:
-    """Quantize a file by ONNX Runtime's own tool, weights and inputs of every product."""
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+def calibration(kind: str) -> Any:
+    """Return samples as ONNX Runtime's tool reads them."""
+    from onnxruntime.quantization import CalibrationDataReader
 
     class Reader(CalibrationDataReader):
         def __init__(self) -> None:
@@ -121,8 +121,15 @@ def statically(kind: str, path: Path, out: Path, *, signed: bool, per_channel: b
         def get_next(self) -> Any:
             return {NETWORKS[kind][1]: self.left.pop().numpy()} if self.left else None
 
+    return Reader()
+
+
+def statically(kind: str, path: Path, out: Path, *, signed: bool, per_channel: bool) -> None:
+    """Quantize a file by ONNX Runtime's own tool, weights and inputs of every product."""
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+
     quantize_static(
-        str(path), str(out), Reader(), quant_format=QuantFormat.QDQ, per_channel=per_channel,
+        str(path), str(out), calibration(kind), quant_format=QuantFormat.QDQ, per_channel=per_channel,
         op_types_to_quantize=["MatMul", "Gemm", "Conv"], weight_type=QuantType.QInt8,
         activation_type=QuantType.QInt8 if signed else QuantType.QUInt8,
     )  # fmt: skip
@@ -136,3 +143,17 @@ def in_blocks(path: Path, out: Path, *, symmetric: bool, block: int = 16, bits: 
     quantizer = MatMulNBitsQuantizer(onnx.load(str(path)), block_size=block, is_symmetric=symmetric, bits=bits)
     quantizer.process()
     onnx.save(quantizer.model.model, str(out))
+
+
+def in_integers(kind: str, path: Path, out: Path, *, dynamic: bool, per_channel: bool) -> None:
+    """Quantize a file by ONNX Runtime's own tool into operators of integers."""
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
+
+    if dynamic:
+        weights = QuantType.QInt8 if per_channel else QuantType.QUInt8
+        quantize_dynamic(str(path), str(out), per_channel=per_channel, weight_type=weights)
+        return
+    quantize_static(
+        str(path), str(out), calibration(kind), quant_format=QuantFormat.QOperator, per_channel=per_channel,
+        weight_type=QuantType.QInt8, activation_type=QuantType.QInt8 if per_channel else QuantType.QUInt8,
+    )  # fmt: skip

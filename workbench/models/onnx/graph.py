@@ -14,6 +14,7 @@ import torch
 from workbench.errors import NotAModelError
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import DTYPES, OnnxFile, StoredArray
+from workbench.models.onnx.integers import DYNAMIC
 from workbench.models.onnx.nodes import in_float32, in_single_precision, taken_by
 from workbench.models.onnx.weights import Constants, Numbers, attributes_of
 
@@ -57,11 +58,10 @@ class Weight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """How the file quantizes the inputs of a layer: a static scheme and its range."""
+    """How the file quantizes the inputs of a layer: a static scheme and its range, or a dynamic one without."""
 
     scheme: str
-    low: float
-    high: float
+    range: tuple[float, float] | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -277,6 +277,9 @@ class _Reader:
     def _input(self, name: str, weight: str) -> str:
         """Return what a layer takes, before it is quantized; its static scheme is noted."""
         back = self.constants.makers.get(name)
+        if back is not None and back.op_type == DYNAMIC:
+            self.result.inputs[weight] = Inputs(scheme="int8-token-asym")
+            return str(back.input[0])
         forth = None if back is None else self.constants.makers.get(back.input[0])
         if back is None or forth is None or (back.op_type, forth.op_type) != ("DequantizeLinear", "QuantizeLinear"):
             return name
@@ -291,11 +294,11 @@ class _Reader:
             low, high = (0, 255) if kind == 2 else (-128, 127)
             even = shift == (low + high + 1) / 2
             scheme = "int8-tensor" if even else "int8-tensor-asym"
-            self.result.inputs[weight] = Inputs(scheme=scheme, low=(low - shift) * unit, high=(high - shift) * unit)
+            self.result.inputs[weight] = Inputs(scheme=scheme, range=((low - shift) * unit, (high - shift) * unit))
         elif kind in (17, 19) and not shift:
             top = 448.0 if kind == 17 else 57344.0
             scheme = "fp8-e4m3-tensor" if kind == 17 else "fp8-e5m2-tensor"
-            self.result.inputs[weight] = Inputs(scheme=scheme, low=-top * unit, high=top * unit)
+            self.result.inputs[weight] = Inputs(scheme=scheme, range=(-top * unit, top * unit))
         else:
             return name
         return str(forth.input[0])
@@ -312,9 +315,9 @@ class _Reader:
         result.left = sum(node.op_type == "QuantizeLinear" for node in nodes)
         if not result.layers:
             raise NotAModelError(
-                "its graph multiplies with no constant weight in floating point, behind DequantizeLinear, or in "
-                "MatMulNBits, so there is nothing to plan; MatMulInteger, QLinearMatMul and QLinearConv are not read: "
-                "quantize it with QuantFormat.QDQ"
+                "its graph multiplies with no constant weight in floating point, behind DequantizeLinear, in "
+                "MatMulNBits, MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv or QGemm, so there is nothing to "
+                "plan"
             )
         self._biases(outputs)
         uses: dict[str, list[tuple[Any, int]]] = {}
@@ -373,7 +376,11 @@ class _Reader:
             self.result.constants[name] = in_float32(array) if array.is_floating else array
             return
         matrix = len(array.shape) in (2, 3) and any(node.op_type in FACTORS for node, _ in users)
-        path = self._fresh(name, name)
+        own = self.result.weights.get(f"{name.removesuffix('.bias')}.weight")
+        if own is not None and own.kind is not None and name.endswith(".bias"):  # its module would add it
+            path = self._fresh(f"{name}_added")
+        else:
+            path = self._fresh(name, name)
         self.result.weights[path] = self._parameter(path, name, LayerKind.MATRIX if matrix else None)
         for node, place in users:
             node.input[place] = path

@@ -58,10 +58,11 @@ class OnnxSource:
         """Read the graph, make its products layers, try it on random samples."""
         from workbench.models.onnx.container import read_onnx
         from workbench.models.onnx.graph import normal
+        from workbench.models.onnx.integers import in_floating_point
         from workbench.models.onnx.network import OnnxNetwork
 
         path = graph_in(request.path)
-        file = read_onnx(path)
+        file = in_floating_point(read_onnx(path))
         try:
             graph = normal(file)
         except NotAModelError as error:
@@ -138,7 +139,8 @@ class OnnxModel(NetworkModel):
     def encoded_range(self, layer: str) -> tuple[float, float] | None:
         """See the contract."""
         inputs = self.graph.inputs.get(self.summary.layer(layer).parameter)
-        return None if inputs is None else (min(inputs.low, 0.0), max(inputs.high, 0.0))
+        ends = None if inputs is None else inputs.range
+        return None if ends is None else (min(ends[0], 0.0), max(ends[1], 0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
