@@ -17,6 +17,7 @@ from tokenizers.processors import TemplateProcessing
 
 from tests.models.data.test_datasets import model
 from workbench.errors import DataError
+from workbench.models.data import text
 from workbench.models.data.datasets import open_dataset
 from workbench.models.data.reading import Reading
 from workbench.models.data.text import windows
@@ -134,7 +135,9 @@ def test_pairs_with_scores_stay_together(tmp_path: Path, folder: Path) -> None:
         assert batch["scores"].tolist() == pytest.approx([first / 10] * 2)
 
 
-def test_conversations_go_through_the_chat_template(tmp_path: Path, decoder: Any, folder: Path) -> None:
+def test_conversations_go_through_the_chat_template(
+    tmp_path: Path, decoder: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chat = [{"role": "user", "content": "w7"}, {"role": "assistant", "content": "w8 w9"}]
     longer = [{"from": "human", "value": "w3"}]
     file = tmp_path / "chat.jsonl"
@@ -142,10 +145,13 @@ def test_conversations_go_through_the_chat_template(tmp_path: Path, decoder: Any
     (batch,) = open_dataset(file, decoder).batches(2)
     assert batch["input_ids"].tolist() == [[50, 7, 51, 8, 9], [50, 3, 0, 0, 0]]
     assert batch["attention_mask"].tolist() == [[1] * 5, [1, 1, 0, 0, 0]]
+    monkeypatch.setattr(text, "TEMPLATE_SECONDS", 1.0)
     for template, reason in (
         ("{{ raise_exception('no system role') }}", "fails on row 1 of chat.jsonl.*no system role"),
         ("{{ ''.__class__.__mro__ }}", "fails on row 1.*SecurityError"),
         ("{% for", "fails on row 1"),
+        ("{% set a = range(99999) %}" + "{% for b in a %}" * 3 + "{% endfor %}" * 3, "more than 1.0[0-9]* s.*do harm"),
+        ("{{ 'a' * 9999999999 }}", "memory"),
         (None, "has no chat template"),
     ):
         settings = json.loads((folder / "tokenizer_config.json").read_text())
@@ -153,6 +159,36 @@ def test_conversations_go_through_the_chat_template(tmp_path: Path, decoder: Any
         (folder / "tokenizer.json").touch()
         with pytest.raises(DataError, match=reason):
             open_dataset(file, decoder)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([{"text": "w3"}, {"text": 4}], "the text of row 2 is a number, that of row 1 is a text"),
+        ([{"text": "w3", "label": 1}, {"text": "w4", "label": {}}], "the label of row 2 is an object"),
+        ([{"input_ids": [1, "a"]}], "other numbers than token ids"),
+        ([{"input_ids": [1, 2]}, {"input_ids": ["a"]}], "the input_ids of row 2 is a list, that of row 1"),
+        ([{"input_ids": [1, 2.5]}], "other numbers than token ids"),
+        ([{"input_ids": [1, 10**30]}], "a number beyond 64 bits"),
+        ([{"text": "w3", "label": 10**400}], "a number beyond 64 bits"),
+        ([{"messages": "[{1"}], "row 1 is no conversation"),
+        ([{"messages": "[{" + "[" * 99999}], "row 1 is no conversation"),
+    ],
+)
+def test_cells_of_other_kinds_are_named(tmp_path: Path, decoder: Any, rows: list[Any], reason: str) -> None:
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match=reason):
+        open_dataset(tmp_path / "rows.jsonl", decoder)
+
+
+def test_columns_of_other_lengths_are_damage(tmp_path: Path, decoder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As mutated Parquet files have them."""
+    from workbench.models.data import table_file
+
+    file = write(tmp_path / "rows.jsonl", ROWS)
+    monkeypatch.setattr(table_file, "_parsed", lambda *_: table_file.Columns({"text": "string"}, lambda name: [], 3))
+    with pytest.raises(DataError, match="its columns have not the 3 rows"):
+        open_dataset(file, decoder)
 
 
 def test_windows_begin_as_the_tokenizer_does(tmp_path: Path, decoder: Any) -> None:

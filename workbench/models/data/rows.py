@@ -33,6 +33,8 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
             return _numbers(table, file)
         return _files(first, table.labels, file, spec, reading)
     if kind is list and first[0] and isinstance(first[0][0], int):
+        if not all(isinstance(each, int) for row in first for each in row):
+            raise DataError(f"{file}: the column {name} holds other numbers than token ids; give whole numbers")
         return _ids(first, table.labels, file, spec)
     listed = kind is list and (name in CHATS or (bool(first[0]) and isinstance(first[0][0], dict)))
     chat = listed or (kind is str and first[0].lstrip().startswith("[{"))

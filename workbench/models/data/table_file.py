@@ -59,6 +59,8 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
         if not table.rows:
             raise DataError(f"{file} is empty; give at least one row")
         columns = {name: table.values(name) for name in choose(table)}
+        if {len(values) for values in columns.values()} != {table.rows}:
+            raise DataError(f"{file} is damaged: its columns have not the {table.rows} rows that it names")
         return [np.frombuffer(json.dumps(columns, default=_plain).encode(), np.uint8)]
 
     seconds, memory = 10 + content.size / SPEED, 2 * MEMORY + ROOM * content.size

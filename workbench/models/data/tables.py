@@ -75,11 +75,40 @@ def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table
         empty = [row for row, value in enumerate(columns[name]) if value is None]
         if empty:
             raise DataError(f"{file}: {len(empty)} rows have no {name}, the first is row {empty[0] + 1}; remove them")
+        _require_alike(name, columns[name], file)
     texts = [name for name in names if name not in LABELS and not isinstance(columns[name][0], int | float)]
     if not texts:
         texts = [name for name in names if name not in LABELS[:-2]] or names[:1]
     rest = [name for name in names if name not in texts]
     return Table(values={name: columns[name] for name in texts}, labels=columns[rest[0]] if rest else None)
+
+
+def _require_alike(name: str, values: list[Any], file: Path) -> None:
+    """Raise DataError where a value is of another kind than the first one, or a number is beyond 64 bits."""
+    for row, value in enumerate(values):
+        if (kind := _kind(value)) is None:
+            raise DataError(f"{file}: the {name} of row {row + 1} is a number beyond 64 bits, or a list of such")
+        if kind != _kind(values[0]):
+            raise DataError(
+                f"{file}: the {name} of row {row + 1} is {kind}, that of row 1 is {_kind(values[0])}; give one kind"
+            )
+
+
+def _kind(value: Any) -> str | None:
+    """Return what a cell holds, in words; None for numbers that no tensor holds."""
+    if isinstance(value, int | float):
+        return "a number" if _fits(value) else None
+    if isinstance(value, list):
+        if not value or not isinstance(value[0], int):
+            return "a list"
+        if not all(map(_fits, value)):
+            return None if all(isinstance(each, int | float) for each in value) else "a list of several kinds"
+        return "a list of whole numbers" if all(isinstance(each, int) for each in value) else "a list of numbers"
+    return {str: "a text", dict: "an object", bytes: "bytes"}.get(type(value), type(value).__name__)
+
+
+def _fits(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and -(2**63) <= value < 2**63)
 
 
 def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
@@ -96,7 +125,11 @@ def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
 
 def messages_of(value: Any, file: Path, row: int) -> list[dict[str, Any]]:
     """Return a conversation as role and content; raises DataError for anything else."""
-    value = json.loads(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = None
     messages = [_message(each) for each in value] if isinstance(value, list) else []
     if not messages or not all(each.get("role") for each in messages):
         raise DataError(f"{file}: row {row + 1} is no conversation; expected messages with role and content")

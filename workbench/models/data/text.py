@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from workbench.errors import DataError, first_line
+from workbench.limited import limited
 from workbench.models.data.inputs import InputSpec, fast_tokenizer
 from workbench.models.data.tables import messages_of
 from workbench.models.readers.tokenizer import require_tokenizer
 
 LONGEST_SENTENCE = 512
 """Tokens after which a sentence is cut where nothing is asked for and the model could take more."""
+
+TEMPLATE_SECONDS, ROWS_PER_SECOND = 10.0, 100
+"""Processor time that a chat template may take, and conversations that it writes in a second at least beyond it."""
 
 
 def read_text(file: Path, spec: InputSpec) -> str:
@@ -131,24 +138,38 @@ def windows(
 
 
 def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
-    """Return conversations as the tokenizer's chat template writes them (Jinja in a sandbox); raises DataError."""
+    """Return conversations as the tokenizer's chat template writes them; raises DataError.
+
+    The template is a stranger's program (Jinja in a sandbox): it runs in a limited process, since it may loop for ever.
+    """
     tokenizer = tokenizer_of(spec, file)
     if not getattr(tokenizer, "chat_template", None):
         raise DataError(
             f"{file} holds conversations, but the tokenizer in {spec.tokenizer} has no chat template; give text "
             "(--column), or put chat_template.jinja into the folder"
         )
-    texts = []
-    for row, value in enumerate(rows):
-        messages = messages_of(value, file, row)
-        try:
-            texts.append(str(tokenizer.apply_chat_template(messages, tokenize=False)))
-        except Exception as error:  # the template is a program of its own
-            reason = f"{type(error).__name__}: {first_line(error)}"
-            raise DataError(
-                f"the chat template in {spec.tokenizer} fails on row {row + 1} of {file.name}: {reason}; fix the row "
-                "or the template"
-            ) from error
+    messages = [messages_of(value, file, row) for row, value in enumerate(rows)]
+    write = partial(tokenizer.apply_chat_template, tokenize=False)
+    write([{"role": "user", "content": ""}], chat_template="nothing")  # this and the next load what a fork cannot
+    importlib.import_module("jinja2.debug")
+
+    def work() -> list[np.ndarray]:
+        texts = []
+        for row, conversation in enumerate(messages):
+            try:
+                texts.append(str(write(conversation)))
+            except MemoryError:
+                raise
+            except Exception as error:  # the template is a program of its own
+                raise DataError(
+                    f"the chat template in {spec.tokenizer} fails on row {row + 1} of {file.name}: "
+                    f"{type(error).__name__}: {first_line(error)}; fix the row or the template"
+                ) from error
+        return [np.frombuffer(json.dumps(texts).encode(), np.uint8)]
+
+    seconds = TEMPLATE_SECONDS + len(rows) / ROWS_PER_SECOND
+    (answer,) = limited(work, f"the chat template in {spec.tokenizer}", DataError, seconds=seconds)
+    texts: list[str] = json.loads(answer.tobytes())
     return texts
 
 
