@@ -151,10 +151,11 @@ class CancelledError(WorkbenchError):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, its type's name where it has none."""
+    """Return the first line of an error's message, with the next where it announces that; else its type's name."""
     if isinstance(error, MemoryError):
         return "the memory ran out"
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])
 
 
 def out_of_memory(error: BaseException | None) -> bool:

@@ -12,6 +12,7 @@ from workbench.console.report import Report, Row, Table, row
 from workbench.deployment.targets import target
 from workbench.insight.legality import Pair, Refusal, refusals, repair
 from workbench.models.summary import ModelSummary
+from workbench.plain_file import opened
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress
 from workbench.session.session import Session
@@ -54,9 +55,9 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 def _is_session(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return file.read(len(HDF5)) == HDF5
-    except IsADirectoryError:
+    except OSError:  # a pipe gives what it holds only once; whoever reads it says what is wrong
         return False
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import platformdirs
 
 from workbench.errors import SessionError
+from workbench.plain_file import read_json
 from workbench.session.session import Session
 
 BASE = ".base"
@@ -114,7 +115,7 @@ def _entry(note: Path) -> Recoverable | None:
     copy, journal = note.with_suffix(".qwb"), journal_path(note)
     try:
         written = {file: file.stat().st_mtime for file in (copy, journal) if file.exists()}
-        facts = json.loads(note.read_text(encoding="utf-8"))
+        facts = read_json(note)
         original = None if facts["original"] is None else Path(facts["original"])
         model, newest = str(facts["model"]), max(written.values())
     except (OSError, ValueError, KeyError, TypeError):

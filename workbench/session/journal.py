@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from workbench.errors import SessionError, WorkbenchError
 from workbench.numerics.ranges import Range
+from workbench.plain_file import read_bytes
 from workbench.planning.plan import Plan
 from workbench.session.autosave import journal_path, write_note
 from workbench.session.columns import PIECE
@@ -154,7 +155,7 @@ def read_journal(file: Path, session: Session) -> Session:
     Raises SessionError where there is none, and for edits of another model.
     """
     try:
-        lines = file.read_bytes().split(b"\n")
+        lines = read_bytes(file).split(b"\n")
     except OSError as error:
         raise SessionError(f"the journal {file} cannot be read: {error.strerror}") from None
     for line in reversed(lines):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from safetensors import safe_open
@@ -298,3 +299,24 @@ def test_counts_that_the_weights_cannot_fill_are_refused_at_once(tmp_path: Path,
     with pytest.raises(NotAModelError, match=f"says {key} is .* but the weights are") as caught:
         open_model(tmp_path)
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("name", ["flash_attention_2", "kernels-community/flash-attn2"])
+def test_attention_is_never_code_of_the_hub(tmp_path: Path, name: str) -> None:
+    """With the package kernels, transformers would fetch it and run it."""
+    llama(tmp_path)
+    configure(tmp_path, attn_implementation=name, _attn_implementation=name, experts_implementation=name)
+    assert open_model(tmp_path).summary.layers
+
+
+def test_parts_of_default_sizes_are_refused_before_they_are_made(tmp_path: Path) -> None:
+    """The part that config.json only names would be a Llama of 7 billion weights."""
+    llama(tmp_path)
+    configure(
+        tmp_path, model_type="llava", architectures=["LlavaForConditionalGeneration"],
+        text_config={"model_type": "llama"},
+    )  # fmt: skip
+    start = psutil.Process().memory_info().rss
+    with pytest.raises(NotAModelError, match="with its defaults, describes a network of [67],.* weights"):
+        open_model(tmp_path)
+    assert psutil.Process().memory_info().rss - start < 1 << 29

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ExportError, ModelError
+from workbench.plain_file import read_json
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
@@ -50,7 +51,7 @@ def check_place(out: Path, source: Path) -> None:
     """Raise ExportError if anything but an earlier export stands at ``out``."""
     if out.is_dir() and out.resolve() != source.resolve():
         try:
-            written = {MARKER, *json.loads((out / MARKER).read_text(encoding="utf-8"))["files"]}
+            written = {MARKER, *read_json(out / MARKER)["files"]}
         except (OSError, ValueError, KeyError, TypeError):
             written = set()
         if {str(path.relative_to(out)) for path in out.rglob("*")} <= written:
@@ -74,7 +75,7 @@ def mark(quantized: QuantizedModel, folder: Path, kind: str) -> list[str]:
 
 def read_settings(source: Path, *, untied: bool) -> dict[str, Any]:
     """Return config.json; ``untied``: the head has a weight of its own now, and the configuration says so."""
-    config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    config: dict[str, Any] = read_json(source / "config.json")
     config.pop("quantization_config", None)
     if untied:
         config["tie_word_embeddings"] = False

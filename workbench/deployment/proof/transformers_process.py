@@ -52,7 +52,8 @@ def load(folder: str) -> Any:
     if config["quantization_config"]["quant_method"] == "compressed-tensors":
         _let_zero_points_in()
     cls = getattr(transformers, config["architectures"][0])
-    network = cls.from_pretrained(folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False)
+    plain = {"attn_implementation": None, "experts_implementation": None}  # else config.json may name code of the Hub
+    network = cls.from_pretrained(folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False, **plain)
     compressor = getattr(getattr(network, "hf_quantizer", None), "compressor", None)
     if compressor is not None:
         compressor.decompress_model(network)

@@ -17,6 +17,7 @@ from workbench.gui.shell import dialogs, settings
 from workbench.gui.shell.forms import Form
 from workbench.insight import quantities
 from workbench.models.layer import LayerKind
+from workbench.plain_file import opened
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.plan_document import TYPE
 from workbench.session.session import Session
@@ -250,8 +251,8 @@ def is_plan(path: str) -> bool:
     if Path(path).suffix != ".json":
         return False
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return f'"{TYPE}"' in file.read(HEAD)
+        with opened(Path(path)) as file:
+            return f'"{TYPE}"'.encode() in file.read(HEAD)
     except OSError:
         return False
 

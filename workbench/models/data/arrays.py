@@ -17,6 +17,7 @@ from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.text import windows
 from workbench.models.readers.torch_file import OddTensor
+from workbench.plain_file import opened, read_bytes
 
 INPUTS = ("input_ids", "tokens", "pixel_values", "input_values", "input_features", "images", "inputs", "x", "data")
 MASKS = ("attention_mask", "mask")
@@ -133,7 +134,7 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
             return {name: store.read(name) for name in store.tensors}
         if file.suffix in (".pt", ".pth"):
             return _tensors(file)
-        with file.open("rb") as stream:
+        with opened(file) as stream:
             is_archive = stream.read(2) == b"PK"
         if is_archive:
             return {name: _tensor(array) for name, array in _unpacked(file).items()}
@@ -148,7 +149,7 @@ def _unpacked(file: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an archive (.npz), unpacked in a limited process."""
     import encodings.cp437  # noqa: F401 - of members' names; here, because the limited process cannot
 
-    content = file.read_bytes()
+    content = read_bytes(file)
 
     def work() -> list[np.ndarray]:
         with np.load(io.BytesIO(content), allow_pickle=False) as loaded:

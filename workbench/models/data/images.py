@@ -13,6 +13,7 @@ from workbench.errors import DataError, first_line
 from workbench.limited import MEMORY, limited
 from workbench.models.data.files import PICTURES, Stored
 from workbench.models.data.inputs import InputSpec
+from workbench.plain_file import read_bytes
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
@@ -70,7 +71,7 @@ def _decoded(sources: Sequence[Path | bytes], spec: InputSpec) -> list[np.ndarra
 
     Image.init()  # loads every codec, which the limited process cannot
     try:
-        contents = [source.read_bytes() if isinstance(source, Path) else source for source in sources]
+        contents = [read_bytes(source) if isinstance(source, Path) else source for source in sources]
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
     pairs = list(zip(contents, sources, strict=True))

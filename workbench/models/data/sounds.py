@@ -20,6 +20,7 @@ from workbench.models.data.inputs import InputSpec
 from workbench.models.data.reading import Reading
 from workbench.models.data.tables import class_numbers
 from workbench.models.data.text import Transcriber, padded, tokenizer_of
+from workbench.plain_file import read_bytes
 
 RATES = (100, 1_000_000)
 """Points in a second: others come from damage, and the filter that brings them to a usual rate fills the memory."""
@@ -98,7 +99,7 @@ def _decoded(sources: Sequence[Any]) -> list[tuple[np.ndarray, int]]:
         ) from None
     names = [f"sound {number + 1}" if isinstance(each, bytes) else str(each) for number, each in enumerate(sources)]
     try:
-        contents = [each if isinstance(each, bytes) else Path(each).read_bytes() for each in sources]
+        contents = [each if isinstance(each, bytes) else read_bytes(Path(each)) for each in sources]
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read as a sound: {error.strerror}") from None
 

@@ -10,12 +10,14 @@ from typing import Any
 
 from workbench.errors import DataError, nearest
 from workbench.models.data.table_file import Columns, read_columns
+from workbench.plain_file import read_json, read_text
 
 CHATS = ("messages", "conversations", "conversation")
 TEXTS = ("text", "sentence", "content", "document", "prompt", "question", "input_ids", "image", "audio", "file_name")
 PAIRS = (("sentence1", "sentence2"), ("sentence_A", "sentence_B"), ("text1", "text2"), ("premise", "hypothesis"),
          ("source", "target"))  # fmt: skip
 LABELS = ("label", "labels", "score", "similarity_score", "relatedness_score", "transcription", "transcript")
+KINDS: Mapping[type, str] = {str: "a text", dict: "an object", bytes: "bytes"}
 ROLES = {"human": "user", "gpt": "assistant"}
 
 
@@ -104,7 +106,7 @@ def _kind(value: Any) -> str | None:
         if not all(map(_fits, value)):
             return None if all(isinstance(each, int | float) for each in value) else "a list of several kinds"
         return "a list of whole numbers" if all(isinstance(each, int) for each in value) else "a list of numbers"
-    return {str: "a text", dict: "an object", bytes: "bytes"}.get(type(value), type(value).__name__)
+    return KINDS.get(type(value), type(value).__name__)
 
 
 def _fits(value: Any) -> bool:
@@ -117,7 +119,7 @@ def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
     texts = []
     for file in files:
         try:
-            texts.append(file.read_text(encoding="utf-8"))
+            texts.append(read_text(file))
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{file} cannot be read as UTF-8 text: {error}") from None
     return Table(values={"text": [text for text in texts if text.strip()]}, labels=None)
@@ -152,7 +154,8 @@ def class_numbers(labels: Sequence[Any], folder: Path | None, file: Path) -> lis
     config = folder / "config.json" if folder is not None else None
     stated: dict[str, int] = {}
     if config is not None and config.is_file():
-        stated = json.loads(config.read_text(encoding="utf-8")).get("label2id") or {}
+        found = read_json(config).get("label2id")  # the model is open: it was read before
+        stated = found if isinstance(found, dict) and all(isinstance(each, int) for each in found.values()) else {}
     names = sorted({str(label) for label in labels})
     known = stated if set(names) & set(stated) else {name: number for number, name in enumerate(names)}
     unknown = [name for name in names if name not in known]

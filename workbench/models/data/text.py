@@ -19,6 +19,7 @@ from workbench.limited import limited
 from workbench.models.data.inputs import InputSpec, fast_tokenizer
 from workbench.models.data.tables import messages_of
 from workbench.models.readers.tokenizer import require_tokenizer
+from workbench.plain_file import read_bytes
 
 LONGEST_SENTENCE = 512
 """Tokens after which a sentence is cut where nothing is asked for and the model could take more."""
@@ -32,7 +33,7 @@ def read_text(file: Path, spec: InputSpec) -> str:
     if spec.tokens is False:
         raise DataError(f"{file} is text, but the model does not take token ids; give images or arrays")
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_bytes(file).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{file} cannot be read as UTF-8 text: {error}") from None
     if not text.strip():

@@ -19,6 +19,7 @@ import numpy as np
 from workbench.errors import DataError, NotAModelError
 from workbench.models.gguf.container import MAGIC, GgufFile, read_gguf
 from workbench.models.gguf.tensors import library
+from workbench.plain_file import opened, read_bytes
 
 SUMS, COUNTS = ".in_sum2", ".counts"
 CHUNK = 512
@@ -40,7 +41,7 @@ def read_imatrix(path: str | Path) -> dict[str, InputSquares]:
     """Return the entries by tensor; raises DataError, in one line, for a file that is none, damaged or cut short."""
     place = Path(path)
     try:
-        with place.open("rb") as file:
+        with opened(place) as file:
             head = file.read(len(MAGIC))
         entries = _of_gguf(place) if head == MAGIC else _of_legacy(place)
     except OSError as error:
@@ -79,7 +80,7 @@ def _entry_of(file: GgufFile, name: str) -> InputSquares:
 
 
 def _of_legacy(path: Path) -> dict[str, InputSquares]:
-    data, entries = path.read_bytes(), dict[str, InputSquares]()
+    data, entries = read_bytes(path), dict[str, InputSquares]()
     at = 4
     try:
         number = struct.unpack_from("<i", data)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from workbench.errors import WorkbenchError
 from workbench.models.gguf.pre_tokenizers import pre_tokenizer_name
 from workbench.models.gguf.tensors import library
+from workbench.plain_file import read_json
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """llama.cpp's types of tokens."""
@@ -59,7 +59,7 @@ def _read(file: Path, error: type[WorkbenchError]) -> dict[str, Any] | None:
     if not file.is_file():
         return None
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = read_json(file)
     except (OSError, ValueError) as failure:
         raise error(f"{file} cannot be read as JSON: {failure}") from None
     if not isinstance(document, dict) or not isinstance(document.get("model"), dict):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from workbench.errors import ModelError
+from workbench.plain_file import opened
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +43,7 @@ class MappedFile:
     """
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as stream:
+        with opened(path) as stream:
             self.size = stream.seek(0, 2)
             if not self.size:
                 self.data: mmap.mmap | bytes = b""

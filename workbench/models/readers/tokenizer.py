@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import DataError, first_line
 from workbench.limited import MEMORY, limited
+from workbench.plain_file import read_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,7 @@ def require_tokenizer(file: Path) -> None:
 @lru_cache(maxsize=16)
 def _tried(file: Path, changed: int, size: int) -> None:
     try:
-        document = file.read_text(encoding="utf-8")
+        document = read_text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"the tokenizer {file} cannot be read: {first_line(error)}") from None
     require_document(document, f"the tokenizer {file}")

@@ -18,6 +18,7 @@ import torch
 
 from workbench.models.readers.mapped import MappedFile
 from workbench.models.readers.plain_pickle import Named, NotPlainError, PlainPickle, keys
+from workbench.plain_file import opened
 
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
 PICKLE_BYTES = 1 << 28
@@ -98,7 +99,7 @@ def read_torch_file(path: Path) -> Any:
 
 def _archive(path: Path, file: MappedFile) -> tuple[Any, Mapping[str, tuple[int, int]]]:
     """Return the value of a zip archive, with the first byte and the length of each storage by its key."""
-    with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+    with opened(path) as stream, zipfile.ZipFile(stream) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
         if len(entries) < len(archive.infolist()):
             raise ValueError("it has two members of one name")

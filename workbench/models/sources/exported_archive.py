@@ -21,6 +21,7 @@ from typing import Any
 
 from workbench.errors import NotAModelError, UnsafeModelError
 from workbench.models.sources.exported_graph import LARGEST, NAME, Unsafe, plain_program
+from workbench.plain_file import read_bytes
 
 GRAPH = "models/model.json"
 CONFIGS = {kind: f"data/{kind}/model_{kind}_config.json" for kind in ("weights", "constants")}
@@ -67,7 +68,7 @@ def plain_archive(path: Path, require: Callable[[int], None]) -> PlainArchive:
     """
     try:
         require(3 * path.stat().st_size)
-        data = path.read_bytes()
+        data = read_bytes(path)
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _packed(_members(archive, len(data)))
     except Unsafe as reason:

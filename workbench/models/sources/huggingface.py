@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 import re
 from collections import Counter
@@ -26,6 +25,7 @@ from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, fits, memory_to_run, require_largest, tensors_in_files
 from workbench.models.summary import ModelSource, OutputKind
+from workbench.plain_file import read_json, require_files
 
 NAMED = 3
 """So many tensors are named of those that are missing or of another shape."""
@@ -38,6 +38,9 @@ SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|f
 
 LEAST = 10**6
 """Sizes up to this one are possible whatever the weights: they may be windows or pictures."""
+
+TIED = 2
+"""A network has at most so many weights for each one that is stored: an embedding and a head may share theirs."""
 
 LEAST_LAYERS = 1000
 """So many layers are possible whatever the weights: layers may share them, and a setting may count past the last one
@@ -87,6 +90,10 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
     """
     file = folder / "config.json"
     config = _read_json(file)
+    try:
+        require_files(folder)  # transformers opens more of them
+    except OSError as error:
+        raise NotAModelError(f"{folder} cannot be opened: {error.strerror}") from None
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise NotAModelError(
             f"{file} names no model_type, so it is not a Hugging Face model; for the weights alone open the "
@@ -127,7 +134,7 @@ def _require_possible(config: Mapping[str, Any], store: TensorStore, file: Path)
 
 def _read_json(file: Path) -> Any:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return read_json(file)
     except (OSError, ValueError) as error:
         raise NotAModelError(f"{file} cannot be read as JSON: {error}") from None
 
@@ -205,9 +212,11 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
             if not architecture:
                 with torch.device("meta"):
                     made = type(made.from_config(settings))
+            _require_filled(made, settings, store, folder)
             network, report = made.from_pretrained(
                 None, config=settings, state_dict={name: store.read(name) for name in store.tensors}, dtype=dtype,
                 output_loading_info=True, ignore_mismatched_sizes=True,  # they are named below
+                attn_implementation=None, experts_implementation=None,  # transformers' own, and no code of the Hub
             )  # fmt: skip
     except NotAModelError:
         raise
@@ -225,6 +234,22 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
             "do not belong together"
         )
     return network
+
+
+def _require_filled(made: Any, settings: Any, store: TensorStore, folder: Path) -> None:
+    """Raise NotAModelError where the network, with what config.json leaves to defaults, is beyond the weights.
+
+    What they do not fill would be made and thrown away: 28 GB where a file of 1 MB only names a Llama as its part.
+    """
+    settings._attn_implementation = settings._experts_implementation = None
+    with torch.device("meta"):
+        whole = sum(parameter.numel() for parameter in made(settings).parameters())
+    stored = sum(math.prod(tensor.shape) for tensor in store.tensors.values())
+    if whole > TIED * stored + LEAST:
+        raise NotAModelError(
+            f"{folder}: config.json, with its defaults, describes a network of {whole:,} weights, and the files hold "
+            f"{stored:,}; the configuration and the weights do not belong together"
+        )
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +26,7 @@ from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.models.tracing import PIXELS, TOKENS
+from workbench.plain_file import read_json
 
 if TYPE_CHECKING:
     from workbench.models.layer import Layer
@@ -321,7 +321,7 @@ def _architecture(folder: Path) -> str:
     try:
         if file.stat().st_size > LARGEST_CONFIG:
             return ""
-        names = json.loads(file.read_text(encoding="utf-8")).get("architectures")
+        names = read_json(file).get("architectures")
         return str(names[0])[:200]
     except (OSError, ValueError, TypeError, AttributeError, LookupError):
         return ""

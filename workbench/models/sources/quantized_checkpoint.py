@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +33,7 @@ from workbench.models.sources.stored import TensorStore, fingerprint, memory_to_
 from workbench.models.sources.weights_only import WeightsOnlyModel, weights_only_model
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.quantized_tensor import QuantizedTensor
+from workbench.plain_file import read_json
 
 READERS: Mapping[str, Reader] = {
     "gptq": read_gptq, "awq": read_awq, "compressed-tensors": read_compressed_tensors, "fp8": read_float8,
@@ -55,7 +55,7 @@ class QuantizedCheckpoint:
         if file.name != "config.json" or not file.is_file():
             return False
         try:
-            config = json.loads(file.read_text(encoding="utf-8"))
+            config = read_json(file)
             return str(config["quantization_config"]["quant_method"]) in READERS
         except (OSError, ValueError, KeyError, TypeError):
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from workbench.models.sources.source import Opening
 from workbench.models.sources.stored import tensors_in_files
 from workbench.models.sources.weights_only import weights_only_model
 from workbench.models.summary import ModelSource
+from workbench.plain_file import read_json
 
 INDEX = ".safetensors.index.json"
 
@@ -55,8 +55,10 @@ def weight_files(path: Path) -> list[Path]:
 
 def _indexed(index: Path) -> list[Path]:
     try:
-        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        names = sorted(set(read_json(index)["weight_map"].values()))
         files = [index.parent / name for name in names]
+    except OSError as error:
+        raise NotAModelError(f"{index} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NotAModelError(f"{index} is not an index of safetensors shards: it has no readable weight_map") from None
     if any(file.parent != index.parent for file in files):

@@ -1,0 +1,113 @@
+"""Files are read; pipes, devices and folders are one error, at once, wherever a stranger's folder may hold them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.deployment.exporters.llamas import folder_of
+from tests.session.sessions import full_session
+from workbench.cli import main
+from workbench.errors import DataError, ModelError, PlanError, SessionError
+from workbench.models.data.datasets import open_dataset
+from workbench.models.sources import open_model
+from workbench.plain_file import opened, read_bytes, read_json, require_files
+from workbench.planning.plan import Plan
+from workbench.session.autosave import recoverable
+from workbench.session.session import Session
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+def test_what_is_no_file_is_an_error(tmp_path: Path, pipe: Path) -> None:
+    for path, reason in ((pipe, "is a pipe"), (Path("/dev/zero"), "is a device"), (tmp_path, "Is a directory")):
+        with pytest.raises(OSError, match=reason):
+            opened(path)
+    with pytest.raises(OSError, match="pipe is a pipe"):
+        require_files(tmp_path)
+    (tmp_path / "deep").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="nested too deep"):
+        read_json(tmp_path / "deep")
+
+
+def test_a_pipe_that_is_written_into_is_read_where_a_command_may_stand(pipe: Path) -> None:
+    assert read_bytes(pipe, pipe=True) == b""  # nobody writes
+    writer = os.open(pipe, os.O_RDWR)
+    threading.Timer(0.1, lambda: (os.write(writer, b"late"), os.close(writer))).start()
+    assert read_bytes(pipe, pipe=True) == b"late"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "name", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "generation_config.json"]
+)
+def test_a_model_with_a_pipe_among_its_files(tmp_path: Path, name: str) -> None:
+    folder = folder_of("llama", tmp_path / "m", hidden_size=32, intermediate_size=32, num_hidden_layers=1)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    if name == "config.json":  # without one, the weights alone are opened
+        assert open_model(folder).summary.source.kind == "safetensors"
+        return
+    with pytest.raises(ModelError, match=f"{name} is a pipe, and a file is expected"):
+        open_model(folder)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("index", ["[" * 100_000, '{"weight_map": 3}', None])
+def test_an_index_that_is_none(tmp_path: Path, index: str | None) -> None:
+    folder = folder_of("llama", tmp_path / "m", hidden_size=32, intermediate_size=32, num_hidden_layers=1)
+    (folder / "model.safetensors").unlink()
+    place = folder / "model.safetensors.index.json"
+    os.mkfifo(place) if index is None else place.write_text(index)
+    with pytest.raises(ModelError, match="index.json is (not an index|a pipe)"):
+        open_model(folder)
+    (folder / "config.json").write_text('{"a":' * 100_000)
+    with pytest.raises(ModelError, match="nested too deep"):
+        open_model(folder)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "suffix", ["npy", "npz", "pt", "pt2", "gguf", "onnx", "safetensors", "txt", "jsonl", "png", "wav"]
+)
+def test_a_pipe_in_place_of_a_file(tmp_path: Path, suffix: str) -> None:
+    os.mkfifo(tmp_path / f"x.{suffix}")
+    from tests.models.data.test_datasets import model
+
+    for what in (lambda path: open_model(path), lambda path: open_dataset(path, model(tokens=None))):
+        with pytest.raises((ModelError, DataError)):
+            what(tmp_path / f"x.{suffix}")
+
+
+@pytest.mark.timeout(120)
+def test_sessions_plans_and_copies(tmp_path: Path, pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SessionError, match="a device or a pipe"):
+        Session.load(pipe)
+    with pytest.raises(PlanError, match="it is a device"):
+        Plan.load("/dev/zero")
+    full_session().save(tmp_path / "s.qwb")
+    shutil.move(pipe, tmp_path / "1.json")
+    (tmp_path / "2.json").write_text("[" * 100_000)
+    (tmp_path / "3.json").write_text(json.dumps({"original": 5, "model": {}}))
+    assert recoverable([tmp_path]) == ()
+
+
+@pytest.mark.timeout(120)
+def test_a_plan_from_another_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    full_session().save(tmp_path / "s.qwb")
+    hears, tells = os.pipe()
+    os.write(tells, Plan().to_json().encode())
+    os.close(tells)
+    assert main(["check", f"/dev/fd/{hears}", "--session", str(tmp_path / "s.qwb"), "--target", "vllm"]) == 0
+    os.close(hears)
