@@ -491,5 +491,3243 @@
         <source>&amp;Report a Problem…</source>
         <translation>Ein Problem &amp;melden…</translation>
     </message>
+    <message>
+        <source>Drag to select channels; drag the region or its ends to move it. Arrow keys move it, with Shift its end</source>
+        <translation>Ziehen wählt Kanäle; den Bereich oder seine Enden ziehen, um ihn zu verschieben. Pfeiltasten verschieben ihn, mit Umschalt sein Ende</translation>
+    </message>
+    <message>
+        <source>GOP/s</source>
+        <translation>GOP/s</translation>
+    </message>
+    <message>
+        <source>How far ranges move as samples are added</source>
+        <translation>Wie weit sich Bereiche mit mehr Beispielen bewegen</translation>
+    </message>
+    <message>
+        <source>How much of the evaluation data is covered</source>
+        <translation>Wie viel der Auswertungsdaten abgedeckt ist</translation>
+    </message>
+    <message>
+        <source>Kernel times, floating point and quantized</source>
+        <translation>Kernelzeiten, Gleitkomma und quantisiert</translation>
+    </message>
+    <message>
+        <source>Least and greatest value of every channel</source>
+        <translation>Kleinster und größter Wert jedes Kanals</translation>
+    </message>
+    <message>
+        <source>Roofline of the timed kernels</source>
+        <translation>Roofline der gemessenen Kernel</translation>
+    </message>
+    <message>
+        <source>Signal to noise along the depth</source>
+        <translation>Signal zu Rauschen entlang der Tiefe</translation>
+    </message>
+    <message>
+        <source>Size or time of the plans against predicted loss</source>
+        <translation>Größe oder Zeit der Pläne gegen den vorhergesagten Verlust</translation>
+    </message>
+    <message>
+        <source>Time over batch size</source>
+        <translation>Zeit über der Batchgröße</translation>
+    </message>
+    <message>
+        <source>Timed at one batch size only; Sweep Batch Sizes times the kernels at several</source>
+        <translation>Nur bei einer Batchgröße gemessen; „Batchgrößen durchlaufen“ misst bei mehreren</translation>
+    </message>
+    <message>
+        <source>Two metrics of the same cells against each other</source>
+        <translation>Zwei Maße derselben Zellen gegeneinander</translation>
+    </message>
+    <message>
+        <source>batch size (rows of inputs)</source>
+        <translation>Batchgröße (Zeilen von Eingaben)</translation>
+    </message>
+    <message>
+        <source>block</source>
+        <translation>Block</translation>
+    </message>
+    <message>
+        <source>channel</source>
+        <translation>Kanal</translation>
+    </message>
+    <message>
+        <source>class (left bar: calibration, right: evaluation)</source>
+        <translation>Klasse (linker Balken: Kalibrierung, rechter: Auswertung)</translation>
+    </message>
+    <message>
+        <source>commonest ids of the calibration data; covered: share of the evaluation's tokens</source>
+        <translation>häufigste Nummern der Kalibrierdaten; abgedeckt: Anteil der Token der Auswertung</translation>
+    </message>
+    <message>
+        <source>count</source>
+        <translation>Anzahl</translation>
+    </message>
+    <message>
+        <source>count (log)</source>
+        <translation>Anzahl (log)</translation>
+    </message>
+    <message>
+        <source>covered (%)</source>
+        <translation>abgedeckt (%)</translation>
+    </message>
+    <message>
+        <source>loss</source>
+        <translation>Verlust</translation>
+    </message>
+    <message>
+        <source>moved (%)</source>
+        <translation>bewegt (%)</translation>
+    </message>
+    <message>
+        <source>operations a byte</source>
+        <translation>Operationen je Byte</translation>
+    </message>
+    <message>
+        <source>samples</source>
+        <translation>Beispiele</translation>
+    </message>
+    <message>
+        <source>samples (%)</source>
+        <translation>Beispiele (%)</translation>
+    </message>
+    <message>
+        <source>signal to noise (dB)</source>
+        <translation>Signal zu Rauschen (dB)</translation>
+    </message>
+    <message>
+        <source>size in MB</source>
+        <translation>Größe in MB</translation>
+    </message>
+    <message>
+        <source>value</source>
+        <translation>Wert</translation>
+    </message>
+    <message>
+        <source>x</source>
+        <translation>x</translation>
+    </message>
+    <message>
+        <source>y</source>
+        <translation>y</translation>
+    </message>
+    <message>
+        <source>µs</source>
+        <translation>µs</translation>
+    </message>
+    <message>
+        <source>nats</source>
+        <translation>Nats</translation>
+    </message>
+    <message>
+        <source>weight</source>
+        <translation>Gewicht</translation>
+    </message>
+    <message>
+        <source>input</source>
+        <translation>Eingabe</translation>
+    </message>
+    <message>
+        <source>output</source>
+        <translation>Ausgabe</translation>
+    </message>
+    <message>
+        <source>; it scores the schemes that the target runs</source>
+        <translation>; sie bewertet die Schemata, die das Ziel ausführt</translation>
+    </message>
+    <message>
+        <source>A .qwb file with all earlier results</source>
+        <translation>Eine .qwb-Datei mit allen früheren Ergebnissen</translation>
+    </message>
+    <message>
+        <source>A Hugging Face folder, a .safetensors, .pt2 or Python file</source>
+        <translation>Hugging-Face-Ordner, .safetensors-, .pt2- oder Python-Datei</translation>
+    </message>
+    <message>
+        <source>A function of the file builds the network. Its weights come from the file that you give, from one beside it (weights.safetensors, model.pt, ...), or from the function itself.</source>
+        <translation>Eine Funktion der Datei baut das Netz. Seine Gewichte kommen aus der angegebenen Datei, aus einer daneben (weights.safetensors, model.pt, ...) oder aus der Funktion selbst.</translation>
+    </message>
+    <message>
+        <source>A small language model with data; opens in seconds</source>
+        <translation>Ein kleines Sprachmodell mit Daten; öffnet in Sekunden</translation>
+    </message>
+    <message>
+        <source>By block</source>
+        <translation>Nach Block</translation>
+    </message>
+    <message>
+        <source>By kind</source>
+        <translation>Nach Art</translation>
+    </message>
+    <message>
+        <source>By loss</source>
+        <translation>Nach Verlust</translation>
+    </message>
+    <message>
+        <source>By loss per byte saved</source>
+        <translation>Nach Verlust je gespartem Byte</translation>
+    </message>
+    <message>
+        <source>By depth</source>
+        <translation>Nach Tiefe</translation>
+    </message>
+    <message>
+        <source>Calibrate, score, search a plan and evaluate it now; the tour goes on meanwhile</source>
+        <translation>Jetzt kalibrieren, bewerten, einen Plan suchen und auswerten; die Tour geht inzwischen weiter</translation>
+    </message>
+    <message>
+        <source>Calibrate…</source>
+        <translation>Kalibrieren…</translation>
+    </message>
+    <message>
+        <source>Compute Sensitivity…</source>
+        <translation>Empfindlichkeit berechnen…</translation>
+    </message>
+    <message>
+        <source>Cop&amp;y the Numbers</source>
+        <translation>&amp;Zahlen kopieren</translation>
+    </message>
+    <message>
+        <source>Copies the commands that profile the selected CUDA kernels (all, if none is selected)</source>
+        <translation>Kopiert die Befehle, die die gewählten CUDA-Kernel profilieren (alle, wenn keiner gewählt ist)</translation>
+    </message>
+    <message>
+        <source>Copy the plot that has the keyboard focus as a picture</source>
+        <translation>Das Bild mit dem Tastaturfokus als Grafik kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the table, heatmap or plot that has the keyboard focus as plain numbers</source>
+        <translation>Tabelle, Heatmap oder Bild mit dem Tastaturfokus als reine Zahlen kopieren</translation>
+    </message>
+    <message>
+        <source>Down: how the model stores weights. Across: how the plan stores them. Layers and bytes</source>
+        <translation>Nach unten: wie das Modell Gewichte speichert. Nach rechts: wie der Plan sie speichert. Schichten und Bytes</translation>
+    </message>
+    <message>
+        <source>Enter a path</source>
+        <translation>Einen Pfad eingeben</translation>
+    </message>
+    <message>
+        <source>Enter a text</source>
+        <translation>Einen Text eingeben</translation>
+    </message>
+    <message>
+        <source>Evaluate a plan (F8) to see it beside the floating-point model.
+
+Audit a plan (Ctrl+Shift+F8) to see whether the losses of its layers add up.</source>
+        <translation>Einen Plan auswerten (F8), um ihn neben dem Gleitkommamodell zu sehen.
+
+Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Schichten addieren.</translation>
+    </message>
+    <message>
+        <source>Evaluate…</source>
+        <translation>Auswerten…</translation>
+    </message>
+    <message>
+        <source>Filter: words, kind:linear, scheme:int4, re:…, worst 10</source>
+        <translation>Filter: Wörter, kind:linear, scheme:int4, re:…, worst 10</translation>
+    </message>
+    <message>
+        <source>Find in the guide (Enter for the next match)</source>
+        <translation>Im Handbuch suchen (Enter: nächster Treffer)</translation>
+    </message>
+    <message>
+        <source>Frame the cells of both plans in the heatmap where they differ, and list the changes in the tree</source>
+        <translation>Die Zellen beider Pläne in der Heatmap rahmen, wo sie sich unterscheiden, und die Änderungen im Baum aufführen</translation>
+    </message>
+    <message>
+        <source>Give each of them the nearest scheme that the target runs</source>
+        <translation>Jeder das nächstliegende Schema geben, das das Ziel ausführt</translation>
+    </message>
+    <message>
+        <source>Go to the panel {}</source>
+        <translation>Zum Feld {} gehen</translation>
+    </message>
+    <message>
+        <source>Measure memory and arithmetic in the same run as the kernels at several batch sizes</source>
+        <translation>Speicher und Rechenwerk im selben Lauf messen wie die Kernel bei mehreren Batchgrößen</translation>
+    </message>
+    <message>
+        <source>Measure the loss in nats where the predicted losses leave the scheme open (Ctrl+F6)</source>
+        <translation>Den Verlust in Nats messen, wo die vorhergesagten Verluste das Schema offen lassen (Ctrl+F6)</translation>
+    </message>
+    <message>
+        <source>Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)</source>
+        <translation>Messen, ob sich die Verluste der Schichten des Plans addieren (Ctrl+Shift+F8)</translation>
+    </message>
+    <message>
+        <source>Name for the present plan</source>
+        <translation>Name für den gegenwärtigen Plan</translation>
+    </message>
+    <message>
+        <source>New rule for: a name, model.layers.*.mlp.*, or re: and an expression</source>
+        <translation>Neue Regel für: einen Namen, model.layers.*.mlp.* oder re: und einen Ausdruck</translation>
+    </message>
+    <message>
+        <source>No audit yet: Audit measures the loss of each quantized layer alone, of all together, and of all but one. Score the predicted KL (F6) first to have the prediction beside it.</source>
+        <translation>Noch keine Prüfung: Sie misst den Verlust jeder quantisierten Schicht allein, aller zusammen und aller bis auf eine. Zuerst die vorhergesagte KL bewerten (F6), um die Vorhersage daneben zu haben.</translation>
+    </message>
+    <message>
+        <source>Only where the most likely answer became another one</source>
+        <translation>Nur wo die wahrscheinlichste Antwort eine andere wurde</translation>
+    </message>
+    <message>
+        <source>Open a &amp;model…</source>
+        <translation>&amp;Modell öffnen…</translation>
+    </message>
+    <message>
+        <source>Open a &amp;session…</source>
+        <translation>&amp;Sitzung öffnen…</translation>
+    </message>
+    <message>
+        <source>Open the &amp;demo</source>
+        <translation>&amp;Demo öffnen</translation>
+    </message>
+    <message>
+        <source>Read a .qwb file to compare the open session with; neither is changed</source>
+        <translation>Eine .qwb-Datei zum Vergleich mit der offenen Sitzung lesen; keine wird geändert</translation>
+    </message>
+    <message>
+        <source>Read what happened, and save it as one archive to send</source>
+        <translation>Lesen, was geschah, und es als ein Archiv zum Senden speichern</translation>
+    </message>
+    <message>
+        <source>Recent</source>
+        <translation>Zuletzt</translation>
+    </message>
+    <message>
+        <source>Resample the same samples of both: a 95 % interval of their difference</source>
+        <translation>Dieselben Beispiele beider neu ziehen: ein 95-%-Intervall ihres Unterschieds</translation>
+    </message>
+    <message>
+        <source>Run the floating-point and the quantized model on a few calibration samples</source>
+        <translation>Gleitkomma- und quantisiertes Modell auf einigen Kalibrierbeispielen ausführen</translation>
+    </message>
+    <message>
+        <source>Run the model on growing parts of the calibration data, then on the evaluation data</source>
+        <translation>Das Modell auf wachsenden Teilen der Kalibrierdaten ausführen, dann auf den Auswertungsdaten</translation>
+    </message>
+    <message>
+        <source>Save the report</source>
+        <translation>Bericht speichern</translation>
+    </message>
+    <message>
+        <source>Search a Plan</source>
+        <translation>Plan suchen</translation>
+    </message>
+    <message>
+        <source>Slide along the front: the plan follows; letting go is one step to undo</source>
+        <translation>An der Front entlanggleiten: der Plan folgt; Loslassen ist ein Schritt zum Rückgängigmachen</translation>
+    </message>
+    <message>
+        <source>Sum of the losses of all layers; lower is better.</source>
+        <translation>Summe der Verluste aller Schichten; kleiner ist besser.</translation>
+    </message>
+    <message>
+        <source>The next job loads the model there. A session can be calibrated on one device and used on another.</source>
+        <translation>Der nächste Auftrag lädt das Modell dort. Eine Sitzung kann auf einem Gerät kalibriert und auf einem anderen verwendet werden.</translation>
+    </message>
+    <message>
+        <source>The outputs of the floating-point model stay the same; rounding then costs less. Carried out when the plan is evaluated or exported, from top to bottom.</source>
+        <translation>Die Ausgaben des Gleitkommamodells bleiben gleich; das Runden kostet dann weniger. Ausgeführt, wenn der Plan ausgewertet oder exportiert wird, von oben nach unten.</translation>
+    </message>
+    <message>
+        <source>Time the Kernels…</source>
+        <translation>Kernelzeiten messen…</translation>
+    </message>
+    <message>
+        <source>Type a command, panel, layer, scheme, plan or word of the guide</source>
+        <translation>Befehl, Feld, Schicht, Schema, Plan oder Wort des Handbuchs eingeben</translation>
+    </message>
+    <message>
+        <source>Use the smallest budget</source>
+        <translation>Kleinstes Budget verwenden</translation>
+    </message>
+    <message>
+        <source>What is wrong with {}</source>
+        <translation>Was an {} falsch ist</translation>
+    </message>
+    <message>
+        <source>What the new rule gives the weights of the layers that it matches</source>
+        <translation>Was die neue Regel den Gewichten der passenden Schichten gibt</translation>
+    </message>
+    <message>
+        <source>Zoom and pan all three plots together, in parts of each one's own width</source>
+        <translation>Alle drei Bilder gemeinsam zoomen und verschieben, in Teilen der Breite jedes einzelnen</translation>
+    </message>
+    <message>
+        <source>Open a model</source>
+        <translation>Modell öffnen</translation>
+    </message>
+    <message>
+        <source>Open a session</source>
+        <translation>Sitzung öffnen</translation>
+    </message>
+    <message>
+        <source>Browse samples</source>
+        <translation>Beispiele ansehen</translation>
+    </message>
+    <message>
+        <source>Check the calibration data</source>
+        <translation>Kalibrierdaten prüfen</translation>
+    </message>
+    <message>
+        <source>Search a plan</source>
+        <translation>Plan suchen</translation>
+    </message>
+    <message>
+        <source>Explain the plan</source>
+        <translation>Plan erklären</translation>
+    </message>
+    <message>
+        <source>Best plan of every size</source>
+        <translation>Bester Plan jeder Größe</translation>
+    </message>
+    <message>
+        <source>Compare two evaluations</source>
+        <translation>Zwei Auswertungen vergleichen</translation>
+    </message>
+    <message>
+        <source>Before and after</source>
+        <translation>Vorher und nachher</translation>
+    </message>
+    <message>
+        <source>What an input error costs</source>
+        <translation>Was ein Eingabefehler kostet</translation>
+    </message>
+    <message>
+        <source>Time the kernels</source>
+        <translation>Kernelzeiten messen</translation>
+    </message>
+    <message>
+        <source>Time the candidates of a search</source>
+        <translation>Kandidaten einer Suche messen</translation>
+    </message>
+    <message>
+        <source>Sweep batch sizes</source>
+        <translation>Batchgrößen durchlaufen</translation>
+    </message>
+    <message>
+        <source>Train</source>
+        <translation>Trainieren</translation>
+    </message>
+    <message>
+        <source>Export</source>
+        <translation>Exportieren</translation>
+    </message>
+    <message>
+        <source>Run in a runtime</source>
+        <translation>In einer Laufzeit ausführen</translation>
+    </message>
+    <message>
+        <source>List the devices</source>
+        <translation>Geräte auflisten</translation>
+    </message>
+    <message>
+        <source>Find the devices</source>
+        <translation>Geräte suchen</translation>
+    </message>
+    <message>
+        <source>Keep a recovery copy</source>
+        <translation>Sicherungskopie behalten</translation>
+    </message>
+    <message>
+        <source>Runs the model on a data set and notes, for every layer, histograms of its inputs and outputs, ranges by every method, and the curvature that the predicted loss needs.</source>
+        <translation>Führt das Modell auf einem Datensatz aus und hält für jede Schicht Histogramme ihrer Ein- und Ausgaben, Bereiche nach jedem Verfahren und die Krümmung fest, die der vorhergesagte Verlust braucht.</translation>
+    </message>
+    <message>
+        <source>a text file, a table (.jsonl, .csv, .parquet, .arrow), a folder of texts, images or sounds, an array file (.npz, .npy, .pt, .safetensors) or a bundled set (demo:language-model)</source>
+        <translation>eine Textdatei, eine Tabelle (.jsonl, .csv, .parquet, .arrow), ein Ordner mit Texten, Bildern oder Tönen, eine Array-Datei (.npz, .npy, .pt, .safetensors) oder ein mitgelieferter Satz (demo:language-model)</translation>
+    </message>
+    <message>
+        <source>a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)</source>
+        <translation>eine Textdatei, eine Tabelle (.jsonl, .csv, .parquet), ein Ordner mit Bildern oder Tönen oder eine Array-Datei (.npz, .npy)</translation>
+    </message>
+    <message>
+        <source>the model's bundled data</source>
+        <translation>die mitgelieferten Daten des Modells</translation>
+    </message>
+    <message>
+        <source>how many samples of the data are used; more take longer and narrow the intervals</source>
+        <translation>wie viele Beispiele der Daten verwendet werden; mehr dauern länger und machen die Intervalle enger</translation>
+    </message>
+    <message>
+        <source>all</source>
+        <translation>alle</translation>
+    </message>
+    <message>
+        <source>Batch size</source>
+        <translation>Batchgröße</translation>
+    </message>
+    <message>
+        <source>samples that run through the model at once</source>
+        <translation>Beispiele, die zugleich durch das Modell laufen</translation>
+    </message>
+    <message>
+        <source>Seed</source>
+        <translation>Startwert</translation>
+    </message>
+    <message>
+        <source>seed of every random choice: same seed, data and plan, same numbers</source>
+        <translation>Startwert jeder zufälligen Wahl: gleicher Startwert, gleiche Daten und gleicher Plan, gleiche Zahlen</translation>
+    </message>
+    <message>
+        <source>Column</source>
+        <translation>Spalte</translation>
+    </message>
+    <message>
+        <source>the column of a table to read; by commas two texts of a pair, or texts and their label or score</source>
+        <translation>die Spalte einer Tabelle; mit Kommas zwei Texte eines Paars oder Texte und ihre Klasse oder Bewertung</translation>
+    </message>
+    <message>
+        <source>a column with a usual name, such as text or messages</source>
+        <translation>eine Spalte mit üblichem Namen wie text oder messages</translation>
+    </message>
+    <message>
+        <source>Window</source>
+        <translation>Fenster</translation>
+    </message>
+    <message>
+        <source>tokens of a window of running text, the most of a sentence, points of a frame of sound</source>
+        <translation>Token eines Fensters laufenden Textes, höchstens eines Satzes, Punkte eines Tonrahmens</translation>
+    </message>
+    <message>
+        <source>256 tokens in calibration; 2,048 in evaluation where the model has room for them</source>
+        <translation>256 Token beim Kalibrieren; 2,048 beim Auswerten, wo das Modell Platz dafür hat</translation>
+    </message>
+    <message>
+        <source>tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>Importance matrix</source>
+        <translation>Importance-Matrix</translation>
+    </message>
+    <message>
+        <source>llama.cpp's importance matrix (.gguf or .dat) to take the inputs' mean squares from; needs no data</source>
+        <translation>Importance-Matrix von llama.cpp (.gguf oder .dat), aus der die mittleren Quadrate der Eingaben stammen; braucht keine Daten</translation>
+    </message>
+    <message>
+        <source>none: the inputs are those of the data</source>
+        <translation>keine: die Eingaben sind die der Daten</translation>
+    </message>
+    <message>
+        <source>All tokens through all experts</source>
+        <translation>Alle Token durch alle Experten</translation>
+    </message>
+    <message>
+        <source>Lets every expert of a mixture see all tokens, not only those that its router sends; the outputs stay as they are, and a run takes as much longer as there are experts for each one that is chosen.</source>
+        <translation>Lässt jeden Experten einer Mischung alle Token sehen, nicht nur die, die sein Router schickt; die Ausgaben bleiben, und ein Lauf dauert so viel länger, wie es Experten je gewähltem gibt.</translation>
+    </message>
+    <message>
+        <source>Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; measured KL runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's totals.</source>
+        <translation>Quantisiert jede Schicht allein mit jedem Schema und bewertet den Schaden. Die vorhergesagte KL braucht eine Kalibrierung; die gemessene KL führt das Modell für jede Zelle aus und dauert viel länger. Was das Runden der Eingaben kostet, kommt zu den Summen des Plans.</translation>
+    </message>
+    <message>
+        <source>what is computed for each layer and scheme; higher is worse. ..._inputs and ..._cache score activation schemes: of each layer's input, or of the keys or values that it gives the KV cache</source>
+        <translation>was für jede Schicht und jedes Schema berechnet wird; größer ist schlechter. ..._inputs und ..._cache bewerten Aktivierungsschemata: der Eingabe jeder Schicht oder der Keys oder Values, die sie dem KV-Cache gibt</translation>
+    </message>
+    <message>
+        <source>Schemes</source>
+        <translation>Schemata</translation>
+    </message>
+    <message>
+        <source>the columns of the table</source>
+        <translation>die Spalten der Tabelle</translation>
+    </message>
+    <message>
+        <source>a dozen; for activations int8-, int6-, int4- and fp8-e4m3-token</source>
+        <translation>ein Dutzend; für Aktivierungen int8-, int6-, int4- und fp8-e4m3-token</translation>
+    </message>
+    <message>
+        <source>Measures the loss of the cells whose choice the prediction leaves open at this size, the closest decision first. A cancelled run keeps what it has measured; the same run started again goes on from there. A table measured on other samples is replaced.</source>
+        <translation>Misst den Verlust der Zellen, deren Wahl die Vorhersage bei dieser Größe offen lässt, die knappste Entscheidung zuerst. Ein abgebrochener Lauf behält, was er gemessen hat; derselbe Lauf macht beim nächsten Start dort weiter. Eine Tabelle von anderen Beispielen wird ersetzt.</translation>
+    </message>
+    <message>
+        <source>mean bits of the quantizable weights</source>
+        <translation>mittlere Bits der quantisierbaren Gewichte</translation>
+    </message>
+    <message>
+        <source>bits per weight</source>
+        <translation>Bits je Gewicht</translation>
+    </message>
+    <message>
+        <source>Relative error</source>
+        <translation>Relativer Fehler</translation>
+    </message>
+    <message>
+        <source>relative error of a predicted loss that a decision must withstand not to be measured; more measures more cells</source>
+        <translation>relativer Fehler eines vorhergesagten Verlusts, den eine Entscheidung aushalten muss, um nicht gemessen zu werden; mehr misst mehr Zellen</translation>
+    </message>
+    <message>
+        <source>Runs the quantized model beside the floating-point model on held-out data.</source>
+        <translation>Führt das quantisierte Modell neben dem Gleitkommamodell auf zurückgehaltenen Daten aus.</translation>
+    </message>
+    <message>
+        <source>the evaluation data that belong to the calibration data, disjoint from them</source>
+        <translation>die Auswertungsdaten, die zu den Kalibrierdaten gehören, ohne Überschneidung</translation>
+    </message>
+    <message>
+        <source>Stride</source>
+        <translation>Schrittweite</translation>
+    </message>
+    <message>
+        <source>tokens from one window to the next; perplexity then scores each token once, with the context before it</source>
+        <translation>Token von einem Fenster zum nächsten; die Perplexität bewertet dann jedes Token einmal, mit dem Kontext davor</translation>
+    </message>
+    <message>
+        <source>the window: none overlap</source>
+        <translation>das Fenster: keine Überlappung</translation>
+    </message>
+    <message>
+        <source>Measures the loss of each of the plan's layers quantized alone, of all together, and of all but one: whether the losses add up, and which layers make each other's worse. Takes two runs over the data for each layer.</source>
+        <translation>Misst den Verlust jeder Schicht des Plans allein quantisiert, aller zusammen und aller bis auf eine: ob sich die Verluste addieren und welche Schichten einander verschlimmern. Braucht zwei Läufe über die Daten je Schicht.</translation>
+    </message>
+    <message>
+        <source>Trains new weights on the grids of the plan's schemes, from the floating-point model, and writes them. The run is saved every 50 steps and when it is cancelled: Retry goes on from there. The model itself stays as it is.</source>
+        <translation>Trainiert neue Gewichte auf den Gittern der Schemata des Plans, ausgehend vom Gleitkommamodell, und schreibt sie. Der Lauf wird alle 50 Schritte und beim Abbrechen gespeichert: Wiederholen macht dort weiter. Das Modell selbst bleibt, wie es ist.</translation>
+    </message>
+    <message>
+        <source>the calibration data</source>
+        <translation>die Kalibrierdaten</translation>
+    </message>
+    <message>
+        <source>Passes over the data</source>
+        <translation>Durchgänge durch die Daten</translation>
+    </message>
+    <message>
+        <source>how often all samples are seen; 0: the number of steps below counts</source>
+        <translation>wie oft alle Beispiele gesehen werden; 0: es gilt die Zahl der Schritte darunter</translation>
+    </message>
+    <message>
+        <source>Steps</source>
+        <translation>Schritte</translation>
+    </message>
+    <message>
+        <source>how often the weights are changed</source>
+        <translation>wie oft die Gewichte geändert werden</translation>
+    </message>
+    <message>
+        <source>Learning rate</source>
+        <translation>Lernrate</translation>
+    </message>
+    <message>
+        <source>the most that a weight moves in the first step, in steps of its grid; it falls to 0 with a cosine</source>
+        <translation>wie weit sich ein Gewicht im ersten Schritt höchstens bewegt, in Schritten seines Gitters; fällt mit einem Kosinus auf 0</translation>
+    </message>
+    <message>
+        <source>Minimise</source>
+        <translation>Minimiere</translation>
+    </message>
+    <message>
+        <source>what to minimise: KL to the floating-point model in nats, or cross-entropy to the data's labels</source>
+        <translation>was minimiert wird: KL zum Gleitkommamodell in Nats oder Kreuzentropie zu den Klassen der Daten</translation>
+    </message>
+    <message>
+        <source>4 texts, 64 images</source>
+        <translation>4 Texte, 64 Bilder</translation>
+    </message>
+    <message>
+        <source>Kind</source>
+        <translation>Art</translation>
+    </message>
+    <message>
+        <source>the form to write</source>
+        <translation>die Form, die geschrieben wird</translation>
+    </message>
+    <message>
+        <source>the file or folder to write</source>
+        <translation>die Datei oder der Ordner, der geschrieben wird</translation>
+    </message>
+    <message>
+        <source>Times the kernels that serve the plan's schemes beside the floating-point ones, on this machine.</source>
+        <translation>Misst auf dieser Maschine die Zeiten der Kernel für die Schemata des Plans neben denen der Gleitkommakernel.</translation>
+    </message>
+    <message>
+        <source>rows of the input</source>
+        <translation>Zeilen der Eingabe</translation>
+    </message>
+    <message>
+        <source>Repeats</source>
+        <translation>Wiederholungen</translation>
+    </message>
+    <message>
+        <source>timed runs of each kernel</source>
+        <translation>gemessene Läufe jedes Kernels</translation>
+    </message>
+    <message>
+        <source>Writes the plan, or the quantized model, for another program.</source>
+        <translation>Schreibt den Plan oder das quantisierte Modell für ein anderes Programm.</translation>
+    </message>
+    <message>
+        <source>Finds the plan of the least predicted loss within the budget.</source>
+        <translation>Findet den Plan mit dem kleinsten vorhergesagten Verlust im Budget.</translation>
+    </message>
+    <message>
+        <source>Predicted KL</source>
+        <translation>Vorhergesagte KL</translation>
+    </message>
+    <message>
+        <source>Second-order prediction of the KL that quantizing this weight alone causes; needs a calibration</source>
+        <translation>Vorhersage zweiter Ordnung der KL, die die Quantisierung dieses Gewichts allein verursacht; braucht eine Kalibrierung</translation>
+    </message>
+    <message>
+        <source>Measured KL</source>
+        <translation>Gemessene KL</translation>
+    </message>
+    <message>
+        <source>KL to the floating-point model with this weight alone quantized; one run of the model for each cell</source>
+        <translation>KL zum Gleitkommamodell, wenn nur dieses Gewicht quantisiert ist; ein Lauf des Modells je Zelle</translation>
+    </message>
+    <message>
+        <source>Layer-output error</source>
+        <translation>Fehler der Schichtausgabe</translation>
+    </message>
+    <message>
+        <source>Squared error of the layer's own output over its squared size</source>
+        <translation>Quadrierter Fehler der eigenen Ausgabe der Schicht durch ihre quadrierte Größe</translation>
+    </message>
+    <message>
+        <source>Weight error</source>
+        <translation>Gewichtsfehler</translation>
+    </message>
+    <message>
+        <source>Squared error of the weight over its squared size; needs neither data nor a calibration</source>
+        <translation>Quadrierter Fehler des Gewichts durch seine quadrierte Größe; braucht weder Daten noch Kalibrierung</translation>
+    </message>
+    <message>
+        <source>Hessian trace (HAWQ)</source>
+        <translation>Spur der Hesse-Matrix (HAWQ)</translation>
+    </message>
+    <message>
+        <source>Average Hessian trace of the layer times the squared error of its weight, as in HAWQ-V2; needs a calibration</source>
+        <translation>Mittlere Spur der Hesse-Matrix der Schicht mal dem quadrierten Fehler ihres Gewichts, wie in HAWQ-V2; braucht eine Kalibrierung</translation>
+    </message>
+    <message>
+        <source>Refined KL</source>
+        <translation>Verfeinerte KL</translation>
+    </message>
+    <message>
+        <source>The predicted losses with measured ones in place where decisions are close, the others corrected by them</source>
+        <translation>Die vorhergesagten Verluste, durch gemessene ersetzt, wo Entscheidungen knapp sind, die anderen daran berichtigt</translation>
+    </message>
+    <message>
+        <source>Predicted KL of inputs</source>
+        <translation>Vorhergesagte KL der Eingaben</translation>
+    </message>
+    <message>
+        <source>Prediction, from output gradients, of the KL that quantizing this layer's input alone causes</source>
+        <translation>Vorhersage aus Gradienten der Ausgaben: die KL, die die Quantisierung der Eingabe dieser Schicht allein verursacht</translation>
+    </message>
+    <message>
+        <source>Measured KL of inputs</source>
+        <translation>Gemessene KL der Eingaben</translation>
+    </message>
+    <message>
+        <source>KL to the floating-point model with this layer's input alone quantized; one run for each cell</source>
+        <translation>KL zum Gleitkommamodell, wenn nur die Eingabe dieser Schicht quantisiert ist; ein Lauf je Zelle</translation>
+    </message>
+    <message>
+        <source>Predicted KL of the KV cache</source>
+        <translation>Vorhergesagte KL des KV-Caches</translation>
+    </message>
+    <message>
+        <source>Prediction of the KL that quantizing the keys or values of this layer alone in the KV cache causes</source>
+        <translation>Vorhersage der KL, die die Quantisierung der Keys oder Values dieser Schicht allein im KV-Cache verursacht</translation>
+    </message>
+    <message>
+        <source>Measured KL of the KV cache</source>
+        <translation>Gemessene KL des KV-Caches</translation>
+    </message>
+    <message>
+        <source>KL with the keys or values of this layer alone quantized in the KV cache; one run for each cell</source>
+        <translation>KL, wenn nur die Keys oder Values dieser Schicht im KV-Cache quantisiert sind; ein Lauf je Zelle</translation>
+    </message>
+    <message>
+        <source>Predicted distance</source>
+        <translation>Vorhergesagter Abstand</translation>
+    </message>
+    <message>
+        <source>Measured distance</source>
+        <translation>Gemessener Abstand</translation>
+    </message>
+    <message>
+        <source>Predicted KL (nats)</source>
+        <translation>Vorhergesagte KL (Nats)</translation>
+    </message>
+    <message>
+        <source>Measured KL (nats)</source>
+        <translation>Gemessene KL (Nats)</translation>
+    </message>
+    <message>
+        <source>Predicted distance (½ d²)</source>
+        <translation>Vorhergesagter Abstand (½ d²)</translation>
+    </message>
+    <message>
+        <source>Measured distance (½ d²)</source>
+        <translation>Gemessener Abstand (½ d²)</translation>
+    </message>
+    <message>
+        <source>not scored</source>
+        <translation>nicht bewertet</translation>
+    </message>
+    <message>
+        <source>not evaluated</source>
+        <translation>nicht ausgewertet</translation>
+    </message>
+    <message>
+        <source>not timed</source>
+        <translation>nicht gemessen</translation>
+    </message>
+    <message>
+        <source>same size</source>
+        <translation>gleich groß</translation>
+    </message>
+    <message>
+        <source>Ready</source>
+        <translation>Bereit</translation>
+    </message>
+    <message>
+        <source>floating point</source>
+        <translation>Gleitkomma</translation>
+    </message>
+    <message>
+        <source>&amp;Weights</source>
+        <translation>&amp;Gewichte</translation>
+    </message>
+    <message>
+        <source>&amp;Inputs</source>
+        <translation>&amp;Eingaben</translation>
+    </message>
+    <message>
+        <source>Al&amp;gorithm</source>
+        <translation>Algo&amp;rithmus</translation>
+    </message>
+    <message>
+        <source>Ra&amp;nge</source>
+        <translation>Berei&amp;ch</translation>
+    </message>
+    <message>
+        <source>Loc&amp;ked</source>
+        <translation>Ges&amp;perrt</translation>
+    </message>
+    <message>
+        <source>any runtime</source>
+        <translation>jede Laufzeit</translation>
+    </message>
+    <message>
+        <source>runs the whole plan</source>
+        <translation>führt den ganzen Plan aus</translation>
+    </message>
+    <message>
+        <source>every scheme is allowed</source>
+        <translation>jedes Schema ist erlaubt</translation>
+    </message>
+    <message>
+        <source>not this model</source>
+        <translation>nicht dieses Modell</translation>
+    </message>
+    <message>
+        <source>This plan has not run in its runtime yet</source>
+        <translation>Dieser Plan lief noch nicht in seiner Laufzeit</translation>
+    </message>
+    <message>
+        <source>Run in &amp;llama.cpp</source>
+        <translation>In &amp;llama.cpp ausführen</translation>
+    </message>
+    <message>
+        <source>Run in &amp;transformers</source>
+        <translation>In &amp;transformers ausführen</translation>
+    </message>
+    <message>
+        <source>Run in &amp;ONNX Runtime</source>
+        <translation>In &amp;ONNX Runtime ausführen</translation>
+    </message>
+    <message>
+        <source>Run in OpenVI&amp;NO</source>
+        <translation>In OpenVI&amp;NO ausführen</translation>
+    </message>
+    <message>
+        <source>MB of the whole model</source>
+        <translation>MB des ganzen Modells</translation>
+    </message>
+    <message>
+        <source>predicted loss</source>
+        <translation>vorhergesagter Verlust</translation>
+    </message>
+    <message>
+        <source>µs of kernels</source>
+        <translation>µs der Kernel</translation>
+    </message>
+    <message>
+        <source>The next stage: click to start it</source>
+        <translation>Die nächste Stufe: klicken, um sie zu starten</translation>
+    </message>
+    <message>
+        <source>an earlier stage comes first</source>
+        <translation>eine frühere Stufe kommt zuerst</translation>
+    </message>
+    <message>
+        <source>Nothing to undo</source>
+        <translation>Nichts rückgängig zu machen</translation>
+    </message>
+    <message>
+        <source>Nothing to redo</source>
+        <translation>Nichts wiederherzustellen</translation>
+    </message>
+    <message>
+        <source>No job is running</source>
+        <translation>Kein Auftrag läuft</translation>
+    </message>
+    <message>
+        <source>Wait until the running jobs have ended</source>
+        <translation>Warten, bis die laufenden Aufträge beendet sind</translation>
+    </message>
+    <message>
+        <source>No job has failed</source>
+        <translation>Kein Auftrag ist gescheitert</translation>
+    </message>
+    <message>
+        <source>Select layers first</source>
+        <translation>Zuerst Schichten wählen</translation>
+    </message>
+    <message>
+        <source>Choose a target in the Plan panel first</source>
+        <translation>Zuerst im Feld Plan ein Ziel wählen</translation>
+    </message>
+    <message>
+        <source>Compute the sensitivity first</source>
+        <translation>Zuerst die Empfindlichkeit berechnen</translation>
+    </message>
+    <message>
+        <source>Worst first</source>
+        <translation>Schlechteste zuerst</translation>
+    </message>
+    <message>
+        <source>One layer</source>
+        <translation>Eine Schicht</translation>
+    </message>
+    <message>
+        <source>Overlay</source>
+        <translation>Übereinander</translation>
+    </message>
+    <message>
+        <source>Small multiples</source>
+        <translation>Kleine Bilder</translation>
+    </message>
+    <message>
+        <source>The outliers</source>
+        <translation>Die Ausreißer</translation>
+    </message>
+    <message>
+        <source>Needed: {}</source>
+        <translation>Nötig: {}</translation>
+    </message>
+    <message>
+        <source>{:,} of {:,} chosen</source>
+        <translation>{:,} von {:,} gewählt</translation>
+    </message>
+    <message>
+        <source>Not now: {}</source>
+        <translation>Nicht jetzt: {}</translation>
+    </message>
+    <message>
+        <source>Not yet: {}</source>
+        <translation>Noch nicht: {}</translation>
+    </message>
+    <message>
+        <source>Done: {}</source>
+        <translation>Fertig: {}</translation>
+    </message>
+    <message>
+        <source>Dropped: {}</source>
+        <translation>Verworfen: {}</translation>
+    </message>
+    <message>
+        <source>Cancelled: {}</source>
+        <translation>Abgebrochen: {}</translation>
+    </message>
+    <message>
+        <source>Opened {}</source>
+        <translation>{} geöffnet</translation>
+    </message>
+    <message>
+        <source>Saved {}</source>
+        <translation>{} gespeichert</translation>
+    </message>
+    <message>
+        <source>Opened the plan {}</source>
+        <translation>Plan {} geöffnet</translation>
+    </message>
+    <message>
+        <source>Save the changes to {}?</source>
+        <translation>Änderungen an {} speichern?</translation>
+    </message>
+    <message>
+        <source>Replace {}?</source>
+        <translation>{} ersetzen?</translation>
+    </message>
+    <message>
+        <source>Device: {}</source>
+        <translation>Gerät: {}</translation>
+    </message>
+    <message>
+        <source>&amp;Replace</source>
+        <translation>&amp;Ersetzen</translation>
+    </message>
+    <message>
+        <source>&amp;Run the file</source>
+        <translation>Die Datei &amp;ausführen</translation>
+    </message>
+    <message>
+        <source>&amp;Repair</source>
+        <translation>&amp;Reparieren</translation>
+    </message>
+    <message>
+        <source>{} not now</source>
+        <translation>{} nicht jetzt</translation>
+    </message>
+    <message>
+        <source>{}: not now</source>
+        <translation>{}: nicht jetzt</translation>
+    </message>
+    <message>
+        <source>{} of the selected layers</source>
+        <translation>{} der gewählten Schichten</translation>
+    </message>
+    <message>
+        <source>Scheme of the weights</source>
+        <translation>Schema der Gewichte</translation>
+    </message>
+    <message>
+        <source>Scheme of the inputs</source>
+        <translation>Schema der Eingaben</translation>
+    </message>
+    <message>
+        <source>Rounding algorithm</source>
+        <translation>Rundungsalgorithmus</translation>
+    </message>
+    <message>
+        <source>Range method for static inputs</source>
+        <translation>Bereichsverfahren für statische Eingaben</translation>
+    </message>
+    <message>
+        <source>{:,} layers</source>
+        <translation>{:,} Schichten</translation>
+    </message>
+    <message>
+        <source>Wrote {} to {}</source>
+        <translation>{} nach {} geschrieben</translation>
+    </message>
+    <message>
+        <source>; load it with {}</source>
+        <translation>; laden mit {}</translation>
+    </message>
+    <message>
+        <source>&amp;Use {:g}</source>
+        <translation>{:g} &amp;verwenden</translation>
+    </message>
+    <message>
+        <source>Opening this model runs the Python file
+
+{}
+
+with all your permissions. Run it only if you wrote it or have read it.</source>
+        <translation>Beim Öffnen dieses Modells wird die Python-Datei
+
+{}
+
+mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschrieben oder gelesen haben.</translation>
+    </message>
+    <message>
+        <source>Another window or program has changed {} since it was opened here. Saving overwrites those changes.</source>
+        <translation>Ein anderes Fenster oder Programm hat {} geändert, seit es hier geöffnet wurde. Speichern überschreibt diese Änderungen.</translation>
+    </message>
+    <message>
+        <source>Open a model to see the weights of every layer and the cost of every number format, and to build a mixed-precision plan. You can also drop a file or folder here.</source>
+        <translation>Ein Modell öffnen, um die Gewichte jeder Schicht und die Kosten jedes Zahlenformats zu sehen und einen Plan gemischter Genauigkeit zu bauen. Eine Datei oder ein Ordner lässt sich auch hierher ziehen.</translation>
+    </message>
+    <message>
+        <source>Internal error of the workbench</source>
+        <translation>Interner Fehler der Workbench</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>Öffnen</translation>
+    </message>
+    <message>
+        <source>Repaired</source>
+        <translation>Repariert</translation>
+    </message>
+    <message>
+        <source>Check the weights</source>
+        <translation>Gewichte prüfen</translation>
+    </message>
+    <message>
+        <source>Nothing to save yet</source>
+        <translation>Noch nichts zu speichern</translation>
+    </message>
+    <message>
+        <source>The plan cannot be opened</source>
+        <translation>Der Plan lässt sich nicht öffnen</translation>
+    </message>
+    <message>
+        <source>Repair the session?</source>
+        <translation>Sitzung reparieren?</translation>
+    </message>
+    <message>
+        <source>Edits during loading are lost</source>
+        <translation>Änderungen während des Ladens sind verloren</translation>
+    </message>
+    <message>
+        <source>Save the session</source>
+        <translation>Sitzung speichern</translation>
+    </message>
+    <message>
+        <source>No layer can be improved</source>
+        <translation>Keine Schicht lässt sich verbessern</translation>
+    </message>
+    <message>
+        <source>No unlocked layer loses less with a larger scheme.</source>
+        <translation>Keine nicht gesperrte Schicht verliert mit einem größeren Schema weniger.</translation>
+    </message>
+    <message>
+        <source>Close while a job is running?</source>
+        <translation>Schließen, während ein Auftrag läuft?</translation>
+    </message>
+    <message>
+        <source>The jobs in the background have ended</source>
+        <translation>Die Aufträge im Hintergrund sind beendet</translation>
+    </message>
+    <message>
+        <source>Copied the picture</source>
+        <translation>Bild kopiert</translation>
+    </message>
+    <message>
+        <source>Copied the numbers</source>
+        <translation>Zahlen kopiert</translation>
+    </message>
+    <message>
+        <source>Device</source>
+        <translation>Gerät</translation>
+    </message>
+    <message>
+        <source>Use</source>
+        <translation>Verwenden</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>Compute</source>
+        <translation>Berechnen</translation>
+    </message>
+    <message>
+        <source>Measure</source>
+        <translation>Messen</translation>
+    </message>
+    <message>
+        <source>Close decisions are measured</source>
+        <translation>Knappe Entscheidungen sind gemessen</translation>
+    </message>
+    <message>
+        <source>choose Refined KL in Sensitivity to use them</source>
+        <translation>unter Empfindlichkeit „Refined KL“ wählen, um sie zu verwenden</translation>
+    </message>
+    <message>
+        <source>Audit</source>
+        <translation>Prüfen</translation>
+    </message>
+    <message>
+        <source>&amp;Next</source>
+        <translation>&amp;Weiter</translation>
+    </message>
+    <message>
+        <source>&amp;Fill the Panels</source>
+        <translation>Felder &amp;füllen</translation>
+    </message>
+    <message>
+        <source>&amp;Done</source>
+        <translation>&amp;Fertig</translation>
+    </message>
+    <message>
+        <source>&amp;Back</source>
+        <translation>&amp;Zurück</translation>
+    </message>
+    <message>
+        <source>&amp;Skip the Tour</source>
+        <translation>Tour ü&amp;berspringen</translation>
+    </message>
+    <message>
+        <source>Colours of heatmaps</source>
+        <translation>Farben der Heatmaps</translation>
+    </message>
+    <message>
+        <source>The log files are in</source>
+        <translation>Die Protokolldateien liegen in</translation>
+    </message>
+    <message>
+        <source>The report was saved</source>
+        <translation>Der Bericht wurde gespeichert</translation>
+    </message>
+    <message>
+        <source>another model was opened in the meantime</source>
+        <translation>inzwischen wurde ein anderes Modell geöffnet</translation>
+    </message>
+    <message>
+        <source>&amp;Clear</source>
+        <translation>&amp;Leeren</translation>
+    </message>
+    <message>
+        <source>Nothing yet</source>
+        <translation>Noch nichts</translation>
+    </message>
+    <message>
+        <source>Layer</source>
+        <translation>Schicht</translation>
+    </message>
+    <message>
+        <source>Interaction</source>
+        <translation>Wechselwirkung</translation>
+    </message>
+    <message>
+        <source>Added last minus alone: above 0 where the layer's error makes the others' worse</source>
+        <translation>Zuletzt hinzugefügt minus allein: über 0, wo der Fehler der Schicht die der anderen verschlimmert</translation>
+    </message>
+    <message>
+        <source>Added last</source>
+        <translation>Zuletzt</translation>
+    </message>
+    <message>
+        <source>What quantizing the layer adds when all others are quantized already</source>
+        <translation>Was die Quantisierung der Schicht hinzufügt, wenn alle anderen schon quantisiert sind</translation>
+    </message>
+    <message>
+        <source>Alone</source>
+        <translation>Allein</translation>
+    </message>
+    <message>
+        <source>Loss measured with only this layer quantized</source>
+        <translation>Verlust, gemessen mit nur dieser Schicht quantisiert</translation>
+    </message>
+    <message>
+        <source>Predicted</source>
+        <translation>Vorhergesagt</translation>
+    </message>
+    <message>
+        <source>Predicted KL of the layer; a dash where it is not scored</source>
+        <translation>Vorhergesagte KL der Schicht; ein Strich, wo sie nicht bewertet ist</translation>
+    </message>
+    <message>
+        <source>A&amp;udit…</source>
+        <translation>Prü&amp;fen…</translation>
+    </message>
+    <message>
+        <source>Audit the plan</source>
+        <translation>Plan prüfen</translation>
+    </message>
+    <message>
+        <source>Layers by their interaction</source>
+        <translation>Schichten nach ihrer Wechselwirkung</translation>
+    </message>
+    <message>
+        <source>KL</source>
+        <translation>KL</translation>
+    </message>
+    <message>
+        <source>Divergence from floating point at this token or sample; lower is better</source>
+        <translation>Abweichung vom Gleitkommamodell bei diesem Token oder Beispiel; kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>Flip</source>
+        <translation>Wechsel</translation>
+    </message>
+    <message>
+        <source>The most likely answer is a different one</source>
+        <translation>Die wahrscheinlichste Antwort ist eine andere</translation>
+    </message>
+    <message>
+        <source>FP</source>
+        <translation>FP</translation>
+    </message>
+    <message>
+        <source>The floating-point model's most likely answer</source>
+        <translation>Wahrscheinlichste Antwort des Gleitkommamodells</translation>
+    </message>
+    <message>
+        <source>Quantized</source>
+        <translation>Quantisiert</translation>
+    </message>
+    <message>
+        <source>The quantized model's most likely answer</source>
+        <translation>Wahrscheinlichste Antwort des quantisierten Modells</translation>
+    </message>
+    <message>
+        <source>Actual</source>
+        <translation>Tatsächlich</translation>
+    </message>
+    <message>
+        <source>What follows in the data, or the label</source>
+        <translation>Was in den Daten folgt, oder die Klasse</translation>
+    </message>
+    <message>
+        <source>Sample</source>
+        <translation>Beispiel</translation>
+    </message>
+    <message>
+        <source>Number of the sample in the evaluation data</source>
+        <translation>Nummer des Beispiels in den Auswertungsdaten</translation>
+    </message>
+    <message>
+        <source>Token</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>Position in the sample; empty for a whole sample</source>
+        <translation>Position im Beispiel; leer für ein ganzes Beispiel</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>Kontext</translation>
+    </message>
+    <message>
+        <source>The text up to and including the token</source>
+        <translation>Der Text bis zum Token einschließlich</translation>
+    </message>
+    <message>
+        <source>Evaluation whose changes are listed</source>
+        <translation>Auswertung, deren Änderungen aufgeführt sind</translation>
+    </message>
+    <message>
+        <source>Which evaluated plan; evaluations made by an older version list nothing</source>
+        <translation>Welcher ausgewertete Plan; Auswertungen älterer Versionen führen nichts auf</translation>
+    </message>
+    <message>
+        <source>Only fl&amp;ips</source>
+        <translation>Nur We&amp;chsel</translation>
+    </message>
+    <message>
+        <source>What quantization changed most</source>
+        <translation>Was die Quantisierung am stärksten geändert hat</translation>
+    </message>
+    <message>
+        <source>This evaluation kept no single tokens or samples; evaluate again (F8) to see them</source>
+        <translation>Diese Auswertung hat keine einzelnen Token oder Beispiele behalten; erneut auswerten (F8), um sie zu sehen</translation>
+    </message>
+    <message>
+        <source>Metric</source>
+        <translation>Maß</translation>
+    </message>
+    <message>
+        <source>↑ higher is better, ↓ lower is better</source>
+        <translation>↑ größer ist besser, ↓ kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>The floating-point model on the same data</source>
+        <translation>Das Gleitkommamodell auf denselben Daten</translation>
+    </message>
+    <message>
+        <source>The model as the plan quantizes it, on the same data</source>
+        <translation>Das Modell, wie der Plan es quantisiert, auf denselben Daten</translation>
+    </message>
+    <message>
+        <source>95 % low</source>
+        <translation>95 % unten</translation>
+    </message>
+    <message>
+        <source>Lower end of the 95 % interval, by bootstrap over samples</source>
+        <translation>Unteres Ende des 95-%-Intervalls, Bootstrap über Beispiele</translation>
+    </message>
+    <message>
+        <source>95 % high</source>
+        <translation>95 % oben</translation>
+    </message>
+    <message>
+        <source>Upper end of the 95 % interval, by bootstrap over samples</source>
+        <translation>Oberes Ende des 95-%-Intervalls, Bootstrap über Beispiele</translation>
+    </message>
+    <message>
+        <source>Predicted loss of the plan: KL in nats, or half the squared distance where outputs are no logits</source>
+        <translation>Vorhergesagter Verlust des Plans: KL in Nats, oder der halbe quadrierte Abstand, wo die Ausgaben keine Logits sind</translation>
+    </message>
+    <message>
+        <source>Unit</source>
+        <translation>Einheit</translation>
+    </message>
+    <message>
+        <source>Bits/weight</source>
+        <translation>Bits/Gewicht</translation>
+    </message>
+    <message>
+        <source>Bits per weight over the quantizable layers, scales and zero points included</source>
+        <translation>Bits je Gewicht über die quantisierbaren Schichten, Skalen und Nullpunkte eingeschlossen</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Bytes of the whole model under the plan</source>
+        <translation>Bytes des ganzen Modells unter dem Plan</translation>
+    </message>
+    <message>
+        <source>Samples</source>
+        <translation>Beispiele</translation>
+    </message>
+    <message>
+        <source>Samples of the evaluation data that were used</source>
+        <translation>Verwendete Beispiele der Auswertungsdaten</translation>
+    </message>
+    <message>
+        <source>Data</source>
+        <translation>Daten</translation>
+    </message>
+    <message>
+        <source>The held-out data that both models ran on</source>
+        <translation>Die zurückgehaltenen Daten, auf denen beide Modelle liefen</translation>
+    </message>
+    <message>
+        <source>Evaluations</source>
+        <translation>Auswertungen</translation>
+    </message>
+    <message>
+        <source>Views of the accuracy</source>
+        <translation>Ansichten der Genauigkeit</translation>
+    </message>
+    <message>
+        <source>Metrics</source>
+        <translation>Maße</translation>
+    </message>
+    <message>
+        <source>What changed</source>
+        <translation>Änderungen</translation>
+    </message>
+    <message>
+        <source>Co&amp;mpare</source>
+        <translation>&amp;Vergleichen</translation>
+    </message>
+    <message>
+        <source>against</source>
+        <translation>gegen</translation>
+    </message>
+    <message>
+        <source>Scheme</source>
+        <translation>Schema</translation>
+    </message>
+    <message>
+        <source>Rank</source>
+        <translation>Rang</translation>
+    </message>
+    <message>
+        <source>Spearman's rank correlation over the layers; 1: the same order</source>
+        <translation>Spearmans Rangkorrelation über die Schichten; 1: dieselbe Reihenfolge</translation>
+    </message>
+    <message>
+        <source>Ratio</source>
+        <translation>Verhältnis</translation>
+    </message>
+    <message>
+        <source>Median of the horizontal over the vertical metric; 1: the same size</source>
+        <translation>Median des waagerechten durch das senkrechte Maß; 1: gleich groß</translation>
+    </message>
+    <message>
+        <source>Each point is a layer under a scheme: its tip names them, a click selects the layer</source>
+        <translation>Jeder Punkt ist eine Schicht unter einem Schema: der Hinweis nennt beide, ein Klick wählt die Schicht</translation>
+    </message>
+    <message>
+        <source>Agreement by scheme</source>
+        <translation>Übereinstimmung je Schema</translation>
+    </message>
+    <message>
+        <source>Score by two metrics (F6), such as predicted and measured KL, to see whether they agree.</source>
+        <translation>Mit zwei Maßen bewerten (F6), etwa vorhergesagter und gemessener KL, um zu sehen, ob sie übereinstimmen.</translation>
+    </message>
+    <message>
+        <source>Tensor</source>
+        <translation>Tensor</translation>
+    </message>
+    <message>
+        <source>Moved</source>
+        <translation>Bewegt</translation>
+    </message>
+    <message>
+        <source>How far the last doubling of the data moved the range, of its width; at most 5 % is settled</source>
+        <translation>Wie weit die letzte Verdopplung der Daten den Bereich verschoben hat, gemessen an seiner Breite; bis 5 % gilt als beständig</translation>
+    </message>
+    <message>
+        <source>Distance</source>
+        <translation>Abstand</translation>
+    </message>
+    <message>
+        <source>Earth mover's distance of calibration to evaluation values, in standard deviations; lower is better</source>
+        <translation>Earth-Mover-Abstand der Kalibrier- zu den Auswertungswerten, in Standardabweichungen; kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>Value</source>
+        <translation>Wert</translation>
+    </message>
+    <message>
+        <source>Std. dev.</source>
+        <translation>Std.-Abw.</translation>
+    </message>
+    <message>
+        <source>The value's magnitude in standard deviations of all the tensor's values</source>
+        <translation>Betrag des Wertes in Standardabweichungen aller Werte des Tensors</translation>
+    </message>
+    <message>
+        <source>The token's text (its id where there is no tokenizer), or the pixel</source>
+        <translation>Text des Tokens (seine Nummer, wo es keinen Tokenizer gibt) oder das Pixel</translation>
+    </message>
+    <message>
+        <source>Position</source>
+        <translation>Position</translation>
+    </message>
+    <message>
+        <source>Sample of the calibration data, and the position in it, both from 0</source>
+        <translation>Beispiel der Kalibrierdaten und Position darin, beide ab 0</translation>
+    </message>
+    <message>
+        <source>Channel</source>
+        <translation>Kanal</translation>
+    </message>
+    <message>
+        <source>&amp;Check the Data</source>
+        <translation>Daten &amp;prüfen</translation>
+    </message>
+    <message>
+        <source>Tensors by how far they are from settled</source>
+        <translation>Tensoren danach, wie weit sie von beständig sind</translation>
+    </message>
+    <message>
+        <source>Tokens with massive values</source>
+        <translation>Token mit riesigen Werten</translation>
+    </message>
+    <message>
+        <source>Views of the calibration data</source>
+        <translation>Ansichten der Kalibrierdaten</translation>
+    </message>
+    <message>
+        <source>Saturation</source>
+        <translation>Sättigung</translation>
+    </message>
+    <message>
+        <source>Coverage</source>
+        <translation>Abdeckung</translation>
+    </message>
+    <message>
+        <source>Tensors</source>
+        <translation>Tensoren</translation>
+    </message>
+    <message>
+        <source>Outlier tokens</source>
+        <translation>Ausreißer-Token</translation>
+    </message>
+    <message>
+        <source>Calibrate (F5) to see the data that ranges and predictions come from.</source>
+        <translation>Kalibrieren (F5), um die Daten zu sehen, aus denen Bereiche und Vorhersagen stammen.</translation>
+    </message>
+    <message>
+        <source>Not judged yet: are the data enough, and do they stand for what the model will see?</source>
+        <translation>Noch nicht beurteilt: Reichen die Daten, und stehen sie für das, was das Modell sehen wird?</translation>
+    </message>
+    <message>
+        <source>Which data are shown</source>
+        <translation>Welche Daten gezeigt werden</translation>
+    </message>
+    <message>
+        <source>The data that ranges and curvature come from, or those that plans are evaluated on</source>
+        <translation>Die Daten, aus denen Bereiche und Krümmung stammen, oder die, auf denen Pläne ausgewertet werden</translation>
+    </message>
+    <message>
+        <source>Show &amp;Samples</source>
+        <translation>&amp;Beispiele zeigen</translation>
+    </message>
+    <message>
+        <source>Read the samples as they are fed to the model</source>
+        <translation>Die Beispiele lesen, wie das Modell sie bekommt</translation>
+    </message>
+    <message>
+        <source>The chosen sample in full</source>
+        <translation>Das gewählte Beispiel im Ganzen</translation>
+    </message>
+    <message>
+        <source>Show Samples lists the data; choose one to read it in full</source>
+        <translation>„Beispiele zeigen“ führt die Daten auf; eines wählen, um es ganz zu lesen</translation>
+    </message>
+    <message>
+        <source>Lowest</source>
+        <translation>Kleinster</translation>
+    </message>
+    <message>
+        <source>The channel's lowest value</source>
+        <translation>Kleinster Wert des Kanals</translation>
+    </message>
+    <message>
+        <source>Highest</source>
+        <translation>Größter</translation>
+    </message>
+    <message>
+        <source>The channel's highest value</source>
+        <translation>Größter Wert des Kanals</translation>
+    </message>
+    <message>
+        <source>× median</source>
+        <translation>× Median</translation>
+    </message>
+    <message>
+        <source>Largest magnitude over the median channel's; such channels force a scale on all others</source>
+        <translation>Größter Betrag durch den des mittleren Kanals; solche Kanäle zwingen allen anderen eine Skala auf</translation>
+    </message>
+    <message>
+        <source>Error</source>
+        <translation>Fehler</translation>
+    </message>
+    <message>
+        <source>Share of the layer's predicted loss that comes from rounding this channel's weights</source>
+        <translation>Anteil am vorhergesagten Verlust der Schicht, der vom Runden der Gewichte dieses Kanals kommt</translation>
+    </message>
+    <message>
+        <source>Outlier or brushed channels</source>
+        <translation>Ausreißer oder markierte Kanäle</translation>
+    </message>
+    <message>
+        <source>Tensor whose channels are shown</source>
+        <translation>Tensor, dessen Kanäle gezeigt werden</translation>
+    </message>
+    <message>
+        <source>Weights have a channel for each output, inputs and outputs one for each feature</source>
+        <translation>Gewichte haben einen Kanal je Ausgang, Ein- und Ausgaben einen je Merkmal</translation>
+    </message>
+    <message>
+        <source>Which channels are listed</source>
+        <translation>Welche Kanäle aufgeführt werden</translation>
+    </message>
+    <message>
+        <source>The outliers, or the channels in the region that is drawn in the plot</source>
+        <translation>Die Ausreißer oder die Kanäle im Bereich, der im Bild aufgezogen ist</translation>
+    </message>
+    <message>
+        <source>Errors b&amp;y Channel</source>
+        <translation>Fehler je &amp;Kanal</translation>
+    </message>
+    <message>
+        <source>Round the layer by the plan and say which channels the predicted loss comes from</source>
+        <translation>Die Schicht nach dem Plan runden und sagen, aus welchen Kanälen der vorhergesagte Verlust kommt</translation>
+    </message>
+    <message>
+        <source>Select a layer to see its channels.</source>
+        <translation>Eine Schicht wählen, um ihre Kanäle zu sehen.</translation>
+    </message>
+    <message>
+        <source>Open a model first.</source>
+        <translation>Zuerst ein Modell öffnen.</translation>
+    </message>
+    <message>
+        <source>Open a model first</source>
+        <translation>Zuerst ein Modell öffnen</translation>
+    </message>
+    <message>
+        <source>Errors by channel</source>
+        <translation>Fehler je Kanal</translation>
+    </message>
+    <message>
+        <source>Fact</source>
+        <translation>Angabe</translation>
+    </message>
+    <message>
+        <source>This session</source>
+        <translation>Diese Sitzung</translation>
+    </message>
+    <message>
+        <source>Other session</source>
+        <translation>Andere Sitzung</translation>
+    </message>
+    <message>
+        <source>Bits, this</source>
+        <translation>Bits, diese</translation>
+    </message>
+    <message>
+        <source>Bits per weight in this session</source>
+        <translation>Bits je Gewicht in dieser Sitzung</translation>
+    </message>
+    <message>
+        <source>Bits, other</source>
+        <translation>Bits, andere</translation>
+    </message>
+    <message>
+        <source>Bits per weight in the other session</source>
+        <translation>Bits je Gewicht in der anderen Sitzung</translation>
+    </message>
+    <message>
+        <source>Loss, this</source>
+        <translation>Verlust, diese</translation>
+    </message>
+    <message>
+        <source>Loss by this session's scores; lower is better</source>
+        <translation>Verlust nach den Werten dieser Sitzung; kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>Loss, other</source>
+        <translation>Verlust, andere</translation>
+    </message>
+    <message>
+        <source>Loss by the other session's scores; lower is better</source>
+        <translation>Verlust nach den Werten der anderen Sitzung; kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>Change</source>
+        <translation>Änderung</translation>
+    </message>
+    <message>
+        <source>The other session's loss minus this session's</source>
+        <translation>Verlust der anderen Sitzung minus dem dieser</translation>
+    </message>
+    <message>
+        <source>Newest value</source>
+        <translation>Neuester Wert</translation>
+    </message>
+    <message>
+        <source>95 % interval</source>
+        <translation>95-%-Intervall</translation>
+    </message>
+    <message>
+        <source>By bootstrap over samples</source>
+        <translation>Bootstrap über Beispiele</translation>
+    </message>
+    <message>
+        <source>&amp;Open Another Session…</source>
+        <translation>&amp;Andere Sitzung öffnen…</translation>
+    </message>
+    <message>
+        <source>Only &amp;differences</source>
+        <translation>Nur &amp;Unterschiede</translation>
+    </message>
+    <message>
+        <source>Views of the comparison</source>
+        <translation>Ansichten des Vergleichs</translation>
+    </message>
+    <message>
+        <source>Open a session, then another one to compare it with.</source>
+        <translation>Eine Sitzung öffnen, dann eine andere zum Vergleich.</translation>
+    </message>
+    <message>
+        <source>Layers of both sessions</source>
+        <translation>Schichten beider Sitzungen</translation>
+    </message>
+    <message>
+        <source>What the sessions were made from</source>
+        <translation>Woraus die Sitzungen entstanden sind</translation>
+    </message>
+    <message>
+        <source>What both sessions measured</source>
+        <translation>Was beide Sitzungen gemessen haben</translation>
+    </message>
+    <message>
+        <source>Compare with a session</source>
+        <translation>Mit einer Sitzung vergleichen</translation>
+    </message>
+    <message>
+        <source>Nothing to compare with yet; neither session is changed by it</source>
+        <translation>Noch nichts zum Vergleichen; keine der Sitzungen wird dadurch geändert</translation>
+    </message>
+    <message>
+        <source>Form</source>
+        <translation>Form</translation>
+    </message>
+    <message>
+        <source>The kind of file or folder that Export writes</source>
+        <translation>Die Art von Datei oder Ordner, die „Exportieren“ schreibt</translation>
+    </message>
+    <message>
+        <source>Loaded by</source>
+        <translation>Geladen von</translation>
+    </message>
+    <message>
+        <source>The programs that load it</source>
+        <translation>Die Programme, die sie laden</translation>
+    </message>
+    <message>
+        <source>What the runtime refuses of the plan</source>
+        <translation>Was die Laufzeitumgebung am Plan ablehnt</translation>
+    </message>
+    <message>
+        <source>Bytes of all tensors of the plan</source>
+        <translation>Bytes aller Tensoren des Plans</translation>
+    </message>
+    <message>
+        <source>Holds</source>
+        <translation>Enthält</translation>
+    </message>
+    <message>
+        <source>The schemes of the plan, with their numbers of layers</source>
+        <translation>Die Schemata des Plans mit der Zahl ihrer Schichten</translation>
+    </message>
+    <message>
+        <source>Forms of the plan</source>
+        <translation>Formen des Plans</translation>
+    </message>
+    <message>
+        <source>Write to</source>
+        <translation>Schreiben nach</translation>
+    </message>
+    <message>
+        <source>&amp;Write to</source>
+        <translation>&amp;Schreiben nach</translation>
+    </message>
+    <message>
+        <source>The file or folder to write</source>
+        <translation>Die Datei oder der Ordner, der geschrieben wird</translation>
+    </message>
+    <message>
+        <source>E&amp;xport</source>
+        <translation>E&amp;xportieren</translation>
+    </message>
+    <message>
+        <source>Write the plan in the selected form, and prove it</source>
+        <translation>Den Plan in der gewählten Form schreiben und prüfen</translation>
+    </message>
+    <message>
+        <source>Re&amp;pair</source>
+        <translation>Re&amp;parieren</translation>
+    </message>
+    <message>
+        <source>Give refused layers the nearest scheme that it runs</source>
+        <translation>Abgelehnten Schichten das nächstliegende Schema geben, das läuft</translation>
+    </message>
+    <message>
+        <source>Copy &amp;Command</source>
+        <translation>&amp;Befehl kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the command line that writes the same</source>
+        <translation>Die Befehlszeile kopieren, die dasselbe schreibt</translation>
+    </message>
+    <message>
+        <source>Open Fol&amp;der</source>
+        <translation>Or&amp;dner öffnen</translation>
+    </message>
+    <message>
+        <source>Show the folder that it is written to</source>
+        <translation>Den Ordner zeigen, in den geschrieben wird</translation>
+    </message>
+    <message>
+        <source>What was written</source>
+        <translation>Was geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>Copied the command</source>
+        <translation>Befehl kopiert</translation>
+    </message>
+    <message>
+        <source>it writes the saved session's plan in the same form</source>
+        <translation>er schreibt den Plan der gespeicherten Sitzung in derselben Form</translation>
+    </message>
+    <message>
+        <source>Runtime</source>
+        <translation>Laufzeit</translation>
+    </message>
+    <message>
+        <source>The program that ran the exported model</source>
+        <translation>Das Programm, in dem das exportierte Modell lief</translation>
+    </message>
+    <message>
+        <source>File</source>
+        <translation>Datei</translation>
+    </message>
+    <message>
+        <source>The whole file, tokenizer and all</source>
+        <translation>Die ganze Datei samt Tokenizer</translation>
+    </message>
+    <message>
+        <source>The tensors alone</source>
+        <translation>Nur die Tensoren</translation>
+    </message>
+    <message>
+        <source>Loss there</source>
+        <translation>Verlust dort</translation>
+    </message>
+    <message>
+        <source>Mean KL divergence of the runtime's answers from the floating-point model (encoders: 1 - cosine)</source>
+        <translation>Mittlere KL-Divergenz der Antworten der Laufzeit vom Gleitkommamodell (Encoder: 1 − Kosinus)</translation>
+    </message>
+    <message>
+        <source>Loss here</source>
+        <translation>Verlust hier</translation>
+    </message>
+    <message>
+        <source>The same of our evaluation, on the same tokens</source>
+        <translation>Dasselbe bei unserer Auswertung, auf denselben Token</translation>
+    </message>
+    <message>
+        <source>Apart</source>
+        <translation>Abweichung</translation>
+    </message>
+    <message>
+        <source>Of the runtime's answers from our evaluation: llama.cpp rounds the inputs of quantized matrices, ONNX Runtime computes as the plan says</source>
+        <translation>Der Antworten der Laufzeit von unserer Auswertung: llama.cpp rundet die Eingaben quantisierter Matrizen, ONNX Runtime rechnet, wie der Plan es sagt</translation>
+    </message>
+    <message>
+        <source>Positions at which the likeliest token is that of our evaluation</source>
+        <translation>Positionen, an denen das wahrscheinlichste Token das unserer Auswertung ist</translation>
+    </message>
+    <message>
+        <source>Prompt</source>
+        <translation>Prompt</translation>
+    </message>
+    <message>
+        <source>Speed of reading a prompt; of models that take no tokens: samples in a second</source>
+        <translation>Geschwindigkeit beim Lesen eines Prompts; bei Modellen ohne Token: Beispiele je Sekunde</translation>
+    </message>
+    <message>
+        <source>Generation</source>
+        <translation>Erzeugung</translation>
+    </message>
+    <message>
+        <source>Speed of generating</source>
+        <translation>Geschwindigkeit beim Erzeugen</translation>
+    </message>
+    <message>
+        <source>Peak memory of the runtime's process</source>
+        <translation>Spitzenspeicher des Laufzeitprozesses</translation>
+    </message>
+    <message>
+        <source>Positions</source>
+        <translation>Positionen</translation>
+    </message>
+    <message>
+        <source>Over how many tokens the losses are means</source>
+        <translation>Über wie viele Token die Verluste gemittelt sind</translation>
+    </message>
+    <message>
+        <source>What the losses were measured on: the first samples of it</source>
+        <translation>Worauf die Verluste gemessen wurden: die ersten Beispiele davon</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>Whether the runtime splits a text into the same tokens</source>
+        <translation>Ob die Laufzeit einen Text in dieselben Token zerlegt</translation>
+    </message>
+    <message>
+        <source>Plans in their runtime</source>
+        <translation>Pläne in ihrer Laufzeit</translation>
+    </message>
+    <message>
+        <source>Open a model to deploy it.</source>
+        <translation>Ein Modell öffnen, um es auszuliefern.</translation>
+    </message>
+    <message>
+        <source>How many layers are shown</source>
+        <translation>Wie viele Schichten gezeigt werden</translation>
+    </message>
+    <message>
+        <source>One layer, the selected layers laid over each other, a picture for each of them, or what a key-value cache would hold: the outputs of all layers that make keys and values</source>
+        <translation>Eine Schicht, die gewählten Schichten übereinander, ein Bild für jede oder was ein Key-Value-Cache enthielte: die Ausgaben aller Schichten, die Keys und Values bilden</translation>
+    </message>
+    <message>
+        <source>&amp;Log</source>
+        <translation>&amp;Log</translation>
+    </message>
+    <message>
+        <source>&amp;Before/After</source>
+        <translation>&amp;Vorher/Nachher</translation>
+    </message>
+    <message>
+        <source>Lay over the weights what the plan makes of them (rounded, transformed), and over the inputs what its transforms make of them</source>
+        <translation>Über die Gewichte legen, was der Plan aus ihnen macht (gerundet, transformiert), und über die Eingaben, was seine Transformationen aus ihnen machen</translation>
+    </message>
+    <message>
+        <source>Lin&amp;k</source>
+        <translation>&amp;Koppeln</translation>
+    </message>
+    <message>
+        <source>Select a layer to see its distributions.</source>
+        <translation>Eine Schicht wählen, um ihre Verteilungen zu sehen.</translation>
+    </message>
+    <message>
+        <source>What a key-value cache would be filled with, taken where the layers that make keys and values (found by their names) give it out. Where a model rotates keys by their position, that happens after this</source>
+        <translation>Womit ein Key-Value-Cache gefüllt würde, abgegriffen, wo die Schichten, die Keys und Values bilden (am Namen erkannt), es ausgeben. Wo ein Modell Keys nach ihrer Position dreht, geschieht das danach</translation>
+    </message>
+    <message>
+        <source>Tensor whose range is shown</source>
+        <translation>Tensor, dessen Bereich gezeigt wird</translation>
+    </message>
+    <message>
+        <source>Whose range the numbers are: dragging a line in a plot chooses it too</source>
+        <translation>Wessen Bereich die Zahlen sind: Ziehen einer Linie im Bild wählt ihn ebenfalls</translation>
+    </message>
+    <message>
+        <source>Range method</source>
+        <translation>Bereichsverfahren</translation>
+    </message>
+    <message>
+        <source>Which calibrated range is in force</source>
+        <translation>Welcher kalibrierte Bereich gilt</translation>
+    </message>
+    <message>
+        <source>Quality of the range</source>
+        <translation>Güte des Bereichs</translation>
+    </message>
+    <message>
+        <source>Calibrate (F5) to see inputs, outputs and ranges</source>
+        <translation>Kalibrieren (F5), um Eingaben, Ausgaben und Bereiche zu sehen</translation>
+    </message>
+    <message>
+        <source>to</source>
+        <translation>bis</translation>
+    </message>
+    <message>
+        <source>Not taken: the range must hold zero and not be empty</source>
+        <translation>Nicht übernommen: Der Bereich muss die Null enthalten und darf nicht leer sein</translation>
+    </message>
+    <message>
+        <source>Part</source>
+        <translation>Anteil</translation>
+    </message>
+    <message>
+        <source>Share of the noise at the last block's output that comes from the layer, as predicted</source>
+        <translation>Anteil am Rauschen am Ausgang des letzten Blocks, der von der Schicht kommt, wie vorhergesagt</translation>
+    </message>
+    <message>
+        <source>&amp;Measure</source>
+        <translation>&amp;Messen</translation>
+    </message>
+    <message>
+        <source>Layers that send the most noise to the output</source>
+        <translation>Schichten, die das meiste Rauschen zum Ausgang schicken</translation>
+    </message>
+    <message>
+        <source>Calibrate (F5), give layers a scheme, then measure where error enters and grows.</source>
+        <translation>Kalibrieren (F5), Schichten ein Schema geben, dann messen, wo Fehler entsteht und wächst.</translation>
+    </message>
+    <message>
+        <source>Not measured yet; score the weight error (F6) first to have the prediction beside it</source>
+        <translation>Noch nicht gemessen; zuerst den Gewichtsfehler bewerten (F6), um die Vorhersage daneben zu haben</translation>
+    </message>
+    <message>
+        <source>Job</source>
+        <translation>Auftrag</translation>
+    </message>
+    <message>
+        <source>Status</source>
+        <translation>Status</translation>
+    </message>
+    <message>
+        <source>queued, running, done, failed or cancelled</source>
+        <translation>wartend, laufend, fertig, fehlgeschlagen oder abgebrochen</translation>
+    </message>
+    <message>
+        <source>Progress</source>
+        <translation>Fortschritt</translation>
+    </message>
+    <message>
+        <source>Share of the work that is done</source>
+        <translation>Anteil der erledigten Arbeit</translation>
+    </message>
+    <message>
+        <source>Took</source>
+        <translation>Dauer</translation>
+    </message>
+    <message>
+        <source>Since the job began, without its time in the queue</source>
+        <translation>Seit Beginn des Auftrags, ohne Wartezeit</translation>
+    </message>
+    <message>
+        <source>Estimated</source>
+        <translation>Geschätzt</translation>
+    </message>
+    <message>
+        <source>What the job was estimated to take before it began; short jobs are not</source>
+        <translation>Was vor Beginn für den Auftrag geschätzt wurde; kurze Aufträge werden nicht geschätzt</translation>
+    </message>
+    <message>
+        <source>Left</source>
+        <translation>Rest</translation>
+    </message>
+    <message>
+        <source>Time left, estimated from the share done</source>
+        <translation>Restzeit, geschätzt aus dem erledigten Anteil</translation>
+    </message>
+    <message>
+        <source>After</source>
+        <translation>Nach</translation>
+    </message>
+    <message>
+        <source>Since the job began</source>
+        <translation>Seit Beginn des Auftrags</translation>
+    </message>
+    <message>
+        <source>What</source>
+        <translation>Was</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>Zeit</translation>
+    </message>
+    <message>
+        <source>Message</source>
+        <translation>Meldung</translation>
+    </message>
+    <message>
+        <source>The most that the engine process used while the job ran</source>
+        <translation>Das meiste, was der Rechenprozess während des Auftrags belegt hat</translation>
+    </message>
+    <message>
+        <source>What the job does now, did last, or why it failed</source>
+        <translation>Was der Auftrag gerade tut, zuletzt tat oder warum er scheiterte</translation>
+    </message>
+    <message>
+        <source>Messages and log</source>
+        <translation>Meldungen und Protokoll</translation>
+    </message>
+    <message>
+        <source>Messages</source>
+        <translation>Meldungen</translation>
+    </message>
+    <message>
+        <source>Log of the job</source>
+        <translation>Protokoll des Auftrags</translation>
+    </message>
+    <message>
+        <source>Resident memory of the engine process, which holds the model, and of this window</source>
+        <translation>Belegter Speicher des Rechenprozesses, der das Modell hält, und dieses Fensters</translation>
+    </message>
+    <message>
+        <source>&amp;Cancel</source>
+        <translation>&amp;Abbrechen</translation>
+    </message>
+    <message>
+        <source>Cancel the selected job, or the running one</source>
+        <translation>Den gewählten oder den laufenden Auftrag abbrechen</translation>
+    </message>
+    <message>
+        <source>Re&amp;try</source>
+        <translation>&amp;Wiederholen</translation>
+    </message>
+    <message>
+        <source>Start the selected failed or cancelled job again</source>
+        <translation>Den gewählten gescheiterten oder abgebrochenen Auftrag erneut starten</translation>
+    </message>
+    <message>
+        <source>Copy as &amp;Python</source>
+        <translation>Als &amp;Python kopieren</translation>
+    </message>
+    <message>
+        <source>Copy a script that does what the selected job does</source>
+        <translation>Ein Skript kopieren, das tut, was der gewählte Auftrag tut</translation>
+    </message>
+    <message>
+        <source>Filter layers</source>
+        <translation>Schichten filtern</translation>
+    </message>
+    <message>
+        <source>Open a model to see its layers.</source>
+        <translation>Ein Modell öffnen, um seine Schichten zu sehen.</translation>
+    </message>
+    <message>
+        <source>&amp;Select similar layers</source>
+        <translation>Ähnliche Schichten &amp;wählen</translation>
+    </message>
+    <message>
+        <source>&amp;Copy as a table	Ctrl+C</source>
+        <translation>Als Tabelle &amp;kopieren	Ctrl+C</translation>
+    </message>
+    <message>
+        <source>C&amp;opy more</source>
+        <translation>&amp;Mehr kopieren</translation>
+    </message>
+    <message>
+        <source>Layer columns</source>
+        <translation>Spalten der Schichten</translation>
+    </message>
+    <message>
+        <source>Next step</source>
+        <translation>Nächster Schritt</translation>
+    </message>
+    <message>
+        <source>Running…</source>
+        <translation>Läuft…</translation>
+    </message>
+    <message>
+        <source>What the plans cost</source>
+        <translation>Was die Pläne kosten</translation>
+    </message>
+    <message>
+        <source>Bytes of the whole model, or microseconds of its timed layers one after another</source>
+        <translation>Bytes des ganzen Modells oder Mikrosekunden seiner gemessenen Schichten nacheinander</translation>
+    </message>
+    <message>
+        <source>&amp;Time the Candidates</source>
+        <translation>Kandidaten &amp;messen</translation>
+    </message>
+    <message>
+        <source>Why the selected layer has its scheme</source>
+        <translation>Warum die gewählte Schicht ihr Schema hat</translation>
+    </message>
+    <message>
+        <source>Size of the plan</source>
+        <translation>Größe des Plans</translation>
+    </message>
+    <message>
+        <source>smaller</source>
+        <translation>kleiner</translation>
+    </message>
+    <message>
+        <source>faster</source>
+        <translation>schneller</translation>
+    </message>
+    <message>
+        <source>The front of best plans appears once the sensitivity is computed (F6).</source>
+        <translation>Die Front der besten Pläne erscheint, sobald die Empfindlichkeit berechnet ist (F6).</translation>
+    </message>
+    <message>
+        <source>more accurate</source>
+        <translation>genauer</translation>
+    </message>
+    <message>
+        <source>&amp;Copy the Figure</source>
+        <translation>Kennzahl &amp;kopieren</translation>
+    </message>
+    <message>
+        <source>What the plan comes to</source>
+        <translation>Was der Plan ergibt</translation>
+    </message>
+    <message>
+        <source>Bits</source>
+        <translation>Bits</translation>
+    </message>
+    <message>
+        <source>Bits per weight</source>
+        <translation>Bits je Gewicht</translation>
+    </message>
+    <message>
+        <source>Loss</source>
+        <translation>Verlust</translation>
+    </message>
+    <message>
+        <source>Of weights and, where they were scored, of rounded inputs; lower is better</source>
+        <translation>Der Gewichte und, wo sie bewertet wurden, der gerundeten Eingaben; kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>Median times of the layers' kernels one after another, at the smallest batch that was timed</source>
+        <translation>Medianzeiten der Kernel der Schichten nacheinander, beim kleinsten gemessenen Batch</translation>
+    </message>
+    <message>
+        <source>Scheme in the first</source>
+        <translation>Schema im ersten</translation>
+    </message>
+    <message>
+        <source>How the first plan stores the weights</source>
+        <translation>Wie der erste Plan die Gewichte speichert</translation>
+    </message>
+    <message>
+        <source>Scheme in the second</source>
+        <translation>Schema im zweiten</translation>
+    </message>
+    <message>
+        <source>How the second plan stores the weights</source>
+        <translation>Wie der zweite Plan die Gewichte speichert</translation>
+    </message>
+    <message>
+        <source>Δ size</source>
+        <translation>Δ Größe</translation>
+    </message>
+    <message>
+        <source>Bytes of the second minus the first</source>
+        <translation>Bytes des zweiten minus die des ersten</translation>
+    </message>
+    <message>
+        <source>Δ loss</source>
+        <translation>Δ Verlust</translation>
+    </message>
+    <message>
+        <source>Loss of the second minus the first; above 0 is worse</source>
+        <translation>Verlust des zweiten minus dem des ersten; über 0 ist schlechter</translation>
+    </message>
+    <message>
+        <source>Named plans</source>
+        <translation>Benannte Pläne</translation>
+    </message>
+    <message>
+        <source>Layers that two plans store differently</source>
+        <translation>Schichten, die zwei Pläne verschieden speichern</translation>
+    </message>
+    <message>
+        <source>&amp;Save As</source>
+        <translation>&amp;Speichern unter</translation>
+    </message>
+    <message>
+        <source>Save the present plan in this session under that name</source>
+        <translation>Den gegenwärtigen Plan unter diesem Namen in der Sitzung speichern</translation>
+    </message>
+    <message>
+        <source>&amp;Use</source>
+        <translation>&amp;Verwenden</translation>
+    </message>
+    <message>
+        <source>Make the selected plan the present one</source>
+        <translation>Den gewählten Plan zum gegenwärtigen machen</translation>
+    </message>
+    <message>
+        <source>&amp;Delete</source>
+        <translation>&amp;Löschen</translation>
+    </message>
+    <message>
+        <source>Remove the selected plan from the session</source>
+        <translation>Den gewählten Plan aus der Sitzung entfernen</translation>
+    </message>
+    <message>
+        <source>&amp;Mark</source>
+        <translation>&amp;Markieren</translation>
+    </message>
+    <message>
+        <source>Select two plans to compare them</source>
+        <translation>Zwei Pläne wählen, um sie zu vergleichen</translation>
+    </message>
+    <message>
+        <source>How weights are stored</source>
+        <translation>Wie Gewichte gespeichert werden</translation>
+    </message>
+    <message>
+        <source>Sum of the layers' scores; lower is better</source>
+        <translation>Summe der Werte der Schichten; kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>Weights</source>
+        <translation>Gewichte</translation>
+    </message>
+    <message>
+        <source>Number of weights</source>
+        <translation>Zahl der Gewichte</translation>
+    </message>
+    <message>
+        <source>Views of the plan</source>
+        <translation>Ansichten des Plans</translation>
+    </message>
+    <message>
+        <source>Rules</source>
+        <translation>Regeln</translation>
+    </message>
+    <message>
+        <source>Transforms</source>
+        <translation>Transformationen</translation>
+    </message>
+    <message>
+        <source>Text</source>
+        <translation>Text</translation>
+    </message>
+    <message>
+        <source>Plans</source>
+        <translation>Pläne</translation>
+    </message>
+    <message>
+        <source>What the plan is made of</source>
+        <translation>Woraus der Plan besteht</translation>
+    </message>
+    <message>
+        <source>No layer selected</source>
+        <translation>Keine Schicht gewählt</translation>
+    </message>
+    <message>
+        <source>Open a model to plan its layers.</source>
+        <translation>Ein Modell öffnen, um seine Schichten zu planen.</translation>
+    </message>
+    <message>
+        <source>Rules are tried in this order; the first that matches a layer decides</source>
+        <translation>Regeln werden in dieser Reihenfolge versucht; die erste, die auf eine Schicht passt, entscheidet</translation>
+    </message>
+    <message>
+        <source>Pattern</source>
+        <translation>Muster</translation>
+    </message>
+    <message>
+        <source>Gives</source>
+        <translation>Gibt</translation>
+    </message>
+    <message>
+        <source>Decides for</source>
+        <translation>Entscheidet für</translation>
+    </message>
+    <message>
+        <source>Layers that no earlier rule decides, of those that it matches</source>
+        <translation>Schichten, die keine frühere Regel entscheidet, von denen, auf die sie passt</translation>
+    </message>
+    <message>
+        <source>The layers that the rule matches</source>
+        <translation>Die Schichten, auf die die Regel passt</translation>
+    </message>
+    <message>
+        <source>Drag a rule to try it earlier or later</source>
+        <translation>Eine Regel ziehen, um sie früher oder später zu versuchen</translation>
+    </message>
+    <message>
+        <source>What the pattern matches</source>
+        <translation>Worauf das Muster passt</translation>
+    </message>
+    <message>
+        <source>Move &amp;Up</source>
+        <translation>Nach &amp;oben</translation>
+    </message>
+    <message>
+        <source>Try the rule earlier</source>
+        <translation>Die Regel früher versuchen</translation>
+    </message>
+    <message>
+        <source>Move &amp;Down</source>
+        <translation>Nach &amp;unten</translation>
+    </message>
+    <message>
+        <source>Try the rule later</source>
+        <translation>Die Regel später versuchen</translation>
+    </message>
+    <message>
+        <source>Rem&amp;ove</source>
+        <translation>&amp;Entfernen</translation>
+    </message>
+    <message>
+        <source>Remove the rule</source>
+        <translation>Die Regel entfernen</translation>
+    </message>
+    <message>
+        <source>Select &amp;Layers</source>
+        <translation>Schichten &amp;wählen</translation>
+    </message>
+    <message>
+        <source>Select the layers that the rule matches</source>
+        <translation>Die Schichten wählen, auf die die Regel passt</translation>
+    </message>
+    <message>
+        <source>Pattern of a new rule</source>
+        <translation>Muster einer neuen Regel</translation>
+    </message>
+    <message>
+        <source>Scheme of a new rule</source>
+        <translation>Schema einer neuen Regel</translation>
+    </message>
+    <message>
+        <source>&amp;Add</source>
+        <translation>&amp;Hinzufügen</translation>
+    </message>
+    <message>
+        <source>Add the rule before all others: the first that matches decides</source>
+        <translation>Die Regel vor allen anderen einfügen: die erste passende entscheidet</translation>
+    </message>
+    <message>
+        <source>Budget</source>
+        <translation>Budget</translation>
+    </message>
+    <message>
+        <source>Unit of the budget</source>
+        <translation>Einheit des Budgets</translation>
+    </message>
+    <message>
+        <source>&amp;Search</source>
+        <translation>&amp;Suchen</translation>
+    </message>
+    <message>
+        <source>Why there is no plan within the budget</source>
+        <translation>Warum es im Budget keinen Plan gibt</translation>
+    </message>
+    <message>
+        <source>Search within the smallest budget for which there is a plan</source>
+        <translation>Im kleinsten Budget suchen, für das es einen Plan gibt</translation>
+    </message>
+    <message>
+        <source>&amp;Budget</source>
+        <translation>&amp;Budget</translation>
+    </message>
+    <message>
+        <source>Layers that a search leaves out</source>
+        <translation>Schichten, die eine Suche auslässt</translation>
+    </message>
+    <message>
+        <source>Compute the sensitivity first (F6)</source>
+        <translation>Zuerst die Empfindlichkeit berechnen (F6)</translation>
+    </message>
+    <message>
+        <source>Target of the plan</source>
+        <translation>Ziel des Plans</translation>
+    </message>
+    <message>
+        <source>What the plan must run on: only the schemes that it runs are offered</source>
+        <translation>Worauf der Plan laufen muss: Nur Schemata, die dort laufen, werden angeboten</translation>
+    </message>
+    <message>
+        <source>What the target cannot run</source>
+        <translation>Was das Ziel nicht ausführen kann</translation>
+    </message>
+    <message>
+        <source>Se&amp;lect</source>
+        <translation>&amp;Wählen</translation>
+    </message>
+    <message>
+        <source>Select the layers that the target cannot run</source>
+        <translation>Die Schichten wählen, die das Ziel nicht ausführen kann</translation>
+    </message>
+    <message>
+        <source>Not everything could be repaired</source>
+        <translation>Nicht alles ließ sich reparieren</translation>
+    </message>
+    <message>
+        <source>&amp;Target</source>
+        <translation>&amp;Ziel</translation>
+    </message>
+    <message>
+        <source>Plan as JSON</source>
+        <translation>Plan als JSON</translation>
+    </message>
+    <message>
+        <source>What is wrong with the text</source>
+        <translation>Was am Text falsch ist</translation>
+    </message>
+    <message>
+        <source>&amp;Apply</source>
+        <translation>&amp;Anwenden</translation>
+    </message>
+    <message>
+        <source>Make the text the plan</source>
+        <translation>Den Text zum Plan machen</translation>
+    </message>
+    <message>
+        <source>&amp;Discard</source>
+        <translation>&amp;Verwerfen</translation>
+    </message>
+    <message>
+        <source>Show the plan as it is</source>
+        <translation>Den Plan zeigen, wie er ist</translation>
+    </message>
+    <message>
+        <source>Transforms of the plan</source>
+        <translation>Transformationen des Plans</translation>
+    </message>
+    <message>
+        <source>Carry the transform out earlier</source>
+        <translation>Die Transformation früher ausführen</translation>
+    </message>
+    <message>
+        <source>Carry the transform out later</source>
+        <translation>Die Transformation später ausführen</translation>
+    </message>
+    <message>
+        <source>SQNR</source>
+        <translation>SQNR</translation>
+    </message>
+    <message>
+        <source>Size of the weight over its quantization error</source>
+        <translation>Größe des Gewichts durch seinen Quantisierungsfehler</translation>
+    </message>
+    <message>
+        <source>Largest error</source>
+        <translation>Größter Fehler</translation>
+    </message>
+    <message>
+        <source>The largest error of any weight, as a share of the largest weight</source>
+        <translation>Der größte Fehler eines Gewichts als Anteil des größten Gewichts</translation>
+    </message>
+    <message>
+        <source>Zeros</source>
+        <translation>Nullen</translation>
+    </message>
+    <message>
+        <source>Share of the weights that became 0</source>
+        <translation>Anteil der Gewichte, die 0 wurden</translation>
+    </message>
+    <message>
+        <source>&amp;Compare Weights</source>
+        <translation>Gewichte &amp;vergleichen</translation>
+    </message>
+    <message>
+        <source>Quantized weights against the original</source>
+        <translation>Quantisierte Gewichte gegen das Original</translation>
+    </message>
+    <message>
+        <source>The weights of this plan have not been compared yet</source>
+        <translation>Die Gewichte dieses Plans wurden noch nicht verglichen</translation>
+    </message>
+    <message>
+        <source>Sensitivity metric</source>
+        <translation>Empfindlichkeitsmaß</translation>
+    </message>
+    <message>
+        <source>Which scores are shown; those of weights are also summed and searched with. Higher is worse, always</source>
+        <translation>Welche Werte gezeigt werden; mit denen der Gewichte wird auch summiert und gesucht. Größer ist immer schlechter</translation>
+    </message>
+    <message>
+        <source>Order of the layers</source>
+        <translation>Reihenfolge der Schichten</translation>
+    </message>
+    <message>
+        <source>In the order of the network; those that suffer most first, as such or for each byte that rounding saves; or summed over each block or kind of layer</source>
+        <translation>In der Reihenfolge des Netzes; die am meisten leidenden zuerst, an sich oder je gespartem Byte; oder summiert je Block oder Art der Schicht</translation>
+    </message>
+    <message>
+        <source>Ref&amp;ine…</source>
+        <translation>&amp;Verfeinern…</translation>
+    </message>
+    <message>
+        <source>Refine close decisions</source>
+        <translation>Knappe Entscheidungen verfeinern</translation>
+    </message>
+    <message>
+        <source>Open a model to score its layers.</source>
+        <translation>Ein Modell öffnen, um seine Schichten zu bewerten.</translation>
+    </message>
+    <message>
+        <source>Shape</source>
+        <translation>Form</translation>
+    </message>
+    <message>
+        <source>Outputs × inputs of the layer's matrix</source>
+        <translation>Ausgänge × Eingänge der Matrix der Schicht</translation>
+    </message>
+    <message>
+        <source>Batch</source>
+        <translation>Batch</translation>
+    </message>
+    <message>
+        <source>Rows of inputs that one launch multiplies</source>
+        <translation>Zeilen von Eingaben, die ein Start multipliziert</translation>
+    </message>
+    <message>
+        <source>How the weights are stored</source>
+        <translation>Wie die Gewichte gespeichert sind</translation>
+    </message>
+    <message>
+        <source>Median time of the floating-point kernel</source>
+        <translation>Medianzeit des Gleitkommakernels</translation>
+    </message>
+    <message>
+        <source>Median time of the kernel that serves the scheme</source>
+        <translation>Medianzeit des Kernels für das Schema</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>Tempo</translation>
+    </message>
+    <message>
+        <source>Floating-point time over quantized time; above 1 is faster</source>
+        <translation>Gleitkommazeit durch quantisierte Zeit; über 1 ist schneller</translation>
+    </message>
+    <message>
+        <source>Kernel</source>
+        <translation>Kernel</translation>
+    </message>
+    <message>
+        <source>The kernel that serves the scheme</source>
+        <translation>Der Kernel für das Schema</translation>
+    </message>
+    <message>
+        <source>FP kernel</source>
+        <translation>FP-Kernel</translation>
+    </message>
+    <message>
+        <source>The floating-point kernel beside it</source>
+        <translation>Der Gleitkommakernel daneben</translation>
+    </message>
+    <message>
+        <source>Reads</source>
+        <translation>Liest</translation>
+    </message>
+    <message>
+        <source>Bytes that a launch must read over the median time; counted for CUDA kernels only</source>
+        <translation>Bytes, die ein Start lesen muss, durch die Medianzeit; nur für CUDA-Kernel gezählt</translation>
+    </message>
+    <message>
+        <source>Operations</source>
+        <translation>Operationen</translation>
+    </message>
+    <message>
+        <source>Multiplications and additions of the product over the median time, 1e12 per second</source>
+        <translation>Multiplikationen und Additionen des Produkts durch die Medianzeit, 1e12 je Sekunde</translation>
+    </message>
+    <message>
+        <source>Occupancy</source>
+        <translation>Auslastung</translation>
+    </message>
+    <message>
+        <source>How much of a multiprocessor each kernel can fill by its registers, shared memory and block, and what limits it</source>
+        <translation>Wie viel eines Multiprozessors jeder Kernel mit Registern, gemeinsamem Speicher und Block füllen kann und was ihn begrenzt</translation>
+    </message>
+    <message>
+        <source>The device that was timed, and its threads</source>
+        <translation>Das gemessene Gerät und seine Threads</translation>
+    </message>
+    <message>
+        <source>Note</source>
+        <translation>Bemerkung</translation>
+    </message>
+    <message>
+        <source>Views of the plan's cost</source>
+        <translation>Ansichten der Kosten des Plans</translation>
+    </message>
+    <message>
+        <source>Kernels</source>
+        <translation>Kernel</translation>
+    </message>
+    <message>
+        <source>Every timed kernel beside floating point</source>
+        <translation>Jeder gemessene Kernel neben dem Gleitkommakernel</translation>
+    </message>
+    <message>
+        <source>Batch sizes</source>
+        <translation>Batchgrößen</translation>
+    </message>
+    <message>
+        <source>How the times grow with the batch</source>
+        <translation>Wie die Zeiten mit dem Batch wachsen</translation>
+    </message>
+    <message>
+        <source>Roofline</source>
+        <translation>Roofline</translation>
+    </message>
+    <message>
+        <source>How close the kernels come to what memory and arithmetic allow</source>
+        <translation>Wie nahe die Kernel dem kommen, was Speicher und Rechenwerk erlauben</translation>
+    </message>
+    <message>
+        <source>Precision</source>
+        <translation>Genauigkeit</translation>
+    </message>
+    <message>
+        <source>How many layers and bytes go from what to what</source>
+        <translation>Wie viele Schichten und Bytes von was zu was wechseln</translation>
+    </message>
+    <message>
+        <source>Batch size that is shown</source>
+        <translation>Gezeigte Batchgröße</translation>
+    </message>
+    <message>
+        <source>Rows of inputs at which the kernels were timed</source>
+        <translation>Zeilen von Eingaben, bei denen die Kernel gemessen wurden</translation>
+    </message>
+    <message>
+        <source>Copy ncu Command</source>
+        <translation>ncu-Befehl kopieren</translation>
+    </message>
+    <message>
+        <source>Copied: how to profile with Nsight Compute</source>
+        <translation>Kopiert: Profilieren mit Nsight Compute</translation>
+    </message>
+    <message>
+        <source>Kernel times</source>
+        <translation>Kernelzeiten</translation>
+    </message>
+    <message>
+        <source>Precision transitions</source>
+        <translation>Genauigkeitsübergänge</translation>
+    </message>
+    <message>
+        <source>Copy ncu command: not now</source>
+        <translation>ncu-Befehl kopieren: nicht jetzt</translation>
+    </message>
+    <message>
+        <source>The selected kernels ran on the CPU</source>
+        <translation>Die gewählten Kernel liefen auf der CPU</translation>
+    </message>
+    <message>
+        <source>Sweep batch sizes: not now</source>
+        <translation>Batchgrößen durchlaufen: nicht jetzt</translation>
+    </message>
+    <message>
+        <source>Kernel whose times are shown</source>
+        <translation>Kernel, dessen Zeiten gezeigt werden</translation>
+    </message>
+    <message>
+        <source>One shape under one scheme, or the sum of all that were timed at every batch size</source>
+        <translation>Eine Form unter einem Schema oder die Summe aller, die bei jeder Batchgröße gemessen wurden</translation>
+    </message>
+    <message>
+        <source>S&amp;weep Batch Sizes</source>
+        <translation>Batchgrößen &amp;durchlaufen</translation>
+    </message>
+    <message>
+        <source>Whose ceilings are drawn</source>
+        <translation>Wessen Grenzen gezeichnet sind</translation>
+    </message>
+    <message>
+        <source>Ceilings of FP32 arithmetic and memory: measured on this machine, or from a data sheet</source>
+        <translation>Grenzen von FP32-Rechnung und Speicher: auf dieser Maschine gemessen oder aus einem Datenblatt</translation>
+    </message>
+    <message>
+        <source>Measure &amp;Ceilings</source>
+        <translation>&amp;Grenzen messen</translation>
+    </message>
+    <message>
+        <source>From</source>
+        <translation>Von</translation>
+    </message>
+    <message>
+        <source>How the model stores the weight</source>
+        <translation>Wie das Modell das Gewicht speichert</translation>
+    </message>
+    <message>
+        <source>To</source>
+        <translation>Nach</translation>
+    </message>
+    <message>
+        <source>How the plan stores it</source>
+        <translation>Wie der Plan es speichert</translation>
+    </message>
+    <message>
+        <source>Layers with this change; tied ones count once</source>
+        <translation>Schichten mit dieser Änderung; gekoppelte zählen einmal</translation>
+    </message>
+    <message>
+        <source>Count</source>
+        <translation>Anzahl</translation>
+    </message>
+    <message>
+        <source>Before</source>
+        <translation>Vorher</translation>
+    </message>
+    <message>
+        <source>Bytes of their weights as the model stores them</source>
+        <translation>Bytes ihrer Gewichte, wie das Modell sie speichert</translation>
+    </message>
+    <message>
+        <source>Bytes of their weights under the plan</source>
+        <translation>Bytes ihrer Gewichte unter dem Plan</translation>
+    </message>
+    <message>
+        <source>Saved</source>
+        <translation>Gespart</translation>
+    </message>
+    <message>
+        <source>Share of the bytes before</source>
+        <translation>Anteil der Bytes vorher</translation>
+    </message>
+    <message>
+        <source>Precision-transition matrix</source>
+        <translation>Matrix der Genauigkeitsübergänge</translation>
+    </message>
+    <message>
+        <source>Colour scale</source>
+        <translation>Farbskala</translation>
+    </message>
+    <message>
+        <source>Sensitivity of every layer to every scheme</source>
+        <translation>Empfindlichkeit jeder Schicht für jedes Schema</translation>
+    </message>
+    <message>
+        <source>All layers</source>
+        <translation>Alle Schichten</translation>
+    </message>
+    <message>
+        <source>All layers, each line the worst of those that it stands for; click or drag to go there</source>
+        <translation>Alle Schichten, jede Linie die schlechteste von denen, für die sie steht; klicken oder ziehen, um dorthin zu gehen</translation>
+    </message>
+    <message>
+        <source>Wheel, + and −: zoom all; arrow keys: pan; 0 or double click: everything; click: that layer</source>
+        <translation>Rad, + und −: alle zoomen; Pfeiltasten: verschieben; 0 oder Doppelklick: alles; Klick: diese Schicht</translation>
+    </message>
+    <message>
+        <source>&amp;Copy the Picture</source>
+        <translation>Bild &amp;kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the &amp;Data</source>
+        <translation>&amp;Daten kopieren</translation>
+    </message>
+    <message>
+        <source>Show &amp;All</source>
+        <translation>&amp;Alles zeigen</translation>
+    </message>
+    <message>
+        <source>save it to keep it</source>
+        <translation>zum Behalten speichern</translation>
+    </message>
+    <message>
+        <source>The recovery copy could not be written</source>
+        <translation>Die Sicherungskopie ließ sich nicht schreiben</translation>
+    </message>
+    <message>
+        <source>The newest edits could not be recovered</source>
+        <translation>Die neuesten Änderungen ließen sich nicht wiederherstellen</translation>
+    </message>
+    <message>
+        <source>Co&amp;py the Details</source>
+        <translation>&amp;Einzelheiten kopieren</translation>
+    </message>
+    <message>
+        <source>Otherwise, unsaved changes are lost.</source>
+        <translation>Sonst gehen nicht gespeicherte Änderungen verloren.</translation>
+    </message>
+    <message>
+        <source>Run this Python file?</source>
+        <translation>Diese Python-Datei ausführen?</translation>
+    </message>
+    <message>
+        <source>Choose a path</source>
+        <translation>Pfad wählen</translation>
+    </message>
+    <message>
+        <source>&amp;File…</source>
+        <translation>&amp;Datei…</translation>
+    </message>
+    <message>
+        <source>F&amp;older…</source>
+        <translation>&amp;Ordner…</translation>
+    </message>
+    <message>
+        <source>Path</source>
+        <translation>Pfad</translation>
+    </message>
+    <message>
+        <source>User guide</source>
+        <translation>Handbuch</translation>
+    </message>
+    <message>
+        <source>Find in the guide</source>
+        <translation>Im Handbuch suchen</translation>
+    </message>
+    <message>
+        <source>Co&amp;py</source>
+        <translation>&amp;Kopieren</translation>
+    </message>
+    <message>
+        <source>The whole report</source>
+        <translation>Der ganze Bericht</translation>
+    </message>
+    <message>
+        <source>Names help to find a cause, and tell of you</source>
+        <translation>Namen helfen, eine Ursache zu finden, und verraten etwas über Sie</translation>
+    </message>
+    <message>
+        <source>&amp;Save the Archive…</source>
+        <translation>Archiv &amp;speichern…</translation>
+    </message>
+    <message>
+        <source>This is all that the archive will hold. Nothing is sent: you send the file yourself.</source>
+        <translation>Das ist alles, was das Archiv enthalten wird. Nichts wird gesendet: Sie senden die Datei selbst.</translation>
+    </message>
+    <message>
+        <source>Quantization Workbench</source>
+        <translation>Quantization Workbench</translation>
+    </message>
+    <message>
+        <source>Command</source>
+        <translation>Befehl</translation>
+    </message>
+    <message>
+        <source>Matching commands</source>
+        <translation>Passende Befehle</translation>
+    </message>
+    <message>
+        <source>&amp;Keep in floating point</source>
+        <translation>In &amp;Gleitkomma behalten</translation>
+    </message>
+    <message>
+        <source>Model f&amp;older…</source>
+        <translation>Modell&amp;ordner…</translation>
+    </message>
+    <message>
+        <source>Model &amp;file…</source>
+        <translation>Modell&amp;datei…</translation>
+    </message>
+    <message>
+        <source>Recent files</source>
+        <translation>Zuletzt geöffnet</translation>
+    </message>
+    <message>
+        <source>What the model is for</source>
+        <translation>Wofür das Modell ist</translation>
+    </message>
+    <message>
+        <source>&amp;What for:</source>
+        <translation>&amp;Wofür:</translation>
+    </message>
+    <message>
+        <source>Retry</source>
+        <translation>Wiederholen</translation>
+    </message>
+    <message>
+        <source>Progress of the running job</source>
+        <translation>Fortschritt des laufenden Auftrags</translation>
+    </message>
+    <message>
+        <source>Share of the running job that is done</source>
+        <translation>Erledigter Anteil des laufenden Auftrags</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Size of the whole model under the plan, compared with floating point</source>
+        <translation>Größe des ganzen Modells unter dem Plan, verglichen mit Gleitkomma</translation>
+    </message>
+    <message>
+        <source>Bits per weight, scales and zero points included: of the layers that are searched or quantized, and of the whole model, embeddings and unquantized tensors included</source>
+        <translation>Bits je Gewicht, Skalen und Nullpunkte eingeschlossen: der Schichten, die gesucht oder quantisiert werden, und des ganzen Modells samt Einbettungen und nicht quantisierten Tensoren</translation>
+    </message>
+    <message>
+        <source>Where models run, and what they compute in; click to choose</source>
+        <translation>Wo Modelle laufen und worin sie rechnen; klicken, um zu wählen</translation>
+    </message>
+    <message>
+        <source>the plan does not fit the model</source>
+        <translation>der Plan passt nicht zum Modell</translation>
+    </message>
+    <message>
+        <source>Copy the &amp;Table</source>
+        <translation>&amp;Tabelle kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the &amp;Picture</source>
+        <translation>Bild kop&amp;ieren</translation>
+    </message>
+    <message>
+        <source>Copy the C&amp;ell</source>
+        <translation>&amp;Zelle kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the &amp;Rows</source>
+        <translation>Z&amp;eilen kopieren</translation>
+    </message>
+    <message>
+        <source>The engine process ended</source>
+        <translation>Der Rechenprozess ist beendet</translation>
+    </message>
+    <message>
+        <source>The engine process is running again</source>
+        <translation>Der Rechenprozess läuft wieder</translation>
+    </message>
+    <message>
+        <source>Nothing to calibrate</source>
+        <translation>Nichts zu kalibrieren</translation>
+    </message>
+    <message>
+        <source>KL to floating point</source>
+        <translation>KL zum Gleitkommamodell</translation>
+    </message>
+    <message>
+        <source>, {:,} not finite</source>
+        <translation>, {:,} nicht endlich</translation>
+    </message>
+    <message>
+        <source>1 layer</source>
+        <translation>1 Schicht</translation>
+    </message>
+    <message>
+        <source>Algorithm</source>
+        <translation>Algorithmus</translation>
+    </message>
+    <message>
+        <source>Bits per weight, scales and zero points included</source>
+        <translation>Bits je Gewicht, Skalen und Nullpunkte eingeschlossen</translation>
+    </message>
+    <message>
+        <source>Blocks and layers in the order of the network</source>
+        <translation>Blöcke und Schichten in der Reihenfolge des Netzes</translation>
+    </message>
+    <message>
+        <source>Bytes of the weight under the plan</source>
+        <translation>Bytes des Gewichts unter dem Plan</translation>
+    </message>
+    <message>
+        <source>Cache</source>
+        <translation>Cache</translation>
+    </message>
+    <message>
+        <source>Choose the language of the window</source>
+        <translation>Die Sprache des Fensters wählen</translation>
+    </message>
+    <message>
+        <source>Formats</source>
+        <translation>Formate</translation>
+    </message>
+    <message>
+        <source>Histogram of the weight's values, lowest to highest; sorts by their variance</source>
+        <translation>Histogramm der Werte des Gewichts, vom kleinsten zum größten; sortiert nach ihrer Varianz</translation>
+    </message>
+    <message>
+        <source>How the KV cache stores the keys or values that the layer makes; double-click to change it</source>
+        <translation>Wie der KV-Cache die Keys oder Values der Schicht speichert; Doppelklick ändert es</translation>
+    </message>
+    <message>
+        <source>How the plan stores the layer's inputs; double-click to change it</source>
+        <translation>Wie der Plan die Eingaben der Schicht speichert; Doppelklick ändert es</translation>
+    </message>
+    <message>
+        <source>How the plan stores the weight; double-click or F2 to change it</source>
+        <translation>Wie der Plan das Gewicht speichert; Doppelklick oder F2 ändert es</translation>
+    </message>
+    <message>
+        <source>How the weight is rounded</source>
+        <translation>Wie das Gewicht gerundet wird</translation>
+    </message>
+    <message>
+        <source>Inputs</source>
+        <translation>Eingaben</translation>
+    </message>
+    <message>
+        <source>Outputs</source>
+        <translation>Ausgaben</translation>
+    </message>
+    <message>
+        <source>Langua&amp;ge…</source>
+        <translation>&amp;Sprache…</translation>
+    </message>
+    <message>
+        <source>Language</source>
+        <translation>Sprache</translation>
+    </message>
+    <message>
+        <source>Loss that the best larger scheme saves for each MB that it adds; high: give this layer more bits</source>
+        <translation>Verlust, den das beste größere Schema je zusätzlichem MB spart; hoch: dieser Schicht mehr Bits geben</translation>
+    </message>
+    <message>
+        <source>Marked</source>
+        <translation>Markiert</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Gemessen</translation>
+    </message>
+    <message>
+        <source>Measured KL of the chosen scheme in this layer alone; lower is better</source>
+        <translation>Gemessene KL des gewählten Schemas in dieser Schicht allein; kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>Median kernel time of the layer under the plan, where it was timed</source>
+        <translation>Median der Kernelzeit der Schicht unter dem Plan, wo sie gemessen wurde</translation>
+    </message>
+    <message>
+        <source>Numbers have a decimal point in every language. The choice counts from the next start on.</source>
+        <translation>Zahlen haben in jeder Sprache einen Dezimalpunkt. Die Wahl gilt ab dem nächsten Start.</translation>
+    </message>
+    <message>
+        <source>Saving</source>
+        <translation>Ersparnis</translation>
+    </message>
+    <message>
+        <source>Score of the chosen scheme for this layer alone; lower is better</source>
+        <translation>Wert des gewählten Schemas für diese Schicht allein; kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>Shape of the weight as the model stores it</source>
+        <translation>Form des Gewichts, wie das Modell es speichert</translation>
+    </message>
+    <message>
+        <source>What changes between the two plans that are marked in Plan &gt; Plans</source>
+        <translation>Was sich zwischen den zwei unter Plan &gt; Pläne markierten Plänen ändert</translation>
+    </message>
+    <message>
+        <source>What the weight does</source>
+        <translation>Was das Gewicht tut</translation>
+    </message>
+    <message>
+        <source>Which histograms are shown: of the weights, the inputs, the outputs</source>
+        <translation>Welche Histogramme gezeigt werden: der Gewichte, der Eingaben, der Ausgaben</translation>
+    </message>
+    <message>
+        <source>Whose representable values stand below the axis, spread over the range</source>
+        <translation>Wessen darstellbare Werte unter der Achse stehen, über den Bereich verteilt</translation>
+    </message>
+    <message>
+        <source>With the &amp;names of my files</source>
+        <translation>Mit den &amp;Namen meiner Dateien</translation>
+    </message>
+    <message>
+        <source>not known with transforms</source>
+        <translation>mit Transformationen nicht bekannt</translation>
+    </message>
+    <message>
+        <source>the choice counts from the next start on</source>
+        <translation>die Wahl gilt ab dem nächsten Start</translation>
+    </message>
+    <message>
+        <source>{:,} of {}</source>
+        <translation>{:,} von {}</translation>
+    </message>
+    <message>
+        <source>{:.3f} bits/weight ({:.2f} in all)</source>
+        <translation>{:.3f} Bits/Gewicht ({:.2f} insgesamt)</translation>
+    </message>
+    <message>
+        <source>{} {} to {}, σ {}</source>
+        <translation>{} {} bis {}, σ {}</translation>
+    </message>
+    <message>
+        <source>{}: nothing observed yet</source>
+        <translation>{}: noch nichts beobachtet</translation>
+    </message>
+    <message>
+        <source>&amp;Outputs</source>
+        <translation>&amp;Ausgaben</translation>
+    </message>
+    <message>
+        <source>Weight range</source>
+        <translation>Gewichtsbereich</translation>
+    </message>
+    <message>
+        <source>Input range</source>
+        <translation>Eingabebereich</translation>
+    </message>
+    <message>
+        <source>Output range</source>
+        <translation>Ausgabebereich</translation>
+    </message>
+    <message>
+        <source>&amp;System</source>
+        <translation>&amp;System</translation>
+    </message>
+    <message>
+        <source>&amp;English</source>
+        <translation>&amp;English</translation>
+    </message>
+    <message>
+        <source>&amp;Deutsch</source>
+        <translation>&amp;Deutsch</translation>
+    </message>
+    <message>
+        <source>No scores yet.
+
+Compute the sensitivity (F6) to see what every scheme would cost every layer.
+Weight error needs no calibration.</source>
+        <translation>Noch keine Werte.
+
+Die Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht kosten würde.
+Der Gewichtsfehler braucht keine Kalibrierung.</translation>
+    </message>
+    <message>
+        <source>No scores yet.
+
+Calibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every layer.
+Weight error needs no calibration.</source>
+        <translation>Noch keine Werte.
+
+Kalibrieren (F5), dann die Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht kosten würde.
+Der Gewichtsfehler braucht keine Kalibrierung.</translation>
+    </message>
+    <message>
+        <source>The refined losses are the predicted ones with measured ones in place where decisions are close.
+Compute the predicted KL (F6), then press Refine.</source>
+        <translation>Die verfeinerten Verluste sind die vorhergesagten, durch gemessene ersetzt, wo Entscheidungen knapp sind.
+Die vorhergesagte KL berechnen (F6), dann Verfeinern drücken.</translation>
+    </message>
+    <message>
+        <source>What rounding inputs costs was not scored yet.
+Compute it (F6) by the metric {title}.</source>
+        <translation>Was das Runden der Eingaben kostet, wurde noch nicht bewertet.
+Mit dem Maß {title} berechnen (F6).</translation>
+    </message>
+    <message>
+        <source>What rounding keys and values costs was not scored yet.
+Compute it (F6) by the metric {title}.</source>
+        <translation>Was das Runden von Keys und Values kostet, wurde noch nicht bewertet.
+Mit dem Maß {title} berechnen (F6).</translation>
+    </message>
+    <message>
+        <source>{title} was not scored yet; compute it (F6), or choose another metric above.</source>
+        <translation>{title} wurde noch nicht bewertet; berechnen (F6) oder oben ein anderes Maß wählen.</translation>
+    </message>
+    <message>
+        <source>Time the plan's kernels (F9) to compare them with floating point.</source>
+        <translation>Kernelzeiten des Plans messen (F9), um sie mit Gleitkomma zu vergleichen.</translation>
+    </message>
 </context>
 </TS>

@@ -64,7 +64,7 @@ class Menus:
             action.setEnabled(reason is None)
             tip = tr(spec.tip) or plain(tr(spec.text))
             keys = f" ({spec.shortcut})" if spec.shortcut else ""
-            action.setToolTip(f"{tip}{keys}" if reason is None else f"{tip}\nNot now: {reason}")
+            action.setToolTip(f"{tip}{keys}" if reason is None else f"{tip}\n{tr('Not now: {}').format(tr(reason))}")
         for name, step in (("undo", now.state.undo_name), ("redo", now.state.redo_name)):
             title = tr(f"&{name.capitalize()}")
             self.actions[name].setText(f"{title} {step}".strip())
@@ -88,7 +88,7 @@ class Menus:
             self.menus[spec.menu].addSeparator()
         self.menus[spec.menu].addAction(action)
         if spec.icon:
-            action.setIconText(plain(tr(spec.text)).replace("Open Model File", "Open"))
+            action.setIconText(tr("Open") if spec.id == "open_file" else plain(tr(spec.text)))
             self._bar.addAction(action)
             if spec.id in ("export", "redo"):
                 self._bar.addSeparator()
@@ -102,7 +102,7 @@ class Menus:
         for spec in PANELS:
             action = QAction(tr(spec.title), self._window)
             action.setShortcut(QKeySequence(spec.key))
-            action.setToolTip(f"Go to the panel {spec.title}")
+            action.setToolTip(tr("Go to the panel {}").format(tr(spec.title)))
             action.triggered.connect(lambda _=False, panel=spec.id: reveal(panel))
             menu.addAction(action)
             self._window.addAction(action)
@@ -116,7 +116,7 @@ class Menus:
             action = self.recent_menu.addAction(name, partial(self._open_path, path))
             action.setToolTip(as_tip(path))
         if self.recent_menu.isEmpty():
-            self.recent_menu.addAction("Nothing yet").setEnabled(False)
+            self.recent_menu.addAction(tr("Nothing yet")).setEnabled(False)
             return
         self.recent_menu.addSeparator()
-        self.recent_menu.addAction("&Clear", settings.forget_recent)
+        self.recent_menu.addAction(tr("&Clear"), settings.forget_recent)

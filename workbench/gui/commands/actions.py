@@ -118,6 +118,8 @@ ACTIONS = (
     *(Action(id=f"layout_{preset}", text=f"Layout: {preset.capitalize()}", shortcut=f"Ctrl+Alt+{place}", menu="&View",
              run=view.layout(preset), why_not=has_session, separated=place == 1, tip="Arrange the panels for this work")
       for place, preset in enumerate(PRESETS, 1)),
+    Action(id="language", text="Langua&ge…", shortcut="Ctrl+Alt+M", menu="&View", run=view.choose_language,
+           tip="Choose the language of the window"),
     Action(id="reset_layout", text="&Reset the Layout", shortcut="Ctrl+Shift+L", menu="&View",
            run=lambda c: c.window.reset_layout()),
     Action(id="guide", text="User &Guide", shortcut="F1", menu="&Help", run=lambda c: Guide(c.window.widget).show(),

@@ -15,6 +15,7 @@ from workbench.gui.context import edits
 from workbench.gui.context.context import Context
 from workbench.gui.shell import dialogs, settings
 from workbench.gui.shell.forms import Form
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.models.layer import LayerKind
 from workbench.plain_file import opened
@@ -99,7 +100,7 @@ class Document:
             self._context.messages.report("The plan cannot be opened", error)
             return
         edits.set_plan(self._context.workspace, f"Open the plan {plan.name}", plan)
-        self._context.messages.say(f"Opened the plan {plan.name}")
+        self._context.messages.say(tr("Opened the plan {}").format(plan.name))
 
     async def open(self, path: str, *, trust: bool = False, **options: str | None) -> bool:
         """Open a model or session; returns whether the document is now the one at ``path``."""
@@ -129,7 +130,7 @@ class Document:
             self._carry_over(before, session)
         if not path.startswith("demo:"):
             settings.remember(path)
-        self._context.messages.say(f"Opened {session.model.name}", _facts(session))
+        self._context.messages.say(tr("Opened {}").format(session.model.name), _facts(session))
         for note in session.notes if repaired or not is_session else ():
             self._context.messages.say("Repaired" if repaired else "Check the weights", note, "warning")
         return True
@@ -203,7 +204,7 @@ class Document:
         self._context.workspace.saved(path, session)
         self._read = path, stamp_of(path)
         settings.remember(path)
-        self._context.messages.say(f"Saved {path.name}")
+        self._context.messages.say(tr("Saved {}").format(path.name))
         return True
 
     def start_saving(self, ask: bool = False) -> None:

@@ -126,11 +126,11 @@ class Stages:
             elif outcome:
                 status, tip = StageStatus.DONE, f"{outcome}\nClick to see it; {stage.again}".rstrip("; ")
             elif reason is None and not waiting:
-                status, tip = StageStatus.NEXT, "The next stage: click to start it"
+                status, tip = StageStatus.NEXT, tr("The next stage: click to start it")
                 if stage.steps == (SCORE.name,) and now.state.target and now.state.session is not None:
-                    tip += "; it scores the schemes that the target runs"
+                    tip += tr("; it scores the schemes that the target runs")
             else:
-                status, tip = StageStatus.LATER, f"Not yet: {reason or 'an earlier stage comes first'}"
+                status, tip = StageStatus.LATER, tr("Not yet: {}").format(tr(reason or "an earlier stage comes first"))
             marks.append(Mark(tr(stage.title), status, tip))
         return tuple(marks)
 

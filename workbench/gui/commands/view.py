@@ -13,7 +13,7 @@ from workbench import log
 from workbench.errors import WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.context import edits
-from workbench.gui.shell import settings, theme
+from workbench.gui.shell import dialogs, settings, theme
 from workbench.gui.shell.dialogs import ask_save_path
 from workbench.gui.shell.help import About, Guide, ProblemReport, headings
 from workbench.gui.shell.palette import Entry, Palette
@@ -76,6 +76,16 @@ def next_heat_colours(command: Command) -> None:
     settings.set_heat_colours(name)
     command.window.recolour(command.window.colours)
     command.context.messages.say("Colours of heatmaps", {"CET-L1": "grey"}.get(name, name))
+
+
+async def choose_language(command: Command) -> None:
+    """Ask for the language of the window, and remember it for the next start."""
+    text = "Numbers have a decimal point in every language. The choice counts from the next start on."
+    buttons = ("system", "&System"), ("en", "&English"), ("de", "&Deutsch"), ("cancel", "&Cancel")
+    chosen = await dialogs.ask(command.window.widget, "Language", text, buttons, settings.language() or "system")
+    if chosen != "cancel":
+        settings.set_language("" if chosen == "system" else chosen)
+        command.context.messages.say("Language", "the choice counts from the next start on")
 
 
 def layout(preset: str) -> Callable[[Command], None]:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QComboBox
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.agreement import Agreement
 from workbench.gui.shell.widgets import combo, fitted, label, offer, row
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -38,7 +39,7 @@ class AgreementPanel(Panel):
             box.setMinimumContentsLength(14)
         self.figure = fitted()
         self.plot = Agreement(self.colours)
-        self.plot.setToolTip("Each point is a layer under a scheme: its tip names them, a click selects the layer")
+        self.plot.setToolTip(tr("Each point is a layer under a scheme: its tip names them, a click selects the layer"))
         self.plot.chosen.connect(lambda index: self.context.workspace.select((self._cells.layer(index),)))
         self.table = RecordsView("Agreement by scheme", FIELDS, lambda row: row.scheme)
         self.table.setMinimumWidth(110)

@@ -114,7 +114,7 @@ class ChannelsPanel(Panel):
         if statistics is None:
             self.table.show_records(())
             return
-        if self.listed.currentText() == OUTLIERS:
+        if self.listed.currentData() == OUTLIERS:
             self.table.show_records(outliers(statistics, errors=self._errors))
         else:
             first, last = self.plot.chosen
@@ -143,7 +143,7 @@ class ChannelsPanel(Panel):
 
     def _settled(self) -> None:
         """List what the user has brushed, and compute its errors where that is quick."""
-        self.listed.setCurrentText(BRUSHED)
+        self.listed.setCurrentIndex(self.listed.findData(BRUSHED))
         self._list()
         if self._errors is None and self._is_quick():
             self._results.request(self._layer)
@@ -151,7 +151,7 @@ class ChannelsPanel(Panel):
 
     def _go_to(self, index: QModelIndex) -> None:
         """Put the brush around the channel of a row, as long as the outliers are listed."""
-        if self.listed.currentText() == OUTLIERS:
+        if self.listed.currentData() == OUTLIERS:
             number = self.table.records.record(index.row()).number
             self.plot.point_to(number, number)
 

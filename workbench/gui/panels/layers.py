@@ -14,6 +14,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.widgets import choice, label, named, row, set_role
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.copying import add_copies
 from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, CHANGE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
@@ -45,7 +46,7 @@ class LayersPanel(Panel):
 
     def _build(self) -> None:
         hint = "Filter: words, kind:linear, scheme:int4, re:…, worst 10"
-        self.filter = named(QLineEdit(placeholderText=hint, clearButtonEnabled=True), "Filter layers", HINT)
+        self.filter = named(QLineEdit(placeholderText=tr(hint), clearButtonEnabled=True), "Filter layers", HINT)
         self._count = label(role="muted")
         self.model = LayersModel(self.colours, self)
         self.view = LayersView(self.model, self.colours)
@@ -159,7 +160,8 @@ class LayersPanel(Panel):
             header.setSectionHidden(position, column.hidden if hidden is None else column.title in hidden)
 
     def _width(self, column: int) -> int:
-        return QFontMetrics(self.font()).averageCharWidth() * COLUMNS[column].width + 12
+        metrics, title = QFontMetrics(self.font()), COLUMNS[column].heading("nats")
+        return max(metrics.averageCharWidth() * COLUMNS[column].width, metrics.horizontalAdvance(title)) + 12
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Give the names what the other important columns leave."""
@@ -179,8 +181,8 @@ class LayersPanel(Panel):
         session = self.state.session
         if session is not None:
             total, shown = len(session.model.layers), len(self.model.rows.layers)
-            text = quantities.plural(total, "layer")
-            self._count.setText(text if shown == total else f"{shown:,} of {text}")
+            text = tr("1 layer") if total == 1 else tr("{:,} layers").format(total)
+            self._count.setText(text if shown == total else tr("{:,} of {}").format(shown, text))
 
     def _filter_changed(self, text: str) -> None:
         problem = self.model.show_only(text)
@@ -269,10 +271,10 @@ class LayersPanel(Panel):
         menu.addSeparator()
         locked = state.session is not None and set(names) <= state.session.locked
         verb = "Un&lock" if locked else "&Lock against searches"
-        menu.addAction(verb, lambda: edits.lock(workspace, names, not locked))
-        menu.addAction("&Select similar layers", lambda: self.select_similar(names))
-        menu.addAction("&Copy as a table\tCtrl+C", self.copy)
-        add_copies(menu.addMenu("C&opy more"), self.view, self.view.currentIndex())
+        menu.addAction(tr(verb), lambda: edits.lock(workspace, names, not locked))
+        menu.addAction(tr("&Select similar layers"), lambda: self.select_similar(names))
+        menu.addAction(tr("&Copy as a table\tCtrl+C"), self.copy)
+        add_copies(menu.addMenu(tr("C&opy more")), self.view, self.view.currentIndex())
         return menu
 
     def select_similar(self, names: tuple[str, ...]) -> None:

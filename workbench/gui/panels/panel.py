@@ -14,6 +14,7 @@ from workbench.gui.shell.step_keys import BUTTONS
 from workbench.gui.shell.still import Still
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import Item, button, column, label, page, row
+from workbench.gui.shell.words import tr
 from workbench.session.workspace import State
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Panel(Still):
         self._running: Collection[str] = ()
         self.next_step = button("", lambda: self.context.trigger(self._action), name="Next step")
         self.show_pages(self.body, page(None, self._hint, row(None, self.next_step, None), None))
-        self._is_empty = False
+        self._is_empty = self._recolour_due = False
         self.state = State()  # the newest one; handlers read it
         self._drawn = State()
         self._build()
@@ -118,9 +119,9 @@ class Panel(Still):
     def _show_step(self) -> None:
         self._action, title = BUTTONS.get(self._step, ("", ""))
         runs = self._step in self._running
-        self.next_step.setText("Running…" if runs and title else title)
+        self.next_step.setText(tr("Running…" if runs and title else title))
         self.next_step.setEnabled(not runs)
-        self.next_step.setAccessibleName(title.rstrip("…") or "Next step")
+        self.next_step.setAccessibleName(tr(title).rstrip("…") or tr("Next step"))
         self.next_step.setVisible(bool(title))
 
     @property
@@ -133,14 +134,22 @@ class Panel(Still):
         raise NotImplementedError
 
     def recolour(self, colours: Colours) -> None:
-        """Redraw every part that has colours of its own."""
+        """Redraw every part that has colours of its own: at once where the panel is seen, else when it is."""
         self.colours = colours
+        self._recolour_due = not self.is_seen
+        if not self._recolour_due:
+            self._recolour_parts(colours)
+
+    def _recolour_parts(self, colours: Colours) -> None:
         for part in self.findChildren(QObject):
             kind: type = type(part)
             if _draws_colours(kind):
                 cast(Coloured, part).recolour(colours)
 
     def _draw(self) -> None:
+        if self._recolour_due:
+            self._recolour_due = False
+            self._recolour_parts(self.colours)
         if self.state is self._drawn:
             return
         old, self._drawn = self._drawn, self.state

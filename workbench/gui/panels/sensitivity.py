@@ -19,6 +19,7 @@ from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.plots.minimap import Minimap
 from workbench.gui.shell import step_keys
 from workbench.gui.shell.widgets import button, combo, fitted, label, row
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities, schemes
 from workbench.insight.arrangement import Arrangement, Order, arranged
 from workbench.insight.dashboard import change_in_words, cost_of
@@ -46,8 +47,12 @@ layer's histograms then."""
 REFINE_TIP = "Measure the loss in nats where the predicted losses leave the scheme open (Ctrl+F6)"
 
 NO_TABLE = (
-    "No scores yet.\n\n{first}ompute the sensitivity (F6) to see what every scheme would cost every layer.\n"
+    "No scores yet.\n\nCompute the sensitivity (F6) to see what every scheme would cost every layer.\n"
     "Weight error needs no calibration."
+)
+NO_CALIBRATION = (
+    "No scores yet.\n\nCalibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every "
+    "layer.\nWeight error needs no calibration."
 )
 
 NOT_YET = {
@@ -101,13 +106,13 @@ class SensitivityPanel(Panel):
 
     def _build_controls(self) -> None:
         self.metric_box = combo(
-            "Sensitivity metric", [(f"{metric.title} ({metric.unit})", metric.name) for metric in METRICS],
+            "Sensitivity metric", [(f"{tr(metric.title)} ({metric.unit})", metric.name) for metric in METRICS],
             lambda: self.context.workspace.show_metric(self.metric_box.currentData()),
             "Which scores are shown; those of weights are also summed and searched with. Higher is worse, always",
             letters=TITLE_LENGTH,
         )  # fmt: skip
         for place, metric in enumerate(METRICS):
-            self.metric_box.setItemData(place, metric.meaning, Qt.ItemDataRole.ToolTipRole)
+            self.metric_box.setItemData(place, tr(metric.meaning), Qt.ItemDataRole.ToolTipRole)
         self.metric_box.insertSeparator(len(WEIGHT_METRICS))
         self.order_box = combo(
             "Order of the layers", tuple(map(str, Order)), lambda: self._show(self._source, self.state),
@@ -126,7 +131,7 @@ class SensitivityPanel(Panel):
         self.metric_box.setCurrentIndex(self.metric_box.findData(metric))
         reason = step_keys.why_not(new.session, REFINE.requires)
         self.refine.setEnabled(reason is None)
-        self.refine.setToolTip(f"Not now: {reason}" if reason else REFINE_TIP)
+        self.refine.setToolTip(tr("Not now: {}").format(reason) if reason else tr(REFINE_TIP))
         table = new.session.table(metric)
         if self._partial is not None and old.session is not None:
             known = self._partial.metric
@@ -168,7 +173,7 @@ class SensitivityPanel(Panel):
             table = session.table(metric.name) or self._partial_of(metric.name)
             model.item(place).setEnabled(table is not None)
             unit = metric.unit if table is None else table.unit
-            self.metric_box.setItemText(place, f"{metric_title(metric.name, unit)} ({short_unit(unit) or unit})")
+            self.metric_box.setItemText(place, f"{tr(metric_title(metric.name, unit))} ({short_unit(unit) or unit})")
 
     @property
     def _field(self) -> str:
@@ -227,9 +232,9 @@ class SensitivityPanel(Panel):
         session, metric = self.state.session, self.state.shown_metric
         none = session is None or not session.sensitivities
         calibrated = session is not None and session.calibration is not None
-        first = "C" if calibrated else "Calibrate (F5), then c"
-        self.say_empty(NO_TABLE.format(first=first) if none else "", "sensitivity" if calibrated else "calibrate")
-        self.not_yet.setText(NOT_YET.get(metric, NOT_YET[self._field]).format(title=metric_title(metric)))
+        nothing = NO_TABLE if calibrated else NO_CALIBRATION
+        self.say_empty(nothing if none else "", "sensitivity" if calibrated else "calibrate")
+        self.not_yet.setText(tr(NOT_YET.get(metric, NOT_YET[self._field])).format(title=tr(metric_title(metric))))
         self._pages.setCurrentIndex(1)
         self.figure.clear()
 

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from workbench.gui.plots.cells import lookup
 from workbench.gui.shell import settings
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 
 BAR = 14
@@ -22,7 +23,7 @@ class ColourBar(QWidget):
     def __init__(self, colours: Colours) -> None:
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName("Colour scale")
+        self.setAccessibleName(tr("Colour scale"))
         self._low, self._high, self._unit = 1e-6, 1.0, ""
         self.recolour(colours)
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from workbench.gui.plots.heatmap_picture import HeatmapPicture
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 
 MIN_ROW, MAX_ROW = 3, 40
 """Row heights in pixels between which the zoom ranges."""
@@ -29,7 +30,7 @@ class Heatmap(HeatmapPicture):
     def __init__(self, colours: Colours) -> None:
         super().__init__(colours)
         self.setObjectName("heatmap")
-        self.setAccessibleName("Sensitivity of every layer to every scheme")
+        self.setAccessibleName(tr("Sensitivity of every layer to every scheme"))
         self.setAccessibleDescription("Arrow keys move the cell, Enter assigns its scheme, Control and wheel zoom")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)

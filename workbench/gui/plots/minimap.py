@@ -11,6 +11,7 @@ from workbench.gui.plots.cells import Cells, levels, lookup
 from workbench.gui.plots.heatmap_picture import HeatmapPicture
 from workbench.gui.shell import settings
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 
 WIDTH = 26
 MANY_ROWS, MANY_SCREENS = 50, 3
@@ -36,8 +37,8 @@ class Minimap(QWidget):
         self._cells: Cells | None = None
         self._image = QImage()
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName("All layers")
-        self.setToolTip("All layers, each line the worst of those that it stands for; click or drag to go there")
+        self.setAccessibleName(tr("All layers"))
+        self.setToolTip(tr("All layers, each line the worst of those that it stands for; click or drag to go there"))
         bar = heatmap.verticalScrollBar()
         bar.valueChanged.connect(self.update)
         bar.rangeChanged.connect(self._look)

@@ -20,11 +20,13 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
 
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 BINS = 128
 GAP = 6
+KEYS = "Wheel, + and −: zoom all; arrow keys: pan; 0 or double click: everything; click: that layer"
 MAX_SHOWN = 60
 LINES_FOR_AXIS = 4
 """A picture higher than this many lines of text has the ends of the axis below it."""
@@ -57,14 +59,14 @@ class Multiples(QWidget):
         self.span = self._whole = (-1.0, 1.0)
         self._log = True
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setToolTip("Wheel, + and −: zoom all; arrow keys: pan; 0 or double click: everything; click: that layer")
+        self.setToolTip(tr(KEYS))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Offer a copy of the picture and of the bins."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("&Copy the Picture", lambda: QApplication.clipboard().setPixmap(self.grab()))
-        menu.addAction("Copy the &Data", lambda: QApplication.clipboard().setText(self.data_text()))
+        menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(self.grab()))
+        menu.addAction(tr("Copy the &Data"), lambda: QApplication.clipboard().setText(self.data_text()))
         menu.popup(event.globalPos())
 
     def data_text(self) -> str:

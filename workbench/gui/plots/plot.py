@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 
 AXIS_HEIGHT = 40
 LABEL_OVERHANG = 6
@@ -107,7 +108,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     def __init__(self, colours: Colours, name: str = "", *, bottom: str = "") -> None:
         super().__init__(viewBox=Box(enableMenu=False), enableMenu=False)
         self.colours = colours
-        self.setAccessibleName(name or self.name)
+        self.setAccessibleName(tr(name or self.name))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAntialiasing(False)
         self.item = self.getPlotItem()
@@ -116,7 +117,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item.getViewBox().open_menu = self._open_menu
         for axis in AXES:
             self.item.getAxis(axis).enableAutoSIPrefix(False)  # with a label, this call itself scales the axis
-        self._labels = {"left": self.left, "bottom": bottom or self.bottom}
+        self._labels = {"left": tr(self.left), "bottom": tr(bottom or self.bottom)}
         if self._labels["bottom"]:
             self.item.getAxis("bottom").setHeight(AXIS_HEIGHT)
         if self.left_width:
@@ -153,6 +154,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     def label(self, axis: str, text: str) -> None:
         """Label an axis; the same label again would only repeat the layout."""
+        text = tr(text)
         if text != self._labels[axis]:
             self._labels[axis] = text
             self.item.setLabel(axis, text, color=self.colours.muted)
@@ -165,9 +167,9 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Return what a right click offers."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("Show &All", self.show_all)
-        menu.addAction("&Copy the Picture", lambda: QApplication.clipboard().setPixmap(self.grab()))
-        menu.addAction("Copy the &Data", lambda: QApplication.clipboard().setText(self.data_text()))
+        menu.addAction(tr("Show &All"), self.show_all)
+        menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(self.grab()))
+        menu.addAction(tr("Copy the &Data"), lambda: QApplication.clipboard().setText(self.data_text()))
         return menu
 
     def data_text(self) -> str:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QFileDial
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.widgets import fill_dialog, label
+from workbench.gui.shell.words import tr
 
 Button = QMessageBox.StandardButton
 WIDE = "QLabel#qt_msgbox_informativelabel { min-width: 380px; }"
@@ -45,7 +46,7 @@ class Popup(QDialog):
     def __init__(self, parent: QWidget, name: str, title: str) -> None:
         super().__init__(parent)
         self.setObjectName(name)
-        self.setWindowTitle(title)
+        self.setWindowTitle(tr(title))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         Frame(self)
 
@@ -74,7 +75,7 @@ def show_error(parent: QWidget, title: str, text: str, details: str = "") -> QMe
     box.setTextInteractionFlags(SELECTABLE)
     if details:
         box.setDetailedText(details)
-        copy = box.addButton("Co&py the Details", QMessageBox.ButtonRole.ActionRole)
+        copy = box.addButton(tr("Co&py the Details"), QMessageBox.ButtonRole.ActionRole)
         copy.setObjectName("copy")
         copy.clicked.disconnect()  # a button of a message box closes it otherwise
         copy.clicked.connect(lambda: QApplication.clipboard().setText(f"{title}\n{text}\n\n{details}"))
@@ -89,9 +90,9 @@ async def ask(parent: QWidget, title: str, text: str, buttons: Sequence[tuple[st
     """Ask with buttons ``(id, label)`` and return an id; closing the dialog means the last button."""
     box = _message(QMessageBox.Icon.Question, Button.NoButton, parent, "question", title, text)
     last = buttons[-1][0]
-    for identity, text in buttons:
+    for identity, words in buttons:
         role = QMessageBox.ButtonRole.RejectRole if identity == last else QMessageBox.ButtonRole.AcceptRole
-        button = box.addButton(text, role)
+        button = box.addButton(tr(words), role)
         button.setObjectName(identity)
         if identity == default:
             box.setDefaultButton(button)
@@ -106,6 +107,7 @@ async def ask(parent: QWidget, title: str, text: str, buttons: Sequence[tuple[st
 def _message(
     icon: QMessageBox.Icon, buttons: Button, parent: QWidget, name: str, title: str, text: str
 ) -> QMessageBox:
+    title, text = tr(title), tr(text)
     box = QMessageBox(icon, as_line(title), as_tip(title), buttons, parent)
     box.setStyleSheet(WIDE)
     box.setObjectName(name)
@@ -115,10 +117,10 @@ def _message(
 
 async def ask_trust(parent: QWidget, file: str) -> bool:
     """Ask whether the user's own Python file may be run."""
-    text = (
-        f"Opening this model runs the Python file\n\n{file}\n\n"
+    text = tr(
+        "Opening this model runs the Python file\n\n{}\n\n"
         "with all your permissions. Run it only if you wrote it or have read it."
-    )
+    ).format(file)
     buttons = (("trust", "&Run the file"), ("cancel", "&Cancel"))
     return await ask(parent, "Run this Python file?", text, buttons, "cancel") == "trust"
 
@@ -126,14 +128,17 @@ async def ask_trust(parent: QWidget, file: str) -> bool:
 async def ask_unsaved(parent: QWidget, name: str) -> str:
     """Ask what to do with unsaved work: ``save``, ``discard`` or ``cancel``."""
     buttons = (("save", "&Save"), ("discard", "&Discard"), ("cancel", "&Cancel"))
-    return await ask(parent, f"Save the changes to {name}?", "Otherwise, unsaved changes are lost.", buttons, "save")
+    title = tr("Save the changes to {}?").format(name)
+    return await ask(parent, title, "Otherwise, unsaved changes are lost.", buttons, "save")
 
 
 async def ask_replace(parent: QWidget, name: str) -> str:
     """Ask what to do if another program has changed the file: ``replace``, ``save_as`` or ``cancel``."""
     buttons = (("replace", "&Replace"), ("save_as", "Save &As…"), ("cancel", "&Cancel"))
-    text = f"Another window or program has changed {name} since it was opened here. Saving overwrites those changes."
-    return await ask(parent, f"Replace {name}?", text, buttons, "save_as")
+    text = tr(
+        "Another window or program has changed {} since it was opened here. Saving overwrites those changes."
+    ).format(name)
+    return await ask(parent, tr("Replace {}?").format(name), text, buttons, "save_as")
 
 
 async def ask_path(
@@ -141,7 +146,7 @@ async def ask_path(
     suffix: str = "", folder: str = "",
 ) -> str | None:  # fmt: skip
     """Let the user choose a file or folder, in ``folder`` at first; None if they cancel."""
-    dialog = QFileDialog(parent, title, folder)
+    dialog = QFileDialog(parent, tr(title), folder)
     dialog.setObjectName("path")
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.setFileMode(mode)
@@ -181,10 +186,10 @@ class FormDialog(QDialog):
         super().__init__(parent)
         self._form = form
         self.setObjectName("form")
-        self.setWindowTitle(title)
+        self.setWindowTitle(tr(title))
         buttons = QDialogButtonBox()
-        buttons.addButton("&Cancel", QDialogButtonBox.ButtonRole.RejectRole)
-        self.start_button = buttons.addButton(start, QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons.addButton(tr("&Cancel"), QDialogButtonBox.ButtonRole.RejectRole)
+        self.start_button = buttons.addButton(tr(start), QDialogButtonBox.ButtonRole.AcceptRole)
         self.start_button.setProperty("role", "primary")
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)

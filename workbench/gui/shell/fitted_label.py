@@ -11,6 +11,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from workbench.gui.shell.foreign import as_line, as_tip
+from workbench.gui.shell.words import tr
 
 
 class FittedLabel(QLabel):
@@ -30,7 +31,7 @@ class FittedLabel(QLabel):
 
     def say(self, *wordings: str) -> None:
         """Show one of ``wordings``, from the longest to the shortest."""
-        self._wordings = tuple(map(as_line, wordings))
+        self._wordings = tuple(as_line(tr(wording)) for wording in wordings)
         self.setAccessibleDescription(self.text())
         self._fit()
 
@@ -49,7 +50,7 @@ class FittedLabel(QLabel):
 
     def setToolTip(self, text: str) -> None:
         """Explain the text; the tooltip begins with the whole text if the label shows less."""
-        self._explained = text
+        self._explained = tr(text)
         self._fit()
 
     def clear(self) -> None:

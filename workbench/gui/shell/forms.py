@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import label, named, page, row
+from workbench.gui.shell.words import tr
 from workbench.steps.options import Choice, OptionField, OptionInfo, option_fields
 
 MANY_HEIGHT = 150
@@ -83,7 +84,7 @@ class Form(QWidget):
 
     def refuse(self) -> bool:
         """Whether a field is not valid; the first such field gets the keyboard and shows its problem."""
-        lacking = {name: f"Needed: {what}" for name, what in self._missing(self.value()).items()}
+        lacking = {name: tr("Needed: {}").format(tr(what)) for name, what in self._missing(self.value()).items()}
         for name, entry in self._entries.items():
             problem = entry.problem() or lacking.get(name, "")
             if problem:
@@ -96,11 +97,12 @@ class Form(QWidget):
 
     def _add(self, item: OptionField, value: typing.Any, keys: set[str]) -> None:
         entry = self._entry(item, value)
-        named(entry.widget, item.info.label, f"{item.info.help[:1].upper()}{item.info.help[1:]}")
+        help_text = tr(item.info.help)
+        named(entry.widget, item.info.label, f"{help_text[:1].upper()}{help_text[1:]}")
         entry.widget.setObjectName(item.name)
         self._entries[item.name] = entry
-        self._layout.addRow(with_key(item.info.label, keys), entry.widget)
-        problem = label(role="error", name=f"What is wrong with {item.info.label}", wrap=True)
+        self._layout.addRow(with_key(tr(item.info.label), keys), entry.widget)
+        problem = label(role="error", name=tr("What is wrong with {}").format(tr(item.info.label)), wrap=True)
         self._problems[item.name] = problem
         problem.hide()
         self._layout.addRow(problem)
@@ -137,7 +139,7 @@ class Form(QWidget):
         whole = {"decimals": 0} if item.kind is int else {"step": info.increment}
         field = NumberField(
             0 if info.minimum is None else info.minimum, HIGHEST if info.maximum is None else info.maximum, value,
-            unit=info.unit, empty=(info.empty or "all") if item.optional else "", **whole,
+            unit=tr(info.unit), empty=tr(info.empty or "all") if item.optional else "", **whole,
         )  # fmt: skip
         field.changed.connect(self.changed)
         return Entry(field, lambda: field.number, lambda: field.problem)
@@ -145,7 +147,7 @@ class Form(QWidget):
     def _choice(self, choices: Sequence[Choice], value: typing.Any) -> Entry:
         box = QComboBox()
         for choice in choices:
-            box.addItem(choice.label, choice.value)
+            box.addItem(tr(choice.label), choice.value)
         box.setCurrentIndex(max(box.findData(value), 0))
         box.currentIndexChanged.connect(lambda _: self.changed.emit())
         return Entry(box, box.currentData)
@@ -168,7 +170,7 @@ class Form(QWidget):
             return tuple(choice.value for choice in choices if choice.value in checked)
 
         def changed() -> None:
-            count.setText(f"{len(read()):,} of {len(choices):,} chosen")
+            count.setText(tr("{:,} of {:,} chosen").format(len(read()), len(choices)))
             self.changed.emit()
 
         box.itemChanged.connect(lambda _: changed())
@@ -180,7 +182,7 @@ class Form(QWidget):
     def _text(self, item: OptionField, value: str) -> Entry:
         line = PathField(value) if item.info.path else QLineEdit(value)
         needed = self._needed.get(item.name)
-        line.setPlaceholderText(f"Needed: {needed}" if needed else item.info.empty)
+        line.setPlaceholderText(tr("Needed: {}").format(tr(needed)) if needed else tr(item.info.empty))
         line.textChanged.connect(lambda _: self.changed.emit())
         widget: QWidget = line
         if item.info.path:
@@ -188,7 +190,7 @@ class Form(QWidget):
             widget = QWidget()
             widget.setLayout(row(named(line, "Path"), button, stretch=line))
             widget.setFocusProxy(line)
-        missing = f"Enter {'a path' if item.info.path else 'a text'}" if item.required else ""
+        missing = tr("Enter a path" if item.info.path else "Enter a text") if item.required else ""
         return Entry(
             widget, lambda: line.text() or (None if item.optional else ""),
             lambda: "" if line.text().strip() else missing,
@@ -200,8 +202,8 @@ class Form(QWidget):
         button.setText("…")
         if info.path == "data":
             menu = QMenu(button)
-            menu.addAction("&File…", lambda: self._browse(info.label, "file", line))
-            menu.addAction("F&older…", lambda: self._browse(info.label, "folder", line))
+            menu.addAction(tr("&File…"), lambda: self._browse(info.label, "file", line))
+            menu.addAction(tr("F&older…"), lambda: self._browse(info.label, "folder", line))
             button.setMenu(menu)
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         else:
@@ -210,7 +212,8 @@ class Form(QWidget):
 
     def _browse(self, title: str, kind: str, line: QLineEdit) -> None:
         there = Path(line.text()).expanduser()
-        dialog = QFileDialog(self, title, str(there.parent) if line.text() and there.parent.is_dir() else self._folder)
+        folder = str(there.parent) if line.text() and there.parent.is_dir() else self._folder
+        dialog = QFileDialog(self, tr(title), folder)
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         mode = QFileDialog.FileMode

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from workbench.gui.shell.dialogs import SELECTABLE, Popup
 from workbench.gui.shell.widgets import fill_dialog, label, named
+from workbench.gui.shell.words import tr
 from workbench.insight.problem_report import problem_report
 from workbench.version import versions
 
@@ -66,7 +67,7 @@ class Guide(Popup):
         self.text.anchorClicked.connect(self._follow)
         self.text.document().setMarkdown((self._folder / "guide.md").read_text(encoding="utf-8"))
         placeholder = "Find in the guide (Enter for the next match)"
-        self.field = named(QLineEdit(placeholderText=placeholder), "Find in the guide")
+        self.field = named(QLineEdit(placeholderText=tr(placeholder)), "Find in the guide")
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self.find_next)
         fill_dialog(self, self.field, self.text, stretch=self.text)
@@ -123,7 +124,7 @@ class ProblemReport(Popup):
         self.parts: Mapping[str, str] = {}
         self.text = named(QPlainTextEdit(readOnly=True), "The whole report")
         self.with_names = QCheckBox("With the &names of my files")
-        self.with_names.setToolTip("Names help to find a cause, and tell of you")
+        self.with_names.setToolTip(tr("Names help to find a cause, and tell of you"))
         self.with_names.toggled.connect(self._show)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.save_button = buttons.addButton("&Save the Archive…", QDialogButtonBox.ButtonRole.ActionRole)

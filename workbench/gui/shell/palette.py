@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 from workbench.gui.shell import settings
 from workbench.gui.shell.dialogs import Popup
 from workbench.gui.shell.widgets import fill_dialog, label, named
+from workbench.gui.shell.words import tr
 
 WIDTH, HEIGHT = 620, 420
 SHOWN = 200
@@ -61,7 +62,7 @@ class Palette(Popup):
         self._entries = sorted(entries, key=lambda entry: order.get(entry.title, len(recent)))
         self._shown: list[Entry] = []
         hint = "Type a command, panel, layer, scheme, plan or word of the guide"
-        self.field = named(QLineEdit(placeholderText=hint), "Command")
+        self.field = named(QLineEdit(placeholderText=tr(hint)), "Command")
         self.list = named(QListWidget(), "Matching commands")
         self.list.setUniformItemSizes(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)

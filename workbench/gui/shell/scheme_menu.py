@@ -7,6 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QMenu
 
+from workbench.gui.shell.words import tr
 from workbench.insight.schemes import families, reference_bits
 from workbench.planning.plan import KEEP
 
@@ -20,7 +21,7 @@ def fill_menu(
     With ``allowed`` every other scheme is greyed.  ``facts(scheme)`` stands beside a scheme, once its submenu opens.
     """
     legal = None if allowed is None else set(allowed)
-    keep = menu.addAction("&Keep in floating point", lambda: chosen(KEEP))
+    keep = menu.addAction(tr("&Keep in floating point"), lambda: chosen(KEEP))
     keep.setCheckable(True)
     keep.setChecked(current == KEEP)
     keep.setEnabled(legal is None or KEEP in legal)

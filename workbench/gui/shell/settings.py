@@ -69,6 +69,11 @@ def language() -> str:
     return str(_store().value("language", ""))
 
 
+def set_language(name: str) -> None:
+    """Save the language of the window; empty for the system's."""
+    _store().setValue("language", name)
+
+
 def recent_commands() -> list[str]:
     """Return the titles of what was done by name last, newest first."""
     value = _store().value("palette/recent", [])

@@ -38,8 +38,8 @@ class StartPage(QWidget):
             "Open a &model…", "A Hugging Face folder, a .safetensors, .pt2 or Python file", self._choose_model
         )
         self.menu = QMenu(self.model_button)
-        self.menu.addAction("Model f&older…", lambda: trigger("open_folder"))
-        self.menu.addAction("Model &file…", lambda: trigger("open_file"))
+        self.menu.addAction(tr("Model f&older…"), lambda: trigger("open_folder"))
+        self.menu.addAction(tr("Model &file…"), lambda: trigger("open_file"))
         self.session_button = _large(
             "Open a &session…", "A .qwb file with all earlier results", lambda: trigger("open_session")
         )
@@ -87,7 +87,7 @@ class StartPage(QWidget):
             f"{escape(as_line(Path(path).name))}</a>&nbsp; {escape(as_line(str(Path(path).parent)))}"
             for path in paths[:5]
         )
-        self._recent.setText(f"<b>Recent</b>{links}" if links else "")
+        self._recent.setText(f"<b>{tr('Recent')}</b>{links}" if links else "")
 
     def _choose(self, choose: Callable[[Role], object]) -> None:
         self._show_role()
@@ -101,6 +101,7 @@ class StartPage(QWidget):
 
 
 def _large(text: str, explanation: str, clicked: Callable[[], object]) -> QPushButton:
+    text, explanation = tr(text), tr(explanation)
     widget = button(f"{text}\n{explanation}", clicked, name=text.replace("&", ""), role="big")
     widget.setIconSize(QSize(24, 24))
     widget.setFixedHeight(3 * widget.fontMetrics().height() + 14)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWi
 from workbench.gui.context.messages import Message
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.widgets import button, label, named
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.latest import Latest
 from workbench.insight.sums import shown_unit, whole_bits
@@ -60,12 +61,13 @@ class StatusBar(QStatusBar):
 
     def show_placement(self, placement: Placement) -> None:
         """Show where models run."""
-        self.device_button.setText(f"Device: {placement.text}")
-        self.device_button.setToolTip("Where models run, and what they compute in; click to choose")
+        self.device_button.setText(tr("Device: {}").format(placement.text))
+        self.device_button.setToolTip(tr("Where models run, and what they compute in; click to choose"))
 
     def say(self, message: Message) -> None:
         """Show a message."""
-        text = f"{message.title}: {message.text}" if message.text else message.title
+        title, text = _spoken(message.title), tr(message.text)
+        text = f"{title}: {text}" if text else title
         self._write(text, "error" if message.level == "error" else "")
 
     def _write(self, text: str, role: str = "") -> None:
@@ -108,25 +110,31 @@ class StatusBar(QStatusBar):
             self.loss_label.clear()
             return
         ratio = quantities.reduction(session.model.nbytes, totals.nbytes)
-        self.size_label.setText(f"{quantities.data_size(totals.nbytes)} ({ratio})")
+        self.size_label.setText(f"{quantities.data_size(totals.nbytes)} ({tr(ratio)})")
         self.bits_label.setText(
-            f"{totals.bits_per_weight:.3f} bits/weight ({whole_bits(session, totals):.2f} in all)"
+            tr("{:.3f} bits/weight ({:.2f} in all)").format(totals.bits_per_weight, whole_bits(session, totals))
         )
         self.loss_label.setText(_loss(state))
         self.loss_label.setToolTip(f"{SUM} {_summed(state)}")
 
 
+def _spoken(title: str) -> str:
+    """Return a message's title in the user's language, and what stands before a colon in it."""
+    head, colon, rest = title.partition(": ")
+    return tr(f"{head}: {{}}").format(rest) if colon and tr(f"{head}: {{}}") != f"{head}: {{}}" else tr(title)
+
+
 def _loss(state: State) -> str:
     unit, totals = shown_unit(state.session, state.metric), state.totals
-    title = metric_title(state.metric, unit)
+    title = tr(metric_title(state.metric, unit))
     assert totals is not None
     if totals.predicted is not None:
         return f"{title} {quantities.number(totals.predicted)} {short_unit(unit)}".rstrip()
     if state.session is not None and state.session.plan.transforms:
-        return f"{title}: not known with transforms"
+        return f"{title}: {tr('not known with transforms')}"
     if totals.missing:
         return f"{title}: {quantities.plural(totals.missing, 'layer')} not scored"
-    return f"{title}: not scored"
+    return f"{title}: {tr('not scored')}"
 
 
 _rounded, _cached = Latest(quantized_inputs), Latest(cached_layers)

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.foreign import as_line, as_tip
+from workbench.gui.shell.words import tr
 from workbench.readable import LONGEST, readable
 
 W = TypeVar("W", bound=QWidget)
@@ -39,9 +40,9 @@ PAGE_TOP = 4
 
 def named(widget: W, name: str, tip: str = "") -> W:
     """Give a widget its accessible name and its tooltip; returns it."""
-    widget.setAccessibleName(name)
+    widget.setAccessibleName(tr(name))
     if tip:
-        widget.setToolTip(as_tip(tip))
+        widget.setToolTip(as_tip(tr(tip)))
     return widget
 
 
@@ -61,11 +62,11 @@ class Label(QLabel):
 
     def setText(self, text: str) -> None:
         """Show a text without control characters."""
-        super().setText(readable(text, LONGEST, lines=True))
+        super().setText(readable(tr(text), LONGEST, lines=True))
 
     def setToolTip(self, text: str) -> None:
         """Explain the label."""
-        super().setToolTip(as_tip(text))
+        super().setToolTip(as_tip(tr(text)))
 
 
 def label(
@@ -75,11 +76,11 @@ def label(
     """Return a label; with ``buddy`` its mnemonic gives that widget the keyboard.  Only a ``rich`` one takes markup."""
     widget = QLabel(text) if rich else Label(text)
     widget.setWordWrap(wrap)
-    widget.setToolTip(as_tip(tip))
+    widget.setToolTip(as_tip(tr(tip)))
     if role:
         widget.setProperty("role", role)
     if name:
-        widget.setAccessibleName(name)
+        widget.setAccessibleName(tr(name))
     if buddy is not None:
         widget.setBuddy(buddy)
     return widget
@@ -90,7 +91,7 @@ def fitted(text: str = "", role: str = "muted", *, name: str = "") -> FittedLabe
     widget = FittedLabel(text)
     widget.setProperty("role", role)
     if name:
-        widget.setAccessibleName(name)
+        widget.setAccessibleName(tr(name))
     return widget
 
 
@@ -98,10 +99,10 @@ def button(
     text: str, clicked: Callable[[], object] | None = None, tip: str = "", *, name: str = "", role: str = ""
 ) -> QPushButton:
     """Return a button; ``clicked`` is called without arguments."""
-    widget = QPushButton(text)
-    widget.setToolTip(as_tip(tip))
+    widget = QPushButton(tr(text))
+    widget.setToolTip(as_tip(tr(tip)))
     if name:
-        widget.setAccessibleName(name)
+        widget.setAccessibleName(tr(name))
     if role:
         widget.setProperty("role", role)
     if clicked is not None:
@@ -111,10 +112,10 @@ def button(
 
 def switch(widget: B, text: str, toggled: Callable[[bool], object] | None, tip: str, *, on: bool = False) -> B:
     """Make a check box or button one that is on or off; ``toggled`` hears of changes."""
-    widget.setText(text)
+    widget.setText(tr(text))
     widget.setCheckable(True)
     widget.setChecked(on)
-    widget.setToolTip(as_tip(tip))
+    widget.setToolTip(as_tip(tr(tip)))
     if toggled is not None:
         widget.toggled.connect(lambda checked: toggled(checked))
     return widget
@@ -142,12 +143,12 @@ def add_items(box: QComboBox, items: Iterable[str | tuple[str, object]]) -> None
     """Add texts, which are their own data, or ``(text, data)``."""
     for item in items:
         text, data = item if isinstance(item, tuple) else (item, item)
-        box.addItem(as_line(text), data)
+        box.addItem(as_line(tr(text)), data)
 
 
 def offer(box: QComboBox, items: Sequence[tuple[str, object]], usual: object = None) -> None:
     """Replace the items where they differ; the chosen one stays, else ``usual`` or the first is chosen."""
-    items = [(as_line(text), data) for text, data in items]
+    items = [(as_line(tr(text)), data) for text, data in items]
     places = range(box.count())
     if [(box.itemText(place), box.itemData(place)) for place in places] == items:
         return
@@ -161,8 +162,8 @@ def offer(box: QComboBox, items: Sequence[tuple[str, object]], usual: object = N
 
 def choice(menu: QMenu, text: str, toggled: Callable[[bool], object], *, on: bool, tip: str = "") -> None:
     """Add an entry that is on or off to a menu; ``toggled`` hears of changes."""
-    action = menu.addAction(text)
-    action.setToolTip(as_tip(tip))
+    action = menu.addAction(tr(text))
+    action.setToolTip(as_tip(tr(tip)))
     action.setCheckable(True)
     action.setChecked(on)
     action.toggled.connect(lambda checked: toggled(checked))
@@ -212,8 +213,8 @@ def tabs(name: str, pages: Iterable[tuple[str, QWidget] | tuple[str, QWidget, st
     widget = named(QTabWidget(), name)
     widget.setDocumentMode(True)
     for title, content, *tips in pages:
-        place = widget.addTab(content, title)
-        widget.setTabToolTip(place, "".join(tips))
+        place = widget.addTab(content, tr(title))
+        widget.setTabToolTip(place, tr("".join(tips)))
     return widget
 
 

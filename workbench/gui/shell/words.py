@@ -1,7 +1,8 @@
 """The window's words in the user's language: catalogues of Qt Linguist in ``resources/translations``.
 
-Menus, commands, panels, stages and roles are translated; without a catalogue all is English.  Numbers stay as they are
-in every language.  ``python -m workbench.gui.shell.words`` compiles the catalogues.
+Whatever shows a text translates it there (:mod:`workbench.gui.shell.widgets`, tables, forms, dialogs); names, and texts
+that are put together, pass as they are.  Without a catalogue all is English.  Numbers stay as they are in every
+language.  ``python -m workbench.gui.shell.words`` compiles the catalogues.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu
 
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.files import RAW, raw_rows
 
 Index = QModelIndex | QPersistentModelIndex
@@ -44,10 +45,10 @@ def add_copies(menu: QMenu, view: QAbstractItemView, index: Index) -> None:
     """Add the ways to copy from a table to a menu; ``index`` is the cell that was clicked."""
     if index.isValid():
         text = cell_text(index)
-        menu.addAction("Copy the C&ell", lambda: put(text))
-        menu.addAction("Copy the &Rows", lambda: put(row_text(view)))
-    menu.addAction("Copy the &Table", lambda: put(tabbed(raw_rows(view.model()))))
-    menu.addAction("Copy the &Picture", lambda: QApplication.clipboard().setPixmap(view.grab()))
+        menu.addAction(tr("Copy the C&ell"), lambda: put(text))
+        menu.addAction(tr("Copy the &Rows"), lambda: put(row_text(view)))
+    menu.addAction(tr("Copy the &Table"), lambda: put(tabbed(raw_rows(view.model()))))
+    menu.addAction(tr("Copy the &Picture"), lambda: QApplication.clipboard().setPixmap(view.grab()))
 
 
 def offer_copies(view: QAbstractItemView) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 
 METRIC_UNIT = "?"
@@ -56,7 +57,8 @@ class Field:
         Texts that name their own unit need none in the heading; exported values always do.
         """
         own = unit if self.unit == METRIC_UNIT else self.unit
-        return f"{self.title} ({own})" if own and (exported or self.show is None) else self.title
+        title = self.title if exported else tr(self.title)
+        return f"{title} ({own if exported else tr(own)})" if own and (exported or self.show is None) else title
 
 
 Number = partial(Field, numeric=True)

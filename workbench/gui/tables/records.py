@@ -6,10 +6,19 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QObject, QPersistentModelIndex, Qt
-from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableView, QWidget
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from workbench.gui.shell.foreign import as_line, as_tip
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.copying import offer_copies
 from workbench.gui.tables.fields import Field, as_text, order_of, plain
 from workbench.gui.tables.files import RAW
@@ -115,7 +124,7 @@ def heading(column: Field, role: int, unit: str) -> Any:
     if role == Qt.ItemDataRole.DisplayRole:
         return column.heading(unit)
     if role == Qt.ItemDataRole.ToolTipRole:
-        return column.tip or column.title
+        return tr(column.tip or column.title)
     if role == RAW:
         return column.heading(unit, exported=True)
     return alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
@@ -127,6 +136,14 @@ def alignment(column: Field) -> Qt.AlignmentFlag:
     return side | Qt.AlignmentFlag.AlignVCenter
 
 
+class LeftToRight(QStyledItemDelegate):
+    """Keeps numbers before their units, and names as they are written, where the window runs from right to left."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        option.direction = Qt.LayoutDirection.LeftToRight
+
+
 class RecordsView(QTableView):
     """A table with whole rows to select, fixed heights, and Ctrl+C that copies them."""
 
@@ -136,13 +153,15 @@ class RecordsView(QTableView):
         super().__init__(parent)
         self.records = RecordsModel(columns, identity, self)
         self.setModel(self.records)
-        self.setAccessibleName(name)
+        self.setAccessibleName(tr(name))
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setAlternatingRowColors(True)
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)
         offer_copies(self)
+        if self.isRightToLeft():
+            self.setItemDelegate(LeftToRight(self))
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 7)
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -165,6 +184,12 @@ class RecordsView(QTableView):
         self.records.show_records(records)
         self._select(selected, focused, current.column())
         if records and not self.horizontalHeader().stretchLastSection():
+            self.resizeColumnsToContents()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Give the headings of an empty table the room that they need in the window's style."""
+        super().showEvent(event)
+        if not self.records.records:
             self.resizeColumnsToContents()
 
     def selected_rows(self) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from workbench.gui.panels.accuracy.audit_view import AuditView
@@ -26,6 +27,10 @@ NOTHING = (
     "Evaluate a plan (F8) to see it beside the floating-point model.\n\nAudit a plan (Ctrl+Shift+F8) to see whether "
     "the losses of its layers add up."
 )
+
+
+LEAST_FOR_BARS = 270
+"""Pixels of height below which bars and table do not both fit."""
 
 
 class Row(NamedTuple):
@@ -95,6 +100,11 @@ class AccuracyPanel(Panel):
         self._show_plots(runs)
         if runs and self.tabs.currentWidget() is self.audit:
             self.tabs.setCurrentIndex(0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave the bars out of a low panel: the table has their numbers."""
+        super().resizeEvent(event)
+        self._row.setVisible(self.height() >= LEAST_FOR_BARS)
 
     def show_audit(self) -> None:
         """Bring the audit to the front, and give it the keyboard."""

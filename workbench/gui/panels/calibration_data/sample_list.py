@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QListView, QListWidget, QListWidgetItem, QPlainTex
 
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.widgets import button, combo, fill, fitted, named, row, splitter
+from workbench.gui.shell.words import tr
 from workbench.models.data.samples import Sample
 from workbench.steps.browse_samples import PAGE, SPLITS, SamplePage
 
@@ -41,7 +42,7 @@ class SampleList(QWidget):
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.list.currentRowChanged.connect(self._show_in_full)
         self.text = named(QPlainTextEdit(readOnly=True), "The chosen sample in full")
-        self.text.setPlaceholderText("Show Samples lists the data; choose one to read it in full")
+        self.text.setPlaceholderText(tr("Show Samples lists the data; choose one to read it in full"))
         parts = splitter(self.list, self.text, sizes=(420, 320))
         parts.setChildrenCollapsible(False)
         top = row(self.split, self.read, self.before, self.after, self.place, stretch=self.place)

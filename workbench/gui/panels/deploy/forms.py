@@ -14,6 +14,7 @@ from workbench.gui.shell.dialogs import SELECTABLE
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.forms import PathField
 from workbench.gui.shell.widgets import button, column, fill, label, named, row
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -31,6 +32,7 @@ FIELDS = (
 )  # fmt: skip
 
 COPY = "Copy the command line that writes the same"
+SAVE_FIRST = f"{COPY}. Not now: save the session first, whose plan it writes"
 
 
 class DeployForms(PanelPart):
@@ -89,7 +91,7 @@ class DeployForms(PanelPart):
             self.place.setText(self._suggested)
         possible = bool(command(self.state, chosen.form, self.place.text()))
         self.copy.setEnabled(possible)
-        self.copy.setToolTip(COPY if possible else f"{COPY}. Not now: save the session first, whose plan it writes")
+        self.copy.setToolTip(tr(COPY) if possible else tr(SAVE_FIRST))
 
     def write(self) -> None:
         """Write the selected form, and say what was written."""
@@ -109,8 +111,8 @@ class DeployForms(PanelPart):
     def _show_written(self, form: Form, out: str, paths: tuple[str, ...]) -> None:
         nbytes = sum(file.stat().st_size for path in paths if (file := Path(path)).is_file())
         command = loading(form, out)
-        then = f"; load it with {command}" if command else ""
-        self.written.setText(f"Wrote {quantities.data_size(nbytes)} to {out}{then}")
+        then = tr("; load it with {}").format(command) if command else ""
+        self.written.setText(tr("Wrote {} to {}").format(quantities.data_size(nbytes), out) + then)
         self.written.show()
 
     def repair_plan(self) -> None:

@@ -17,6 +17,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram, LinkedZoom
 from workbench.gui.plots.multiples import Multiples
 from workbench.gui.shell.widgets import choice, combo, fitted, page, row, switch
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.layer_rows import short_name
 from workbench.insight import quantities
 from workbench.models.kv_cache import makes_keys_or_values
@@ -35,6 +36,9 @@ ONE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and va
 MAX_OVERLAID = 5
 APART_MS = 12
 """A job's results are drawn tensor by tensor, so far apart that each fits into one frame."""
+
+
+TENSORS = {"weight": "Weights", "input": "Inputs", "output": "Outputs"}
 
 
 class DistributionsPanel(Panel):
@@ -98,13 +102,13 @@ class DistributionsPanel(Panel):
             "Tensors", "Which histograms are shown: of the weights, the inputs, the outputs"
         )
         for tap in TAPS:
-            choice(self.tensors, f"&{tap.capitalize()}s", self._frames[tap].setVisible, on=True)
+            choice(self.tensors, f"&{TENSORS[tap]}", self._frames[tap].setVisible, on=True)
         self._for_one_layer = (tensors, self.compared, formats, self.linked)
 
     def _menu_button(self, text: str, tip: str) -> tuple[QMenu, QToolButton]:
         menu, button = QMenu(self), QToolButton()
-        button.setText(text)
-        button.setToolTip(tip)
+        button.setText(tr(text))
+        button.setToolTip(tr(tip))
         button.setMenu(menu)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         return menu, button
@@ -148,7 +152,7 @@ class DistributionsPanel(Panel):
     def _show_many(self) -> None:
         """Show the other selected layers beside or over the first one."""
         state = self.state
-        session, view = state.session, self.view.currentText()
+        session, view = state.session, self.view.currentData()
         if session is None or not state.selection:
             return
         many = view in (MANY, CACHE)
@@ -170,7 +174,7 @@ class DistributionsPanel(Panel):
 
     def _say_what(self, session: Session, selection: tuple[str, ...], many: list[str]) -> None:
         """Write the heading: the layer, or exactly what the small pictures show."""
-        view, layer = self.view.currentText(), selection[0]
+        view, layer = self.view.currentData(), selection[0]
         if view == CACHE:
             kinds = ", ".join(sorted({name.rsplit(".", 1)[-1] for name in many}))
             layers = quantities.plural(len(many), "layer")
@@ -270,7 +274,8 @@ def _taps(session: Session, layer: str, tap: str) -> tuple[object, ...]:
 def tensor_in_words(tap: str, statistics: LayerStatistics | None) -> str:
     """Return the spread of a tensor's values in a sentence."""
     if statistics is None or not statistics.count:
-        return f"{tap.capitalize()}s: nothing observed yet"
-    bad = f", {statistics.non_finite:,} not finite" if statistics.non_finite else ""
-    spread = f"{quantities.number(statistics.minimum)} to {quantities.number(statistics.maximum)}"
-    return f"{tap.capitalize()}s {spread}, σ {quantities.number(statistics.variance**0.5, 2)}{bad}"
+        return tr("{}: nothing observed yet").format(tr(TENSORS[tap]))
+    bad = tr(", {:,} not finite").format(statistics.non_finite) if statistics.non_finite else ""
+    low, high = quantities.number(statistics.minimum), quantities.number(statistics.maximum)
+    spread = quantities.number(statistics.variance**0.5, 2)
+    return tr("{} {} to {}, σ {}").format(tr(TENSORS[tap]), low, high, spread) + bad

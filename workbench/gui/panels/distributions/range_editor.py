@@ -44,6 +44,9 @@ FIGURES = (
 """What the figures of a range mean."""
 
 
+RANGES_OF = {"weight": "Weight range", "input": "Input range", "output": "Output range"}
+
+
 class RangeEditor(PanelPart):
     """A line that edits the active range of ``(layer, tap)``; every edit is one undoable step."""
 
@@ -58,7 +61,7 @@ class RangeEditor(PanelPart):
         self._shown: tuple[float, float] | None = None  # exact, where the fields show five digits
         self._numbers: tuple[float | None, float | None] = (None, None)  # of the fields, as they were filled
         self.taps = combo(
-            "Tensor whose range is shown", [(f"{tap.capitalize()} range", tap) for tap in TAPS],
+            "Tensor whose range is shown", [(RANGES_OF[tap], tap) for tap in TAPS],
             lambda: self.show_tap(self.taps.currentData()),
             "Whose range the numbers are: dragging a line in a plot chooses it too",
         )  # fmt: skip

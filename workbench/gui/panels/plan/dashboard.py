@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
 
 from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.widgets import column, fitted, named, row, set_role
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.dashboard import Dashboard, Difference, KeyFigure
 from workbench.insight.latest import same_objects
@@ -37,7 +38,7 @@ class Tile(QWidget):
         """Offer a copy of the figure, with what belongs to it."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("&Copy the Figure", self.copy)
+        menu.addAction(tr("&Copy the Figure"), self.copy)
         menu.popup(event.globalPos())
 
     def copy(self) -> None:
@@ -82,7 +83,7 @@ class PlanDashboard(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName("What the plan comes to")
+        self.setAccessibleName(tr("What the plan comes to"))
         self._figures = Dashboard()
         self._basis: tuple[object, ...] = ()
         self._changes = 0  # lines that are needed

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QToolButton
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, fill, label, named, row, splitter, switch
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -58,7 +59,7 @@ class PlanHistory(PanelPart):
         self.changes = RecordsView("Layers that two plans store differently", DIFFERENCES)
         self.figure = label(role="muted")
         hint = "Name for the present plan"
-        self.name = named(QLineEdit(placeholderText=hint), hint)
+        self.name = named(QLineEdit(placeholderText=tr(hint)), hint)
         self.name.returnPressed.connect(self.keep)
         self.keep_button = button("&Save As", self.keep, "Save the present plan in this session under that name")
         self.take_button = button("&Use", self.restore, "Make the selected plan the present one")

@@ -20,6 +20,7 @@ from workbench.gui.panels.plan.transforms import PlanTransforms
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.shell.still import Still
 from workbench.gui.shell.widgets import combo, fitted, label, offer, page, row, tabs
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import legality, quantities
@@ -98,8 +99,8 @@ class PlanPanel(Panel):
     def _form(self) -> QGridLayout:
         self._boxes = {field: self._combo(name, field) for field, (_, name) in FIELDS.items()}
         self.weights, self.inputs, self.algorithm, self.ranges = self._boxes.values()
-        self.lock = QCheckBox("Loc&ked")
-        self.lock.setToolTip("A search leaves locked layers as they are")
+        self.lock = QCheckBox(tr("Loc&ked"))
+        self.lock.setToolTip(tr("A search leaves locked layers as they are"))
         self.lock.clicked.connect(lambda locked: edits.lock(self.context.workspace, self.state.selection, locked))
         form = QGridLayout()
         form.setHorizontalSpacing(6)
@@ -112,7 +113,8 @@ class PlanPanel(Panel):
         return form
 
     def _combo(self, name: str, field: str) -> QComboBox:
-        box = combo(name, chosen=lambda: self._assign(field, box.currentData()), tip=f"{name} of the selected layers")
+        tip = tr("{} of the selected layers").format(tr(name))
+        box = combo(name, chosen=lambda: self._assign(field, box.currentData()), tip=tip)
         box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         box.setMaxVisibleItems(24)
         box.setMinimumWidth(box.fontMetrics().horizontalAdvance("int4-g32-asym") + 34)
@@ -139,7 +141,8 @@ class PlanPanel(Panel):
     def _show_whom(self) -> None:
         selection = self.state.selection
         count = len(selection)
-        self.whom.setText(selection[0] if count == 1 else f"{count:,} layers" if count else "No layer selected")
+        several = tr("{:,} layers").format(count) if count else "No layer selected"
+        self.whom.setText(selection[0] if count == 1 else several)
 
     def redraw(self, old: State, new: State) -> None:
         session, selection = new.session, new.selection
@@ -187,7 +190,7 @@ class PlanPanel(Panel):
             box.setEnabled(bool(present))
             mixed = Counter(getattr(assignment, field) or FLOATING for assignment in assignments).most_common(6)
             several = "\n" + "\n".join(f"{count:,} × {_label(name)}" for name, count in mixed) if len(mixed) > 1 else ""
-            box.setToolTip(f"{FIELDS[field][1]} of the selected layers{several}")
+            box.setToolTip(tr("{} of the selected layers").format(tr(FIELDS[field][1])) + several)
 
     def _assign(self, field: str, value: str) -> None:
         if value != MIXED:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, combo, fill, fitted, label, named, offer, row, set_role
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import legality
@@ -97,7 +98,7 @@ class PlanRules(PanelPart):
 
     def _build(self) -> None:
         self.table = RulesView("Rules of the plan")
-        self.table.setToolTip("Drag a rule to try it earlier or later")
+        self.table.setToolTip(tr("Drag a rule to try it earlier or later"))
         self.table.setSortingEnabled(False)
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.dragged.connect(self._put)
@@ -135,7 +136,7 @@ class PlanRules(PanelPart):
     def _new_rule_line(self) -> QHBoxLayout:
         hint = "New rule for: a name, model.layers.*.mlp.*, or re: and an expression"
         tip = "A layer's exact name; a pattern with *, ? and [ ]; or re: and a regular expression"
-        self.pattern = named(QLineEdit(placeholderText=hint), "Pattern of a new rule", tip)
+        self.pattern = named(QLineEdit(placeholderText=tr(hint)), "Pattern of a new rule", tip)
         self.pattern.textChanged.connect(lambda _: self._typed())
         self.pattern.returnPressed.connect(self._add)
         tip = "What the new rule gives the weights of the layers that it matches"
@@ -160,7 +161,7 @@ class PlanRules(PanelPart):
         """Put the typed rule before all others, as one step; a pattern that matches nothing stays in its field."""
         session, pattern = self.state.session, self.pattern.text().strip()
         if session is not None and self._matches()[0]:
-            rule = Rule(pattern=pattern, assignment=Assignment(weights=self.scheme.currentText()))
+            rule = Rule(pattern=pattern, assignment=Assignment(weights=self.scheme.currentData()))
             others = (other for other in session.plan.rules if other.pattern != pattern)
             self._set_rules(f"Add the rule {pattern}", session.plan, (rule, *others))
             self.pattern.clear()

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QAbstractSpinBox
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import button, combo, fill, fitted, label, named, page, row
+from workbench.gui.shell.words import tr
 from workbench.insight.plan_differences import smallest_batch_time
 from workbench.insight.sums import left_out
 from workbench.session.workspace import Budget, BudgetUnit, State
@@ -46,7 +47,7 @@ class SearchLine(PanelPart):
             self.budget.restore()
         if self.budget.number != budget.amount:
             self.budget.setValue(budget.amount)
-        self.unit.setCurrentText(budget.unit)
+        self.unit.setCurrentIndex(self.unit.findData(budget.unit))
         bits = budget.unit is BudgetUnit.BITS_PER_WEIGHT
         self.budget.setStepType(STEPS.DefaultStepType if bits else STEPS.AdaptiveDecimalStepType)
         problem = new.search_error or budget.problem
@@ -62,7 +63,7 @@ class SearchLine(PanelPart):
         head = problem.partition(":")[0]
         short = f"{head}; the smallest possible is {smallest:g}" if smallest is not None else head
         self.refused.say(*dict.fromkeys((problem, short, head)))
-        self.smallest.setText(f"&Use {smallest:g}" if smallest is not None else "")
+        self.smallest.setText(tr("&Use {:g}").format(smallest) if smallest is not None else "")
         self.smallest.setVisible(smallest is not None)
         for widget in (self.failure, self.refused):
             widget.setVisible(bool(problem))
@@ -77,7 +78,7 @@ class SearchLine(PanelPart):
         self.context.workspace.show_budget(Budget(amount=amount, unit=unit, problem=self.budget.problem))
 
     def _unit_chosen(self) -> None:
-        unit, totals = BudgetUnit(self.unit.currentText()), self.state.totals
+        unit, totals = BudgetUnit(self.unit.currentData()), self.state.totals
         amount: float | None = self.budget.value()
         if totals is not None and self.state.session is not None:
             time = smallest_batch_time(self.state.session, self.state.assignments)

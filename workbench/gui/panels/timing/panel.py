@@ -174,8 +174,8 @@ class TimingPanel(Panel):
         if sweep is not None:
             self.context.workspace.show_ceilings(sweep.ceilings)
 
-    def recolour(self, colours: Colours) -> None:
-        super().recolour(colours)
+    def _recolour_parts(self, colours: Colours) -> None:
+        super()._recolour_parts(colours)
         if self.state.session is not None:
             self._show_devices()
 

@@ -45,7 +45,7 @@ class SweepView(QWidget):
         self._show()
 
     def _show(self) -> None:
-        chosen = self.kernel.currentText()
+        chosen = self.kernel.currentData()
         timings = [timing for timing in self._timings if chosen in (ALL, _kernel(timing))]
         self.words.setText(FEW if len({timing.batch for timing in timings}) == 1 else "")
         self.plot.show_lines(sweep_lines(timings))

@@ -1,0 +1,139 @@
+"""Every text of the window that a catalogue can translate, read from the sources and from the tables of the steps.
+
+``python -m tests.gui.spoken`` prints what the German catalogue lacks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from workbench.gui.commands.actions import ACTIONS, MENUS
+from workbench.gui.commands.stages import STAGES
+from workbench.gui.panels import PANELS
+from workbench.gui.shell import words
+from workbench.gui.shell.step_keys import BUTTONS
+from workbench.insight.arrangement import Order
+from workbench.insight.roles import ROLES
+from workbench.sensitivity.metrics import METRICS
+from workbench.session.workspace import BudgetUnit
+from workbench.steps import STEPS
+from workbench.steps.options import option_fields
+from workbench.steps.session_data import KINDS
+
+ROOT = Path(words.__file__).parents[1]
+
+SHOWN: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
+    "tr": ((0,), ()), "label": ((0,), ("text", "name", "tip")), "fitted": ((0,), ("text", "name")),
+    "button": ((0, 2), ("text", "tip", "name")), "switch": ((1, 3), ("text", "tip")),
+    "combo": ((0, 3), ("name", "tip")), "tabs": ((0,), ()), "named": ((1, 2), ("name", "tip")),
+    "choice": ((1,), ("text", "tip")),
+    "Column": ((0,), ("tip",)), "QCheckBox": ((0,), ()), "_menu_button": ((0, 1), ()),
+    "Field": ((0,), ("tip",)), "Number": ((0,), ("tip",)), "RecordsView": ((0,), ()), "say_empty": ((0,), ()),
+    "ask": ((1, 2), ()), "ask_path": ((1,), ()), "ask_save_path": ((1,), ()), "FormDialog": ((1, 2, 4), ()),
+    "show_error": ((1,), ()), "say": ((0, 1), ()), "report": ((0,), ()), ".label": ((1,), ()),
+    "setText": ((0,), ()), "setToolTip": ((0,), ()), "Popup": ((2,), ()),
+    "_large": ((0, 1), ()), "_button": ((0,), ()), "_figure": ((0,), ()),
+}  # fmt: skip
+"""What shows texts: the places and the names of the arguments that are texts."""
+
+LISTS = {"tabs": 1, "combo": 1, "offer": 1}
+"""Makers of widgets with several texts, and the place of their list."""
+
+Calls = Iterator[tuple[str, ast.Call]]
+
+
+def of_sources() -> tuple[set[str], list[str]]:
+    """Return the texts that are literal in the window's sources, and those that are put together, as source text."""
+    texts, made = set[str](), list[str]()
+    for file in sorted(ROOT.rglob("*.py")):
+        if "report" in file.relative_to(ROOT).parts:
+            continue  # the report is in English
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        known = dict(_constants(tree))
+        texts |= {text for made_in in ast.walk(tree) if isinstance(made_in, ast.ClassDef) for text in _axes(made_in)}
+        for name, call in _calls(tree):
+            for node in _arguments(name, call):
+                _collect(node, known, texts, made)
+    return texts, made
+
+
+def of_tables() -> set[str]:
+    """Return the texts of menus, panels, stages, roles, steps with a form, options and metrics."""
+    texts = {*MENUS, KINDS, *(text for action in ACTIONS for text in (action.text, action.tip))}
+    texts |= {each.title for each in (*PANELS, *STAGES)} | {title for _, title in BUTTONS.values()}
+    texts |= {text for each in ROLES for text in (each.title, each.text)}
+    texts |= {text for metric in METRICS for text in (metric.title, metric.meaning)} | {*map(str, Order), *BudgetUnit}
+    asked = {"calibrate", "sensitivity", "refine", "evaluate", "audit", "train", "time-kernels", "export"}
+    for step in (step for step in STEPS if step.name in asked):
+        texts |= {step.title, step.summary}
+        infos = [item.info for item in option_fields(step.options) if item.info.form]
+        texts |= {text for info in infos for text in (info.label, info.help, info.empty, info.unit)}
+    return {str(text) for text in texts} - {""}
+
+
+def spoken() -> set[str]:
+    """Return every text that a catalogue should hold."""
+    return {text for text in of_sources()[0] if any(letter.isalpha() for letter in text)} | of_tables()
+
+
+def catalogue() -> dict[str, str]:
+    """Return the German catalogue."""
+    messages = ElementTree.parse(words.folder() / "de.ts").iter("message")
+    return {message.findtext("source", ""): message.findtext("translation", "") for message in messages}
+
+
+def _calls(tree: ast.AST) -> Calls:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            function = node.func
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            name = ".label" if name == "label" and isinstance(function, ast.Attribute) else name
+            if name in SHOWN or name in LISTS:
+                yield name, node
+
+
+def _arguments(name: str, call: ast.Call) -> Iterator[ast.expr]:
+    places, names = SHOWN.get(name, ((), ()))
+    yield from (call.args[place] for place in places if place < len(call.args))
+    yield from (keyword.value for keyword in call.keywords if keyword.arg in names)
+    rows = call.args[LISTS[name]] if name in LISTS and LISTS[name] < len(call.args) else None
+    for entry in rows.elts if isinstance(rows, ast.Tuple | ast.List) else ():
+        yield from (entry.elts[:1] if isinstance(entry, ast.Tuple) and name != "tabs" else
+                    entry.elts if isinstance(entry, ast.Tuple) else [entry])  # fmt: skip
+
+
+def _axes(plot: ast.ClassDef) -> Iterator[str]:
+    """Yield the name and the labels of the axes that a class of plots has."""
+    for node in plot.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+            names = getattr(node.targets[0], "elts", [])
+            for target, value in zip(names, node.value.elts, strict=False):
+                shown = isinstance(target, ast.Name) and target.id in ("name", "left", "bottom")
+                if shown and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    yield value.value
+
+
+def _constants(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id, node.value
+
+
+def _collect(node: ast.expr, known: dict[str, ast.expr], texts: set[str], made: list[str]) -> None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        texts.add(node.value)
+    elif isinstance(node, ast.Name) and isinstance(known.get(node.id), ast.Constant):
+        _collect(known[node.id], known, texts, made)
+    elif isinstance(node, ast.IfExp):
+        _collect(node.body, known, texts, made)
+        _collect(node.orelse, known, texts, made)
+    elif isinstance(node, ast.JoinedStr):
+        made.append(ast.unparse(node))
+
+
+if __name__ == "__main__":
+    for text in sorted(spoken() - {source for source, translation in catalogue().items() if translation}):
+        print(repr(text))
