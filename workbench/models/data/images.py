@@ -1,10 +1,14 @@
-"""Images: from class folders, and from stored arrays to what a network takes."""
+"""Images: from class folders, and from stored arrays to what a network takes.
+
+The processor in the model's folder decides over sizes, crops and numbers; without one the model's size is stretched to.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,44 +17,58 @@ from workbench.errors import DataError, first_line
 from workbench.limited import MEMORY, limited
 from workbench.models.data.files import PICTURES, Stored
 from workbench.models.data.inputs import InputSpec
+from workbench.models.data.picture_processor import PictureProcessor, picture_processor
+from workbench.models.data.tables import class_numbers
 from workbench.plain_file import read_bytes
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+DEEP = ("I", "I;16", "I;16L", "I;16B", "I;16N", "F")
+"""Pillow's modes of one channel with more than a byte."""
 
 
 def read_images(folder: Path, spec: InputSpec) -> Stored:
-    """List the images of a folder; the names of class folders, sorted, are the labels 0, 1, ...
+    """List the images of a folder; the names of class folders are the labels: the model's own classes where it has
+    these names, else 0, 1, ... in the order of the names.
 
     Images that lie in the folder itself have no labels.  Raises DataError where there is none.
     """
     classes = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    entries = [(file, label) for label, entry in enumerate(classes) for file in _pictures(entry)]
-    labelled = bool(entries)
-    entries = entries or [(file, 0) for file in _pictures(folder)]
-    if not entries:
+    entries = [(file, entry.name) for entry in classes for file in _pictures(entry)]
+    if entries:
+        labels = class_numbers([name for _, name in entries], spec.folder, folder)
+        return read_pictures([file for file, _ in entries], labels, spec)
+    files = _pictures(folder)
+    if not files:
         raise DataError(f"{folder} holds no images; expected class folders of {', '.join(PICTURES[:3])} files")
-    return read_pictures([file for file, _ in entries], [label for _, label in entries] if labelled else None, spec)
+    return read_pictures(files, None, spec)
 
 
 def read_pictures(sources: Sequence[Path | bytes], labels: Sequence[float] | None, spec: InputSpec) -> Stored:
     """Return images, from paths or bytes, as samples that are decoded when they are drawn."""
+    processor = picture_processor(spec)
 
     def load(indices: np.ndarray) -> dict[str, torch.Tensor]:
-        tensors = {"inputs": _stack([sources[index] for index in indices], spec)}
+        chosen = [sources[index] for index in indices]
+        tensors = _stack(chosen, spec) if processor is None else _processed(chosen, processor, spec)
         if labels is not None:
             tensors["labels"] = torch.tensor([labels[index] for index in indices])
         return tensors
 
-    return Stored(count=len(sources), load=load, prepare=preparation(spec))
+    stored = processor is not None and not processor.compact
+    return Stored(count=len(sources), load=load, prepare=None if stored else preparation(spec))
 
 
 def _pictures(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.suffix.lower() in PICTURES)
 
 
-def _stack(paths: list[Path | bytes], spec: InputSpec) -> torch.Tensor:
+def _stack(paths: list[Path | bytes], spec: InputSpec) -> dict[str, torch.Tensor]:
     """Return the images (uint8, samples x height x width x channels), resized where the model has one size."""
-    arrays = _decoded(paths, spec)
+    size = int(np.prod(spec.size or (0, 0))) * (spec.channels or 3)
+    arrays = _limited(paths, lambda pictures: [_array(picture, spec) for picture in pictures], spec, size)
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         odd = next(path for path, array in zip(paths, arrays, strict=True) if array.shape != arrays[0].shape)
@@ -58,15 +76,45 @@ def _stack(paths: list[Path | bytes], spec: InputSpec) -> torch.Tensor:
             f"the images have different sizes ({_name(paths[0])}: {arrays[0].shape[:2]}, {_name(odd)}: another) and "
             "the model states none; give images of one size"
         )
-    return torch.from_numpy(np.stack(arrays))
+    return {"inputs": torch.from_numpy(np.stack(arrays))}
+
+
+def _processed(sources: list[Path | bytes], processor: PictureProcessor, spec: InputSpec) -> dict[str, torch.Tensor]:
+    """Return what the processor makes of the images: ``inputs``, and what the model takes besides (``pixel_mask``).
+
+    One by one where all get one size, so that no more than one is held as it came; else all together, filled up to the
+    largest.
+    """
+    kept: list[str] = []  # the limited process hands over arrays without names
+
+    def work(pictures: Iterator[Image]) -> list[np.ndarray]:
+        if processor.size is not None:
+            return [processor.stored([picture])["pixel_values"] for picture in pictures]
+        answer = processor.stored(list(pictures))
+        return [answer[name] for name in ("pixel_values", *kept) if name in answer]
+
+    if processor.size is None and "pixel_mask" in spec.takes:
+        kept.append("pixel_mask")
+    size = 4 * int(np.prod(processor.size or (1024, 1024))) * (spec.channels or 3)
+    arrays = _limited(sources, work, spec, size)
+    if processor.size is not None:
+        return {"inputs": torch.from_numpy(np.concatenate(arrays))}
+    if len(arrays[0]) != len(sources):
+        raise DataError(f"the image processor in {spec.folder} gives {arrays[0].shape} for {len(sources)} images")
+    return {name: torch.from_numpy(each.copy()) for name, each in zip(("inputs", *kept), arrays, strict=False)}
 
 
 def _name(source: Path | bytes) -> str:
     return source.name if isinstance(source, Path) else "an image of the table"
 
 
-def _decoded(sources: Sequence[Path | bytes], spec: InputSpec) -> list[np.ndarray]:
-    """Decode in a limited process; raises DataError naming the image."""
+def _limited(
+    sources: Sequence[Path | bytes], work: Callable[[Iterator[Image]], list[np.ndarray]], spec: InputSpec, size: int
+) -> list[np.ndarray]:
+    """Return what ``work`` makes of the images, of about ``size`` bytes each; decoded one by one in a limited process.
+
+    Raises DataError naming the image.
+    """
     from PIL import Image
 
     Image.init()  # loads every codec, which the limited process cannot
@@ -76,25 +124,43 @@ def _decoded(sources: Sequence[Path | bytes], spec: InputSpec) -> list[np.ndarra
         raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
     pairs = list(zip(contents, sources, strict=True))
     what = str(sources[0]) if len(sources) == 1 else f"one of {len(sources)} images from {_name(sources[0])} on"
-    size = int(np.prod(spec.size or (0, 0))) * (spec.channels or 3)
     return limited(
-        lambda: [_decode(content, source, spec) for content, source in pairs], what, DataError,
+        lambda: work(_decode(content, source, spec) for content, source in pairs), what, DataError,
         seconds=10 + 0.1 * len(sources), memory=MEMORY + 2 * size * len(sources),
     )  # fmt: skip
 
 
-def _decode(content: bytes, path: Path | bytes, spec: InputSpec) -> np.ndarray:
-    from PIL import Image
+def _decode(content: bytes, path: Path | bytes, spec: InputSpec) -> Image:
+    """Return the first frame, upright by its EXIF rotation, with the model's channels and bytes of 0 to 255."""
+    from PIL import Image, ImageOps
 
     try:
         with Image.open(io.BytesIO(content)) as image:
-            picture = image.convert(MODES.get(spec.channels or 3, "RGB"))
-            if spec.size is not None and picture.size != (spec.size[1], spec.size[0]):
-                picture = picture.resize((spec.size[1], spec.size[0]), Image.Resampling.BILINEAR)
-            array = np.array(picture)
+            picture = ImageOps.exif_transpose(image)
+            if picture.mode in DEEP:  # Pillow's own conversion cuts values off at 255
+                picture = _in_bytes(picture)
+            return picture.convert(MODES.get(spec.channels or 3, "RGB"))
     except Exception as error:  # the codecs raise nearly everything
         name = path if isinstance(path, Path) else _name(path)
         raise DataError(f"{name} cannot be read as an image: {first_line(error)}") from None
+
+
+def _in_bytes(picture: Image) -> Image:
+    """Return a picture of one deep channel in grey: whole numbers of 16 bits, floats of 0 to 1."""
+    from PIL import Image
+
+    values = np.asarray(picture).astype(np.float64)
+    scaled = values * 255 if picture.mode == "F" and values.max(initial=0) <= 1 else values
+    scaled = scaled / 257 if picture.mode != "F" and values.max(initial=0) > 255 else scaled
+    return Image.fromarray(np.clip(scaled.round(), 0, 255).astype(np.uint8))
+
+
+def _array(picture: Image, spec: InputSpec) -> np.ndarray:
+    from PIL import Image
+
+    if spec.size is not None and picture.size != (spec.size[1], spec.size[0]):
+        picture = picture.resize((spec.size[1], spec.size[0]), Image.Resampling.BILINEAR)
+    array = np.array(picture)
     return array[..., None] if array.ndim == 2 else array
 
 
@@ -104,7 +170,9 @@ def preparation(spec: InputSpec) -> Callable[[torch.Tensor], torch.Tensor]:
     """
     own = spec.preprocess
     if own is None:
-        return lambda images: images_to_floats(images, spec)
+        processor = picture_processor(spec)
+        known = spec if processor is None else processor.over(spec)
+        return lambda images: images_to_floats(images, known)
     return lambda images: torch.as_tensor(own(images.numpy())).to(torch.float32)
 
 

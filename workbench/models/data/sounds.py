@@ -17,6 +17,7 @@ from workbench.models.data.arrays import rows_of, with_decoder_mask
 from workbench.models.data.files import SOUNDS, Stored
 from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
+from workbench.models.data.picture_processor import FILES
 from workbench.models.data.reading import Reading
 from workbench.models.data.tables import class_numbers
 from workbench.models.data.text import Transcriber, padded, tokenizer_of
@@ -75,7 +76,7 @@ def read_sounds(
 
 
 def _processor(spec: InputSpec) -> Any:
-    if spec.folder is None or not (spec.folder / "preprocessor_config.json").is_file():
+    if spec.folder is None or not any((spec.folder / name).is_file() for name in FILES):
         if spec.folder is not None and spec.takes_sound:
             raise DataError(f"{spec.folder} has no preprocessor_config.json, so sounds cannot be made into its inputs; "
                             "put the file into the folder, or give arrays (.npz)")  # fmt: skip

@@ -290,7 +290,8 @@ def token_inputs(folder: Path, network: Any) -> InputSpec:
 def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:
     file = folder / "preprocessor_config.json"
     settings = _read_json(file) if file.is_file() else {}
-    size = settings.get("size", config.get("image_size"))
+    cropped = settings.get("crop_size") if settings.get("do_center_crop", True) else None
+    size = cropped or settings.get("size", config.get("image_size"))
     if isinstance(size, Mapping):
         size = (size.get("height") or size.get("shortest_edge"), size.get("width") or size.get("shortest_edge"))
     elif isinstance(size, int):

@@ -1,0 +1,156 @@
+"""Pictures as they come: by the processor in the model's folder, deep, turned, transparent, animated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.models.data.test_datasets import model
+from workbench.errors import DataError
+from workbench.models.data.datasets import open_dataset
+
+PROCESSORS: dict[str, dict[str, Any]] = {
+    "stretched": {"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 20}},
+    "old name": {"feature_extractor_type": "ViTFeatureExtractor", "size": 16, "image_mean": [0.1, 0.2, 0.3]},
+    "cropped, bicubic, its class's own mean": {
+        "image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 16},
+        "crop_size": {"height": 16, "width": 16},
+    },
+    "cropped by a share": {
+        "image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 16}, "crop_pct": 0.875,
+    },
+    "blue first, not normalised": {
+        "image_processor_type": "MobileViTImageProcessor", "size": {"shortest_edge": 18},
+        "crop_size": {"height": 16, "width": 16}, "do_flip_channel_order": True,
+    },
+    "not normalised": {"image_processor_type": "ViTImageProcessor", "size": 16, "do_normalize": False},
+    "to -1 to 1": {
+        "image_processor_type": "EfficientNetImageProcessor", "size": {"height": 16, "width": 16},
+        "rescale_factor": 1 / 127.5, "rescale_offset": True,
+    },
+}  # fmt: skip
+
+
+def folder_with(folder: Path, settings: dict[str, Any], labels: dict[str, int] | None = None) -> Path:
+    folder.mkdir()
+    (folder / "preprocessor_config.json").write_text(json.dumps(settings))
+    (folder / "config.json").write_text(json.dumps({"model_type": "vit", "label2id": labels or {}}))
+    return folder
+
+
+def pictures(folder: Path, sizes: tuple[tuple[int, int], ...] = ((40, 30), (25, 50), (16, 16))) -> list[Image.Image]:
+    """Save random pictures (height x width) and return them."""
+    folder.mkdir()
+    made = [Image.fromarray(np.random.default_rng(number).integers(0, 256, (*size, 3), dtype=np.uint8))
+            for number, size in enumerate(sizes)]  # fmt: skip
+    for number, picture in enumerate(made):
+        picture.save(folder / f"{number}.png")
+    return made
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_the_processor_of_the_folder_makes_the_inputs(tmp_path: Path, name: str) -> None:
+    from transformers import AutoImageProcessor
+
+    folder = folder_with(tmp_path / "model", PROCESSORS[name])
+    made = pictures(tmp_path / "data")
+    loader: Any = AutoImageProcessor
+    expected = loader.from_pretrained(str(folder), backend="pil")(made, return_tensors="np")["pixel_values"]
+    (batch,) = open_dataset(tmp_path / "data", model(tokens=False, channels=3, folder=folder)).batches(8)
+    np.testing.assert_allclose(batch["inputs"].numpy(), expected, atol=1e-5)
+
+
+def test_pictures_that_are_filled_up_come_with_their_mask(tmp_path: Path) -> None:
+    settings = {"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 24, "longest_edge": 48}}
+    spec = {"tokens": False, "channels": 3, "folder": folder_with(tmp_path / "model", settings)}
+    pictures(tmp_path / "data")
+    (batch,) = open_dataset(tmp_path / "data", model(**spec, takes=("pixel_values", "pixel_mask"))).batches(8)
+    assert batch["inputs"].shape[0] == 3 and batch["inputs"].shape[2:] == batch["pixel_mask"].shape[1:]
+    assert 0 < float(batch["pixel_mask"].float().mean()) < 1
+    assert "pixel_mask" not in open_dataset(tmp_path / "data", model(**spec, takes=("pixel_values",))).tensors
+
+
+def test_arrays_of_bytes_are_normalised_as_the_processor_does(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "model", PROCESSORS["cropped, bicubic, its class's own mean"])
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 3), dtype=np.uint8)
+    np.savez(tmp_path / "a.npz", images=pixels)
+    (batch,) = open_dataset(tmp_path / "a.npz", model(tokens=False, channels=3, folder=folder)).batches(8)
+    mean, std = [0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]
+    expected = ((pixels / 255 - mean) / std).transpose(0, 3, 1, 2)
+    np.testing.assert_allclose(batch["inputs"].numpy(), expected, atol=1e-5)
+    np.savez(tmp_path / "a.npz", images=pixels[:, :8])
+    with pytest.raises(DataError, match="8 x 16 pixels, the model takes 16 x 16"):
+        next(open_dataset(tmp_path / "a.npz", model(tokens=False, channels=3, folder=folder)).batches(8))
+
+
+def test_a_processor_that_transformers_lacks_is_named(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "model", {"image_processor_type": "NoSuchProcessor"})
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    pictures(tmp_path / "data")
+    with pytest.raises(DataError, match=r"the image processor in .*model cannot be used: .*preprocessor_config.json"):
+        open_dataset(tmp_path / "data", model(tokens=False, folder=folder))
+
+
+def opened(folder: Path, channels: int = 3, size: tuple[int, int] | None = None) -> torch.Tensor:
+    """Return the first picture of a folder, channels x height x width in 0 to 255."""
+    (batch,) = open_dataset(folder, model(tokens=False, channels=channels, size=size)).batches(1)
+    return (batch["inputs"][0] * 255).round()
+
+
+@pytest.mark.parametrize("suffix", ["png", "tiff"])
+def test_sixteen_bits_are_scaled_and_not_cut_off(tmp_path: Path, suffix: str) -> None:
+    values = np.array([[0, 257, 32896, 65535]], dtype=np.uint16)
+    Image.fromarray(values).save(tmp_path / f"a.{suffix}")
+    assert opened(tmp_path).tolist() == [[[0, 1, 128, 255]]] * 3
+    assert opened(tmp_path, channels=1).tolist() == [[[0, 1, 128, 255]]]
+
+
+def test_a_picture_of_floats_is_scaled(tmp_path: Path) -> None:
+    Image.fromarray(np.array([[0, 0.5, 1]], dtype=np.float32)).save(tmp_path / "a.tiff")
+    assert opened(tmp_path).tolist() == [[[0, 128, 255]]] * 3
+
+
+def test_a_turned_picture_stands_upright(tmp_path: Path) -> None:
+    picture = Image.fromarray(np.array([[[10] * 3, [200] * 3]], dtype=np.uint8))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned to the right when it is shown
+    picture.save(tmp_path / "a.png", exif=exif)
+    assert opened(tmp_path)[0].tolist() == [[10], [200]]
+
+
+def test_grey_palette_transparent_and_animated_pictures_are_read(tmp_path: Path) -> None:
+    for number, mode in enumerate(("1", "L", "LA", "P", "RGBA", "CMYK")):
+        picture = Image.new("RGB", (3, 2), (255, 255, 255)).convert(mode)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        picture.save(folder / f"a.{'tiff' if mode == 'CMYK' else 'png'}")
+        assert opened(folder).tolist() == [[[255] * 3] * 2] * 3, mode
+    first, second = (Image.new("L", (3, 2), value) for value in (255, 0))
+    (tmp_path / "animated").mkdir()
+    first.save(tmp_path / "animated" / "a.gif", save_all=True, append_images=[second])
+    assert opened(tmp_path / "animated").tolist() == [[[255] * 3] * 2] * 3
+
+
+def test_an_empty_picture_file_is_named(tmp_path: Path) -> None:
+    pictures(tmp_path / "data")
+    (tmp_path / "data" / "9.png").write_bytes(b"")
+    with pytest.raises(DataError, match="9.png cannot be read as an image"):
+        opened(tmp_path / "data", size=(4, 4))
+
+
+def test_class_folders_are_the_models_own_classes(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "model", PROCESSORS["stretched"], {"dog": 0, "cat": 1, "owl": 2})
+    (tmp_path / "data").mkdir()
+    for name in ("cat", "dog"):
+        pictures(tmp_path / "data" / name)
+    data = open_dataset(tmp_path / "data", model(tokens=False, channels=3, folder=folder))
+    assert data.tensors["labels"].tolist() == [1, 1, 1, 0, 0, 0]
+    pictures(tmp_path / "data" / "yak")
+    with pytest.raises(DataError, match="the model has no class 'yak'; its classes are dog, cat, owl"):
+        open_dataset(tmp_path / "data", model(tokens=False, channels=3, folder=folder))
