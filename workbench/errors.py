@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
 from collections.abc import Iterable
 
 from workbench.readable import readable
@@ -151,11 +152,15 @@ class CancelledError(WorkbenchError):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, with the next where it announces that; else its type's name."""
+    """Return the first line of an error's message, with the next where it announces that; else its type's name.
+
+    Objects are named without their address.
+    """
     if isinstance(error, MemoryError):
         return "the memory ran out"
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])
+    line = " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])
+    return re.sub(r"<(?:[\w.]+\.)?(\w+) object at 0x[0-9a-f]+>", r"<\1>", line).replace("<BytesIO>", "its bytes")
 
 
 def out_of_memory(error: BaseException | None) -> bool:

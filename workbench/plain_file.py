@@ -51,7 +51,7 @@ def read_bytes(path: Path, *, pipe: bool = False) -> bytes:
 
 def read_text(path: Path) -> str:
     """Return a file's text in UTF-8; raises OSError and UnicodeDecodeError (a ValueError)."""
-    return read_bytes(path).decode("utf-8")
+    return read_bytes(path).decode("utf-8-sig")
 
 
 def read_json(path: Path) -> Any:

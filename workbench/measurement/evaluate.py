@@ -61,7 +61,14 @@ def evaluate(
             named = outputs.kind in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS)  # answers have a text or a label
             if most_changed is not None and named and outputs.kind.is_logits and outputs.kl.ndim == base.ndim - 1:
                 most_changed.add(outputs.kl, base, outputs.quantized, batch, number * batch_size)
-    figures = {column.metric.name: column.figure(seed) for column in columns if column.batches}
+    figures: dict[str, Metric] = {}
+    for column in (column for column in columns if column.batches):
+        figure = column.figure(seed)
+        if figure is None:
+            which = f"{dataset.record.name} gives no figure for {column.metric.title}"
+            notes.append(f"{which}: its labels are empty, unlabelled (negative, or 255 of a mask), or all the same")
+        else:
+            figures[figure.name] = figure
     if reference.summary.output is OutputKind.CLASS_LOGITS and "accuracy" not in figures:
         notes.append(f"{dataset.record.name} has no labels, so there is no accuracy; KL and agreement need none")
     progress(1.0, "evaluated")
@@ -70,14 +77,18 @@ def evaluate(
 
 def require_classes(outputs: Outputs) -> None:
     """Raise DataError for class labels that the model has no class for."""
-    labels = outputs.batch.get("labels")
-    if outputs.kind is OutputKind.CLASS_LOGITS and labels is not None and not labels.is_floating_point():
-        low, high = (int(bound) for bound in torch.aminmax(labels))
-        if labels.ndim == 1 and (low < 0 or high >= outputs.reference.shape[-1]):
-            raise DataError(
-                f"the labels are {low} to {high}, the model has the classes 0 to {outputs.reference.shape[-1] - 1}; "
-                "give labels of this model's classes"
-            )
+    labels, classes = outputs.batch.get("labels"), outputs.reference.shape[-1]
+    if outputs.kind is not OutputKind.CLASS_LOGITS or labels is None or labels.ndim != 1:
+        return
+    between = labels[labels != labels.round()] if labels.is_floating_point() else labels[:0]
+    if len(between):
+        raise DataError(f"the label {float(between[0]):g} is no class; give the class's number, 0 to {classes - 1}")
+    low, high = (int(bound) for bound in torch.aminmax(labels))
+    if low < 0 or high >= classes:
+        raise DataError(
+            f"the labels are {low} to {high}, the model has the classes 0 to {classes - 1}; give labels of this "
+            "model's classes"
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,8 +98,8 @@ class _Column:
     metric: EvaluationMetric
     batches: list[Sums] = field(default_factory=list)
 
-    def figure(self, seed: int) -> Metric:
-        """Return the metric over all batches with its confidence interval.
+    def figure(self, seed: int) -> Metric | None:
+        """Return the metric over all batches with its confidence interval, None where nothing of the labels counts.
 
         A statistic's samples are its jackknife pseudo-values, whose mean it is and whose scatter is its own.
         """
@@ -99,6 +110,8 @@ class _Column:
         if statistic is not None:
             sums, baselines = pseudo_values(sums, statistic), pseudo_values(baselines, statistic)
         counted = weights > 0
+        if not counted.any() or (statistic is not None and np.isnan(baselines).all()):
+            return None
         weights = weights[counted]
         per_sample = sums[counted] / weights, baselines[counted] / weights
         transform = self.metric.transform

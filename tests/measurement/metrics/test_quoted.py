@@ -153,6 +153,30 @@ def test_folders_of_sounds_have_classes(tmp_path: Path, listener: Path) -> None:
         open_dataset(tmp_path / "sounds", open_model(listener))
 
 
+def test_masks_with_an_axis_of_channels_and_empty_ones() -> None:
+    torch.manual_seed(0)
+    model = model_of(Pixels(), OutputKind.POSITION_CLASSES)
+    images, labels = torch.randn(5, 3, 8, 12), torch.randint(0, 4, (5, 8, 12))
+    plain, deep = (evaluate(model, model, Rows(inputs=images, labels=each)) for each in (labels, labels[:, None]))
+    assert deep["mean_iou"].value == plain["mean_iou"].value
+    notes: list[str] = []
+    empty = evaluate(model, model, Rows(inputs=images, labels=torch.full_like(labels, 255)), notes=notes)
+    assert "mean_iou" not in empty and "kl" in empty
+    assert len(notes) == 1 and notes[0].startswith("rows gives no figure for Mean IoU: its labels are empty")
+    with pytest.raises(DataError, match="the labels of pixels are fractions"):
+        evaluate(model, model, Rows(inputs=images, labels=labels + 0.5))
+
+
+def test_speech_without_words_has_no_word_error_rate(tmp_path: Path, listener: Path) -> None:
+    import soundfile
+
+    soundfile.write(tmp_path / "a.wav", np.zeros(4000), 16000)
+    (tmp_path / "a.jsonl").write_text('{"audio": "a.wav", "transcription": ""}\n' * 3)
+    model, notes = open_model(listener), list[str]()
+    assert "wer" not in evaluate(model, model, open_dataset(tmp_path / "a.jsonl", model), notes=notes)
+    assert "a.jsonl gives no figure for Word error rate" in notes[0]
+
+
 class Forced(nn.Module):
     """Dropout that evaluation does not switch off."""
 
@@ -177,3 +201,9 @@ def test_labels_outside_the_classes_are_told(labels: list[int]) -> None:
     model = model_of(nn.Sequential(nn.Linear(6, 3)), OutputKind.CLASS_LOGITS)
     with pytest.raises(DataError, match="the model has the classes 0 to 2"):
         evaluate(model, model, Rows(inputs=torch.randn(3, 6), labels=torch.tensor(labels)))
+
+
+def test_fractions_are_no_classes() -> None:
+    model = model_of(nn.Sequential(nn.Linear(6, 3)), OutputKind.CLASS_LOGITS)
+    with pytest.raises(DataError, match=r"the label 0.5 is no class; give the class's number, 0 to 2"):
+        evaluate(model, model, Rows(inputs=torch.randn(3, 6), labels=torch.tensor([0.5, 1, 2])))

@@ -166,9 +166,9 @@ def test_conversations_go_through_the_chat_template(
     [
         ([{"text": "w3"}, {"text": 4}], "the text of row 2 is a number, that of row 1 is a text"),
         ([{"text": "w3", "label": 1}, {"text": "w4", "label": {}}], "the label of row 2 is an object"),
-        ([{"input_ids": [1, "a"]}], "other numbers than token ids"),
-        ([{"input_ids": [1, 2]}, {"input_ids": ["a"]}], "the input_ids of row 2 is a list, that of row 1"),
-        ([{"input_ids": [1, 2.5]}], "other numbers than token ids"),
+        ([{"input_ids": [1, "a"]}], "row 1 of input_ids holds 'a', a list of whole numbers"),
+        ([{"input_ids": [1, 2]}, {"input_ids": ["a"]}], "row 2 of input_ids holds .a., a list of whole numbers"),
+        ([{"input_ids": [1, 2.5]}], "row 1 of input_ids holds 2.5"),
         ([{"input_ids": [1, 10**30]}], "a number beyond 64 bits"),
         ([{"text": "w3", "label": 10**400}], "a number beyond 64 bits"),
         ([{"messages": "[{1"}], "row 1 is no conversation"),

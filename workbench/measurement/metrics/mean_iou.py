@@ -23,8 +23,13 @@ def _mean_iou(outputs: Outputs) -> Sums | None:
     import torch
 
     labels = outputs.batch.get("labels")
+    if labels is not None and labels.ndim == 4 and labels.shape[1] == 1:  # masks with an axis of channels
+        labels = labels[:, 0]
     if outputs.kind is not OutputKind.POSITION_CLASSES or labels is None or labels.ndim != 3:
         return None
+    if labels.is_floating_point() and not bool((labels == labels.round()).all()):
+        raise DataError("the labels of pixels are fractions; give the number of each pixel's class")
+    labels = labels.long()
     both = (outputs.quantized, outputs.reference)
     quantized, baseline = (
         torch.stack([_areas(logits, label) for logits, label in zip(each, labels, strict=True)]) for each in both

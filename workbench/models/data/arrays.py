@@ -63,7 +63,8 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
     """
     usual = {spec.main, *INPUTS, *MASKS, *LABELS}
     own = {name: tensor for name, tensor in arrays.items() if name in spec.takes}
-    if not (own.keys() - usual or len(spec.requires) > 1):
+    masked = spec.tokens is False and own.keys() & {*MASKS}  # of sounds, say; token windows have a reader of their own
+    if not (own.keys() - usual or len(spec.requires) > 1 or masked):
         return None
     first = next((arrays[name] for name in INPUTS if name in arrays and name not in own), None)
     if spec.main and spec.main not in own and first is not None:
@@ -74,9 +75,9 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
         or_labels = ", or labels in place of the decoder's ids" if "decoder_input_ids" in missing else ""
         raise DataError(f"{file} holds {', '.join(arrays)}; the model also needs {lacking}{or_labels}")
     labels = next((arrays[name] for name in LABELS if name in arrays), None)
-    tensors = {name: _as_taken(name, tensor) for name, tensor in own.items() if name != "labels"}
+    tensors = {name: _as_taken(name, tensor, file) for name, tensor in own.items() if name != "labels"}
     if labels is not None:
-        tensors["labels"] = _as_taken("labels", labels)
+        tensors["labels"] = _as_taken("labels", labels, file)
     counts = {name: len(tensor) if tensor.ndim else 0 for name, tensor in tensors.items()}
     if len(set(counts.values())) != 1 or not min(counts.values()):
         listed = ", ".join(f"{name} {count}" for name, count in counts.items())
@@ -85,7 +86,17 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
         tensors["input_ids" if spec.tokens else "inputs"] = tensors.pop(spec.main)
     for mask in tensors.keys() & {"attention_mask", "decoder_attention_mask"}:
         require_tokens(tensors[mask], file)
-    return with_decoder_mask(tensors) if spec.has_decoder else tensors
+    if not spec.has_decoder:
+        return tensors
+    target, labels = tensors.get("decoder_input_ids"), tensors.get("labels")
+    if target is not None and labels is not None and labels.ndim == 2 and labels.shape != target.shape:
+        raise DataError(
+            f"{file}: decoder_input_ids are {tuple(target.shape)} and labels {tuple(labels.shape)}; give a label for "
+            "each of the decoder's tokens"
+        )
+    tensors = with_decoder_mask(tensors)
+    require_tokens(tensors["decoder_attention_mask"], file, "decoder's mask (where labels are not negative)")
+    return tensors
 
 
 def with_decoder_mask(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -102,16 +113,21 @@ def with_decoder_mask(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
     return tensors
 
 
-def _as_taken(name: str, tensor: torch.Tensor) -> torch.Tensor:
-    whole = not tensor.is_floating_point() and name not in ("pixel_values", "inputs")
-    return tensor.to(torch.int64 if whole else torch.float32)
+def _as_taken(name: str, tensor: torch.Tensor, file: Path) -> torch.Tensor:
+    """Return ids, masks and other whole numbers as int64, everything else as float32; raises DataError for fractions of
+    ids."""
+    counted = name.endswith(("_ids", "mask"))
+    if counted and tensor.is_floating_point() and not bool((tensor == tensor.round()).all()):
+        raise DataError(f"{file}: {name} holds fractions; give whole numbers")
+    whole = not tensor.is_floating_point() and name not in ("pixel_values", "input_values", "input_features", "inputs")
+    return tensor.to(torch.int64 if whole or counted else torch.float32)
 
 
-def require_tokens(mask: torch.Tensor, file: Path) -> None:
+def require_tokens(mask: torch.Tensor, file: Path, name: str = "attention mask") -> None:
     """Raise DataError where a mask (samples x tokens) leaves a sample no token."""
     empty = torch.nonzero((mask != 0).flatten(1).sum(dim=1) == 0).flatten().tolist()
     if empty:
-        raise DataError(f"{file}: the attention mask leaves {len(empty)} windows no token, the first is {empty[0]}")
+        raise DataError(f"{file}: the {name} leaves {len(empty)} windows no token, the first is {empty[0]}")
 
 
 def rows_of(tensors: Mapping[str, torch.Tensor], indices: np.ndarray) -> dict[str, torch.Tensor]:
@@ -229,7 +245,7 @@ def _token_windows(
     inputs: torch.Tensor, file: Path, spec: InputSpec, asked: int | None, length: int, half: int | None,
     stride: int | None,
 ) -> dict[str, torch.Tensor]:  # fmt: skip
-    if inputs.is_floating_point() or inputs.ndim > 2:
+    if inputs.is_floating_point() or inputs.is_complex() or inputs.dtype == torch.bool or inputs.ndim > 2:
         kind = f"{tuple(inputs.shape)} {inputs.dtype}".replace("torch.", "")
         raise DataError(f"{file} holds {kind}, the model takes token ids; give integers, windows x tokens, or a text")
     tokens = inputs.to(torch.int64)

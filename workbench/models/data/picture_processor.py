@@ -1,4 +1,4 @@
-"""The picture processor of a model's folder, through transformers: its sizes, its crop and its numbers, none guessed."""
+"""The image processor of a model's folder, through transformers: its sizes, its crop and its numbers."""
 
 from __future__ import annotations
 

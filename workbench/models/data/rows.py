@@ -12,12 +12,13 @@ import torch
 from workbench.errors import DataError
 from workbench.models.data.arrays import rows_of, with_decoder_mask
 from workbench.models.data.files import Stored, half_of
+from workbench.models.data.id_rows import read_ids
 from workbench.models.data.images import read_pictures
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.reading import SENTENCES, Reading
 from workbench.models.data.sounds import read_sounds
-from workbench.models.data.tables import CHATS, Table, class_numbers
-from workbench.models.data.text import chat_texts, encode, first_tokens, padded, sentences, tokenizer_of, windows
+from workbench.models.data.tables import Table, class_numbers, is_chat
+from workbench.models.data.text import answer_ids, chat_texts, encode, first_tokens, padded, sentences, windows
 
 
 def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, length: int, half: int | None) -> Stored:
@@ -32,12 +33,10 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
         if kind in (int, float, bool):
             return _numbers(table, file)
         return _files(first, table.labels, file, spec, reading)
-    if kind is list and first[0] and isinstance(first[0][0], int):
-        if not all(isinstance(each, int) for row in first for each in row):
-            raise DataError(f"{file}: the column {name} holds other numbers than token ids; give whole numbers")
-        return _ids(first, table.labels, file, spec)
-    listed = kind is list and (name in CHATS or (bool(first[0]) and isinstance(first[0][0], dict)))
-    chat = listed or (kind is str and first[0].lstrip().startswith("[{"))
+    if name == "input_ids" or (kind is list and first[0] and isinstance(first[0][0], int)):
+        labels = {} if table.labels is None else {"labels": table.labels}
+        return read_ids({**table.values, **labels}, file, spec, reading.window)
+    chat = is_chat(name, first[0])
     if not chat and kind is not str:
         raise DataError(f"{file}: the column {name} holds {kind.__name__}, the model takes text (--column)")
     if not chat and reading.text != SENTENCES and not spec.has_decoder:
@@ -50,9 +49,7 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
     return _sentences(texts, seconds, table.labels, file, spec, reading, special=not chat)
 
 
-def running(
-    ids: torch.Tensor, file: Path, spec: InputSpec, reading: Reading, length: int, half: int | None
-) -> Stored:
+def running(ids: torch.Tensor, file: Path, spec: InputSpec, reading: Reading, length: int, half: int | None) -> Stored:
     """Return a stream of token ids as windows, after the tokenizer's first tokens where ``reading`` asks for them."""
     first = first_tokens(spec, file) if reading.text == "windows" else []
     tensors = windows(ids, length, half, first, reading.stride)
@@ -69,8 +66,8 @@ def _sentences(
     notes: tuple[str, ...] = ()
     if spec.has_decoder:
         tensors, notes = sentences(texts, None, spec, file, reading.window, special)
-        answers = tokenizer_of(spec, file)(text_target=seconds)["input_ids"]
-        tensors = with_decoder_mask({**tensors, "labels": padded(answers, -100)})
+        answers, more = answer_ids(seconds or [], spec, file, reading.window)
+        tensors, notes = with_decoder_mask({**tensors, "labels": padded(answers, -100)}), (*notes, *more)
     elif seconds is not None and spec.embeds:
         both = [text for pair in zip(texts, seconds, strict=True) for text in pair]
         tensors, notes = sentences(both, None, spec, file, reading.window, special)
@@ -92,15 +89,6 @@ def _scores(labels: Sequence[Any], file: Path) -> list[float]:
     if not all(isinstance(label, int | float) for label in labels):
         raise DataError(f"{file}: the score of a pair is {labels[0]!r}; give a number (--column A,B,SCORE)")
     return [float(label) for label in labels]
-
-
-def _ids(rows: Sequence[Sequence[int]], labels: Sequence[Any] | None, file: Path, spec: InputSpec) -> Stored:
-    tensors = {"input_ids": padded(rows, 0)}
-    if len({len(row) for row in rows}) > 1:
-        tensors["attention_mask"] = padded([[1] * len(row) for row in rows], 0)
-    if labels is not None:
-        tensors["labels"] = torch.tensor(class_numbers(labels, spec.folder, file))
-    return Stored(count=len(rows), load=lambda chosen: rows_of(tensors, chosen))
 
 
 def _numbers(table: Table, file: Path) -> Stored:

@@ -8,7 +8,7 @@ import decimal
 import importlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,12 +122,19 @@ def _csv(content: MappedFile, stream: Any) -> Any:
 
 
 def _json_rows(text: str, suffix: str) -> list[dict[str, Any]]:
-    rows = json.loads(text) if suffix == ".json" and text.lstrip()[:1] == "[" else [
-        json.loads(line) for line in text.splitlines() if line.strip()
-    ]  # fmt: skip
+    rows = json.loads(text) if suffix == ".json" and text.lstrip()[:1] == "[" else list(_json_lines(text))
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("its rows are no tables of names and values")
     return rows
+
+
+def _json_lines(text: str) -> Iterator[Any]:
+    for number, line in enumerate(text.split("\n"), 1):  # other line ends may stand within a string
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"line {number} is no JSON ({first_line(error)})") from None
 
 
 def _of_rows(rows: list[dict[str, Any]]) -> Columns:

@@ -16,14 +16,19 @@ CHATS = ("messages", "conversations", "conversation")
 TEXTS = ("text", "sentence", "content", "document", "prompt", "question", "input_ids", "image", "audio", "file_name")
 PAIRS = (("sentence1", "sentence2"), ("sentence_A", "sentence_B"), ("text1", "text2"), ("premise", "hypothesis"),
          ("source", "target"))  # fmt: skip
-LABELS = ("label", "labels", "score", "similarity_score", "relatedness_score", "transcription", "transcript")
+TRANSCRIPTS = ("transcription", "transcript")
+LABELS = ("label", "labels", "score", "similarity_score", "relatedness_score", *TRANSCRIPTS)
 KINDS: Mapping[type, str] = {str: "a text", dict: "an object", bytes: "bytes"}
+BESIDE_IDS = ("attention_mask", "token_type_ids", "labels")
+"""Columns that belong to token ids where they are there."""
+
 ROLES = {"human": "user", "gpt": "assistant"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """The columns that make the samples, one entry for each row: one or two of values, and labels or scores or None."""
+    """The columns that make the samples, one entry for each row: one or two of values (any number of numbers, or token
+    ids with their mask), and labels or scores or None.  Entries of one column are of one kind."""
 
     values: Mapping[str, Sequence[Any]]
     labels: Sequence[Any] | None
@@ -52,6 +57,8 @@ def _columns(table: Columns, column: str, file: Path) -> list[str]:
                                 f"{', '.join(known)} (--column)")  # fmt: skip
     else:
         names = _usual(known, table, file)
+    if "input_ids" in names:
+        return names + [name for name in BESIDE_IDS if name in known and name not in names]
     labels = [name for name in LABELS if name in known and name not in names]
     numbers = [table.kinds[name] == "number" for name in names]
     return names if any(numbers) and not all(numbers) else names + labels[:1]
@@ -77,11 +84,17 @@ def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table
         empty = [row for row, value in enumerate(columns[name]) if value is None]
         if empty:
             raise DataError(f"{file}: {len(empty)} rows have no {name}, the first is row {empty[0] + 1}; remove them")
-        _require_alike(name, columns[name], file)
+        if "input_ids" not in names:  # whose rows have a reader of their own
+            _require_alike(name, columns[name], file)
+        _require_text(name, columns[name], file)
     texts = [name for name in names if name not in LABELS and not isinstance(columns[name][0], int | float)]
     if not texts:
-        texts = [name for name in names if name not in LABELS[:-2]] or names[:1]
+        texts = [name for name in names if name in TRANSCRIPTS or name not in LABELS] or names[:1]
     rest = [name for name in names if name not in texts]
+    if rest and rest[0] in TRANSCRIPTS:  # digits, too, are words that were spoken
+        columns = {**columns, rest[0]: [str(value) for value in columns[rest[0]]]}
+    if len(texts) > 2 and isinstance(columns[texts[0]][0], str):
+        raise DataError(f"{file}: a sample is one text or a pair of them, not {', '.join(texts)} (--column)")
     return Table(values={name: columns[name] for name in texts}, labels=columns[rest[0]] if rest else None)
 
 
@@ -113,6 +126,15 @@ def _fits(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and -(2**63) <= value < 2**63)
 
 
+def _require_text(name: str, values: list[Any], file: Path) -> None:
+    """Raise DataError for what is no whole text: bytes of another encoding, half a character."""
+    for row, value in enumerate(values):
+        if isinstance(value, bytes) and file.suffix.lower() in (".csv", ".tsv"):
+            raise DataError(f"{file}: row {row + 1} of the column {name} is not UTF-8; save the file as UTF-8")
+        if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+            raise DataError(f"{file}: row {row + 1} of the column {name} holds half a character (a surrogate); mend it")
+
+
 def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
     """Read every text file of a folder (and of the folders in it) as one row, in the order of their paths."""
     files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in suffixes and file.is_file())
@@ -123,6 +145,16 @@ def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{file} cannot be read as UTF-8 text: {error}") from None
     return Table(values={"text": [text for text in texts if text.strip()]}, labels=None)
+
+
+def is_chat(name: str, value: Any) -> bool:
+    """Tell whether an entry of the column ``name`` is a conversation: a list of messages, or its JSON."""
+    if isinstance(value, str) and value.lstrip().startswith("[{"):
+        try:
+            return name in CHATS or isinstance(json.loads(value), list)
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(value, list) and (name in CHATS or (bool(value) and isinstance(value[0], dict)))
 
 
 def messages_of(value: Any, file: Path, row: int) -> list[dict[str, Any]]:
@@ -151,6 +183,13 @@ def class_numbers(labels: Sequence[Any], folder: Path | None, file: Path) -> lis
     """Return labels as numbers: texts by the model's own ``label2id``, else by their order."""
     if all(isinstance(label, int | float) for label in labels):
         return list(labels)
+    odd = next((row for row, label in enumerate(labels) if not isinstance(label, str)), None)
+    if odd is not None:
+        raise DataError(
+            f"{file}: the label in row {odd + 1} is {_kind(labels[odd])}; one number or text for each sample was "
+            "expected: give labels of single tokens or of several classes as arrays (.npz), or leave them out "
+            "(--column)"
+        )
     config = folder / "config.json" if folder is not None else None
     stated: dict[str, int] = {}
     if config is not None and config.is_file():

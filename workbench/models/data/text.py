@@ -33,7 +33,7 @@ def read_text(file: Path, spec: InputSpec) -> str:
     if spec.tokens is False:
         raise DataError(f"{file} is text, but the model does not take token ids; give images or arrays")
     try:
-        text = read_bytes(file).decode("utf-8")
+        text = read_bytes(file).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{file} cannot be read as UTF-8 text: {error}") from None
     if not text.strip():
@@ -206,6 +206,22 @@ def sentences(
         tensors["token_type_ids"] = padded(rows["token_type_ids"], 0, width)
     notes = (f"{file.name}: {cut} of {len(texts)} texts were cut to {longest} tokens",) if cut else ()
     return tensors, notes
+
+
+def answer_ids(
+    texts: Sequence[str], spec: InputSpec, file: Path, asked: int | None
+) -> tuple[list[list[int]], tuple[str, ...]]:
+    """Return an encoder-decoder's answers as token ids, cut as its texts are, and a note where some were."""
+    tokenizer = tokenizer_of(spec, file)
+    bounds = (asked, spec.positions, tokenizer.model_max_length, None if asked else LONGEST_SENTENCE)
+    longest = min(bound for bound in bounds if bound)
+    try:
+        rows = [list(ids) for ids in tokenizer(text_target=list(texts), verbose=False)["input_ids"]]
+    except Exception as error:  # the tokenizers' own errors have no common type
+        raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {first_line(error)}") from error
+    cut = sum(len(ids) > longest for ids in rows)
+    notes = (f"{file.name}: {cut} of {len(rows)} answers were cut to {longest} tokens",) if cut else ()
+    return [ids[:longest] for ids in rows], notes
 
 
 def padded(rows: Sequence[Sequence[int]], filler: int, width: int = 0) -> torch.Tensor:

@@ -15,7 +15,7 @@ from torch import nn
 from torch.func import functional_call
 
 from workbench.errors import CannotRunError, DataError, WorkbenchError, first_line
-from workbench.models.data.inputs import InputSpec
+from workbench.models.data.inputs import SHAPES, InputSpec
 from workbench.models.execution.experts import AllExperts, ExpertProducts
 from workbench.models.execution.function_taps import FunctionTaps
 from workbench.models.execution.moving import moved
@@ -134,8 +134,9 @@ class NetworkModel(Model):
         for name in (*inputs, *outputs, *(layers or ())):
             self.summary.layer(name)
         moved, tensors = self._entering(batch), self._tensors()
-        taps = self._hooks(tap, inputs, layers, outputs), self._function_taps(
-            tensors, tap, inputs, layers, outputs, experts, self._everywhere(everywhere)
+        taps = (
+            self._hooks(tap, inputs, layers, outputs),
+            self._function_taps(tensors, tap, inputs, layers, outputs, experts, self._everywhere(everywhere)),
         )
         with self.body.lock, taps[0], taps[1], no_fused_attention():
             try:
@@ -309,6 +310,11 @@ def _by_sample(summary: ModelSummary, output: torch.Tensor, batch: Batch) -> tor
     return output.flatten(2).transpose(1, 2) if pixels else output
 
 
+def _main_shape(spec: InputSpec) -> str:
+    """Return the main input's shape in brackets where it is known."""
+    return f" ({spec.main}: {spec.shape_of(spec.main)})" if spec.main and (spec.main in SHAPES or spec.tokens) else ""
+
+
 def _rejected(name: str, spec: InputSpec, batch: Batch, error: Exception) -> str:
     if "on the same device" in str(error) or "Expected all tensors to be on" in str(error):
         return (
@@ -318,5 +324,5 @@ def _rejected(name: str, spec: InputSpec, batch: Batch, error: Exception) -> str
     shapes = ", ".join(f"{key} {tuple(value.shape)} {value.dtype}" for key, value in batch.items())
     return (
         f"{name} does not accept a batch of {shapes.replace('torch.', '')}: {first_line(error)}; give data of the "
-        f"shape that the model was made for{spec.in_words(batch)}"
+        f"shape that the model was made for{_main_shape(spec)}{spec.in_words(batch)}"
     )

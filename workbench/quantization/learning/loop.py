@@ -206,7 +206,7 @@ def task_loss(student: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Te
         return _mean(each, None if mask is None else mask[:, 1:] & mask[:, :-1])
     if kind is not OutputKind.CLASS_LOGITS or "labels" not in batch:
         raise DataError("the task loss needs class labels or tokens; give data with labels, or train on the loss kl")
-    return F.cross_entropy(student.float(), batch["labels"])
+    return F.cross_entropy(student.float(), batch["labels"].long())
 
 
 def _mean(losses: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
