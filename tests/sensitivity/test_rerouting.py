@@ -37,14 +37,26 @@ class Mixed(Mixture):
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
         x = self.embedding(input_ids)
         x = self.middle(torch.tanh(self.before(x + x.cumsum(dim=1)))).reshape(-1, 8)
-        shares, chosen = torch.topk(torch.softmax(self.router(x), dim=-1), 2)
+        shares, chosen = self.choice(torch.softmax(self.router(x), dim=-1))
         logits: torch.Tensor = self.head(x + self.experts(x, chosen, shares)).reshape(*input_ids.shape, -1)
         return logits
 
+    def choice(self, shares: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        best = torch.topk(shares, 2)
+        return best.values, best.indices
+
+
+class Single(Mixed):
+    """Every token goes to the one best expert, as in Switch Transformers."""
+
+    def choice(self, shares: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        chosen = torch.argmax(shares, dim=-1, keepdim=True)
+        return torch.max(shares, dim=-1).values.unsqueeze(-1), chosen
+
 
 @cache
-def scored() -> tuple[NetworkModel, Sensitivity, Sensitivity]:
-    model = opened(Mixed(), OutputKind.TOKEN_LOGITS, IDS)
+def scored(network: type[Mixed] = Mixed) -> tuple[NetworkModel, Sensitivity, Sensitivity]:
+    model = opened(network(), OutputKind.TOKEN_LOGITS, IDS)
     curvature = calibrate(model, IDS, batch_size=64).curvature
     layers = ["before", "middle", "head", *model.routed]
     predicted = score(
@@ -53,8 +65,9 @@ def scored() -> tuple[NetworkModel, Sensitivity, Sensitivity]:
     return model, predicted, score(model, "measured_kl", (SCHEME,), dataset=IDS, batch_size=64, layers=layers)
 
 
-def test_layers_before_a_router_pay_for_what_they_send_elsewhere() -> None:
-    _, predicted, measured = scored()
+@pytest.mark.parametrize("network", [Mixed, Single])
+def test_layers_before_a_router_pay_for_what_they_send_elsewhere(network: type[Mixed]) -> None:
+    _, predicted, measured = scored(network)
     assert predicted.rerouting is not None
     for name in ("before", "middle"):
         own, part = measured.of(name, SCHEME), predicted.rerouting_of(name, SCHEME)
@@ -94,3 +107,13 @@ def test_a_token_goes_to_the_next_best_expert() -> None:
     assert sorted(chosen.indices[0].tolist()) == [0, 1] and sorted(chosen.indices[1].tolist()) == [0, 2]
     assert chosen.values[0].tolist() == pytest.approx([0.5, 0.1])
     assert rankings.margins[0].tolist() == pytest.approx([0.3, 1.0])
+
+
+def test_a_token_with_one_expert_goes_to_the_second() -> None:
+    scores = torch.tensor([[0.1, 0.5, 0.4], [3.0, 1.0, 2.0]])
+    with Rankings(0, torch.tensor([0])) as rankings:
+        chosen, shares = torch.argmax(scores, dim=-1), torch.max(scores, dim=-1)
+        assert torch.max(scores) == 3 and torch.argmax(scores) == 3  # of all scores: no ranking
+    assert chosen.tolist() == shares.indices.tolist() == [2, 0]
+    assert shares.values.tolist() == pytest.approx([0.4, 3.0])
+    assert len(rankings.margins) == 1 and rankings.margins[0].tolist() == pytest.approx([0.1, 1.0])

