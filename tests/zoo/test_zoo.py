@@ -26,7 +26,7 @@ MOST_OF_PAIRS = 0.9
 """The least share in encoder-decoders, whose positions are not taken for independent."""
 
 SINGLE = ("SwitchTransformersForConditionalGeneration",)
-"""A token goes to one expert: the few that change sides make a layer's measured loss, so the median is what is judged."""
+"""A token goes to one expert, and the few that change sides make a layer's measured loss: the median is judged."""
 
 ALL = [name for group in NAMES.values() for name in group]
 ROWS: list[Row] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from workbench.models.data.batches import output_mask
+from workbench.models.data.batches import output_mask, require_shape
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
 
@@ -32,6 +32,7 @@ class Divergence:
 
     def of(self, candidate: torch.Tensor) -> torch.Tensor:
         """Return each sample's divergence summed over its units, float64 ``[samples]``; see ``sample_divergence``."""
+        require_shape(self.reference, candidate)
         if not self.kind.is_logits:
             difference = (candidate.double() - self.reference.double()).reshape(self.reference.shape[0], -1)
             return 0.5 * difference.square().sum(dim=1)

@@ -18,7 +18,7 @@ from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.most_changed import MostChanged
 from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs
-from workbench.models.data.batches import Data, require_data, require_repeatable
+from workbench.models.data.batches import Data, require_data, require_repeatable, require_shape
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
 from workbench.progress import Progress, silent
@@ -48,6 +48,7 @@ def evaluate(
         with torch.no_grad():
             quantized = candidate.run(batch)
             base = base.to(quantized.device)  # what comes from the disk is on the CPU
+            require_shape(base, quantized)
             outputs = Outputs(
                 reference=base, quantized=quantized, batch=batch, kind=reference.summary.output, text=text
             )

@@ -19,7 +19,15 @@ import torch
 from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradients, fitting_batch
 from workbench.measurement.shared_ids import repeatable
 from workbench.measurement.weight_gradients import GRADIENT_CELLS, ConvolutionGeometry, linear_gradients
-from workbench.models.data.batches import Data, batches_of, numbered_batches, samples_of, tappable, units_of
+from workbench.models.data.batches import (
+    Data,
+    batches_of,
+    numbered_batches,
+    require_shape,
+    samples_of,
+    tappable,
+    units_of,
+)
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
 from workbench.progress import Progress, silent
@@ -160,6 +168,7 @@ class _Dots:
             sample = {key: tensor[index : index + 1] for key, tensor in batch.items()}
             with torch.enable_grad():
                 alone = view.run(sample)
+            require_shape(output, alone)
             for draw, gradient in enumerate(draws):
                 gradients = torch.autograd.grad(
                     alone, list(leaves.values()), gradient[index : index + 1], allow_unused=True,

@@ -90,10 +90,11 @@ class Rankings(TorchFunctionMode):
         if self._scores is None or self._rows is None or not isinstance(result, torch.return_types.max):
             return result
         second = torch.topk(self._scores, 2, dim=-1)
-        parts = [each.clone().reshape(-1) for each in result]
-        for part, other in zip(parts, second, strict=True):
+        values, indices = (each.clone().reshape(-1) for each in result)
+        for part, other in ((values, second.values), (indices, second.indices)):
             part[self._rows] = other[..., 1].reshape(-1)[self._rows]
-        return torch.return_types.max([part.reshape(each.shape) for part, each in zip(parts, result, strict=True)])
+        shape = result.indices.shape
+        return torch.return_types.max((values.reshape(shape), indices.reshape(shape)))
 
 
 def _comparable(scores: torch.Tensor) -> torch.Tensor:

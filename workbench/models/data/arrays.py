@@ -38,7 +38,7 @@ def read_arrays(
     named = named_inputs(arrays, spec, file)
     if named is not None:
         return Stored(count=len(next(iter(named.values()))), load=lambda rows: rows_of(named, rows))
-    inputs, labels = _pick(arrays, file)
+    inputs, labels = _pick(arrays, file, spec.main)
     if spec.tokens is True or (spec.tokens is None and not inputs.is_floating_point() and inputs.ndim < 3):
         cut = _token_windows(inputs, file, spec, asked, length, half, stride)
         tensors, prepare = {**cut, **_mask(arrays, inputs, cut["input_ids"], file)}, None
@@ -208,9 +208,9 @@ def _tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)))
 
 
-def _pick(arrays: dict[str, torch.Tensor], file: Path) -> tuple[torch.Tensor, torch.Tensor | None]:
+def _pick(arrays: dict[str, torch.Tensor], file: Path, main: str) -> tuple[torch.Tensor, torch.Tensor | None]:
     by_name = {name.lower(): array for name, array in arrays.items()}
-    key = next((name for name in INPUTS if name in by_name), None)
+    key = next((name for name in (main.lower(), *INPUTS) if name in by_name), None)
     if key is None and len(by_name) == 1:
         key = next(iter(by_name))
     if key is None:

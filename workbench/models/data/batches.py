@@ -54,6 +54,7 @@ def require_repeatable(model: Model, batch: Batch) -> None:
             first, again = (model.run(one).double() for _ in range(2))
         except DataError:  # a program for batches of one size
             first, again = (model.run(batch).double() for _ in range(2))
+    require_shape(first, again)
     spread = float(first.std()) if first.numel() > 1 else float(first.abs().max())
     difference = float((first - again).abs().max())
     if difference > NOISE * spread and bool(first.isfinite().all()):
@@ -61,6 +62,16 @@ def require_repeatable(model: Model, batch: Batch) -> None:
             f"{model.summary.name} is random: run twice on the same samples, its outputs differ by {difference:.3g} "
             f"(their spread is {spread:.3g}), so no figure of it would mean anything; switch dropout and other "
             "randomness off where the network is evaluated"
+        )
+
+
+def require_shape(first: torch.Tensor, again: torch.Tensor) -> None:
+    """Raise DataError for two outputs of the same samples that have other shapes, and so cannot be compared."""
+    if first.shape[1:] != again.shape[1:]:
+        raise DataError(
+            f"the model answers the same sample with {tuple(first.shape[1:])} numbers and with "
+            f"{tuple(again.shape[1:])}: how many there are depends on chance, on the weights or on the samples beside "
+            "it (points that it finds, sounds of its own length), so that a quantized model cannot be compared with it"
         )
 
 

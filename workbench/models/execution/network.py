@@ -92,7 +92,7 @@ class NetworkModel(Model):
 
     def sample(self, count: int) -> Batch | None:
         """Return random samples of what the network takes; see :class:`workbench.models.model.Model`."""
-        return None if self.body.sample is None else self.body.sample(count)
+        return None if self.body.sample is None else self.body.sample(count) or None
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> NetworkModel:
         return NetworkModel(summary, self.body, self.inputs, overrides)

@@ -19,7 +19,14 @@ from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.widened import widened
 from workbench.models.model import Model
-from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, required_inputs, sample_of
+from workbench.models.sources.huggingface_heads import (
+    call_of,
+    head_of,
+    output_kind,
+    required_inputs,
+    sample_of,
+    text_config,
+)
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
@@ -277,13 +284,13 @@ def _usual_dtype(store: TensorStore) -> str | None:
 
 def token_inputs(folder: Path, network: Any) -> InputSpec:
     """Return what a network of tokens takes."""
-    config = network.config.get_text_config()
+    config = text_config(network.config)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     positions = positions if positions is None or positions > 0 else None
     try:
-        vocabulary = int(network.get_input_embeddings().weight.shape[0])
+        vocabulary: int | None = int(network.get_input_embeddings().weight.shape[0])
     except (NotImplementedError, AttributeError):
-        vocabulary = config.vocab_size
+        vocabulary = getattr(config, "vocab_size", None)  # CANINE hashes any character
     return InputSpec(tokens=True, vocabulary=vocabulary, positions=positions)
 
 

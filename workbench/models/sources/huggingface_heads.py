@@ -31,6 +31,12 @@ Any other class with a head gives plain numbers: its first output with a row for
 """
 
 MULTI_LABEL = "multi_label_classification"
+BANDS = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_dim")
+"""What configurations call the number of a sound's frequency bands."""
+
+CHARACTERS = 256
+"""Ids of a sample for a model that takes any character."""
+
 LENGTH, DECODER_LENGTH, PIXELS, POINTS, FIRST_ID = 7, 5, 64, 1600, 4
 """Sizes of a sample where the configuration gives none; ids below the fourth are special in most vocabularies."""
 
@@ -50,13 +56,15 @@ def output_kind(head: OutputKind | None, config: Any) -> OutputKind:
 
 def call_of(head: OutputKind | None, spec: InputSpec, config: Any) -> Call:
     """Return how a batch is handed to the network, and what of its answer is the output."""
-    labels = head is OutputKind.CLASS_LOGITS and config.problem_type == MULTI_LABEL
+    several = head is OutputKind.CLASS_LOGITS and config.problem_type == MULTI_LABEL
+    positions = head is OutputKind.POSITION_CLASSES
     options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS and "use_cache" in spec.takes else {}
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
         answer = forward(**arguments_for(batch, spec), **options)
         result = _result(answer, head, batch)
-        return label_logits(result) if labels else result
+        single = positions and result.ndim == 2  # one number for each position: in the answer or not (TAPAS)
+        return label_logits(result) if several or single else result
 
     return call
 
@@ -90,6 +98,14 @@ def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor
     return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
+def text_config(config: Any) -> Any:
+    """Return the part of a configuration that is about text: its encoder's where it has several (MusicGen)."""
+    try:
+        return config.get_text_config()
+    except ValueError:
+        return config.get_text_config(encoder=True)
+
+
 def required_inputs(network: Any) -> tuple[str, ...]:
     """Return the arguments without which the network cannot run: those without a default, both ends of an
     encoder-decoder, both of a pair."""
@@ -100,21 +116,24 @@ def required_inputs(network: Any) -> tuple[str, ...]:
         names.append("pixel_values")
     if network.config.is_encoder_decoder and "decoder_input_ids" in takes:
         names.append("decoder_input_ids")
+    elif main != "input_ids" and "input_ids" in takes and head_of(name) is OutputKind.TOKEN_LOGITS:
+        names.append("input_ids")  # a text beside the picture (BLIP, Kosmos-2)
     return (*names, *(each for each in needed if each in SHAPES and each not in names))
 
 
 def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
-    """Return what makes random samples for a network, of the sizes that its configuration gives."""
+    """Return what makes random samples for a network, of the sizes that its configuration gives: an empty batch where
+    one of them is not known."""
 
     def sample(count: int) -> Batch:
         generator = torch.Generator().manual_seed(0)
-        batch = {}
+        batch: dict[str, torch.Tensor] = {}
         for name in spec.requires:
             shape = _shape(network, spec, name)
             if shape is None:
-                continue
+                return {}
             if name.endswith("input_ids"):
-                top = spec.vocabulary or network.config.get_text_config().vocab_size
+                top = spec.vocabulary or getattr(text_config(network.config), "vocab_size", None) or CHARACTERS
                 batch[name] = torch.randint(min(FIRST_ID, top - 1), top, (count, *shape), generator=generator)
             else:
                 batch[name] = torch.randn(count, *shape, generator=generator)
@@ -134,8 +153,12 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
         vision = {**settings, **(settings.get("vision_config") or {})}
         size = spec.size or vision.get("image_size") or PIXELS
         height, width = size if isinstance(size, list | tuple) else (size, size)
-        return (spec.channels or vision.get("num_channels", 3), height, width)
-    bands = settings.get("num_mel_bins") or settings.get("input_feat_per_channel") or settings.get("input_dim")
+        clip = (vision["num_frames"],) if "num_frames" in vision and "Video" in type(network).__name__ else ()
+        return (*clip, spec.channels or vision.get("num_channels", 3), height, width)
+    if name == "past_values" and "context_length" in settings and "num_input_channels" in settings:
+        return (settings["context_length"], settings["num_input_channels"])
+    audio = {**settings, **(settings.get("audio_config") or {}), **(settings.get("encoder_config") or {})}
+    bands = next((audio[key] for key in BANDS if audio.get(key)), None)
     if name == "input_features" and bands:
         frames = 2 * getattr(config, "max_source_positions", 32)
         return (bands, frames) if settings["model_type"] == "whisper" else (min(frames, PIXELS), bands)

@@ -1,0 +1,102 @@
+"""Folders whose networks take or give what few others do: characters, pictures beside text, series, videos."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.models.networks import Rows, model_of
+from tests.models.sources.test_huggingface import save
+from tests.zoo.architectures import save as save_tiny
+from workbench.errors import DataError
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.divergence import sample_divergence
+from workbench.measurement.evaluate import evaluate
+from workbench.models.data.datasets import open_dataset
+from workbench.models.sources import open_model
+from workbench.models.sources.huggingface_heads import text_config
+from workbench.models.summary import OutputKind
+
+
+def test_characters_have_no_vocabulary(tmp_path: Path) -> None:
+    from transformers import CanineConfig
+
+    config = CanineConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, num_hash_buckets=32,
+        num_hash_functions=2, local_transformer_stride=8, downsampling_rate=2, max_position_embeddings=64,
+    )  # fmt: skip
+    save(tmp_path, "CanineForSequenceClassification", config)
+    assert open_model(tmp_path).inputs.vocabulary is None
+
+
+def test_one_logit_for_each_position_is_in_the_answer_or_not(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "TapasForQuestionAnswering")
+    model = open_model(tmp_path)
+    batch = model.sample(6)
+    assert batch is not None and tuple(model.run(batch).shape) == (6, batch["input_ids"].shape[1], 2)
+    figures = evaluate(model, model, Rows(**batch))
+    assert figures["kl"].value == 0
+
+
+def test_the_text_of_a_model_with_two_is_its_encoders() -> None:
+    from transformers import MusicgenConfig
+
+    config = MusicgenConfig(
+        text_encoder={"model_type": "t5", "vocab_size": 77}, audio_encoder={"model_type": "encodec"},
+        decoder={"model_type": "musicgen_decoder", "vocab_size": 99},
+    )  # fmt: skip
+    assert text_config(config).vocab_size == 77
+
+
+def test_a_picture_and_a_text_are_both_needed(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "BlipForConditionalGeneration")
+    model = open_model(tmp_path)
+    assert model.inputs.requires[:2] == ("pixel_values", "input_ids")
+    batch = model.sample(2)
+    assert batch is not None and model.run(batch).shape[:2] == batch["input_ids"].shape
+    np.savez(tmp_path / "a.npz", pixel_values=batch["pixel_values"])
+    with pytest.raises(DataError, match="holds pixel_values; the model also needs input_ids"):
+        open_dataset(tmp_path / "a.npz", model)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "shape"),
+    [("PatchTSTForPrediction", "past_values", (3, 32, 2)),
+     ("VideoMAEForVideoClassification", "pixel_values", (3, 4, 3, 32, 32))],
+)  # fmt: skip
+def test_series_and_videos_are_run(tmp_path: Path, name: str, argument: str, shape: tuple[int, ...]) -> None:
+    save_tiny(tmp_path, name)
+    model = open_model(tmp_path)
+    batch = model.sample(3)
+    assert batch is not None and tuple(batch[argument].shape) == shape
+    np.savez(tmp_path / "a.npz", **{argument: batch[argument], "observed": np.ones(3)})
+    dataset = open_dataset(tmp_path / "a.npz", model)
+    torch.testing.assert_close(model.run(next(dataset.batches(3))), model.run(batch))
+
+
+class RandomLength(nn.Module):
+    """As many numbers as chance says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Linear(6, 40)
+        self.count = 2
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        out: torch.Tensor = self.one(x)[:, : self.count]
+        return out
+
+
+@pytest.mark.parametrize("run", [calibrate, lambda model, data: evaluate(model, model, data)])
+def test_answers_of_other_lengths_are_told(run: Any) -> None:
+    model = model_of(RandomLength(), OutputKind.EMBEDDING)
+    with pytest.raises(DataError, match=r"answers the same sample with \(\d+,\) numbers and with \(\d+,\)"):
+        run(model, Rows(inputs=torch.randn(5, 6)))
+    with pytest.raises(DataError, match="a quantized model cannot be compared"):
+        sample_divergence(torch.zeros(2, 3), torch.zeros(2, 4), {}, OutputKind.EMBEDDING)
