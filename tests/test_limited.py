@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import sys
 import threading
@@ -85,6 +86,21 @@ def test_it_neither_makes_nor_moves_nor_removes_a_file_nor_signals(tmp_path: Pat
             pass
     assert os.listdir(tmp_path) == ["a"] or Path("/proc/version").read_text() < "Linux version 5.13"
     assert not done or done == [4]  # signals need a newer kernel
+
+
+def test_a_user_with_less_memory_is_not_told_of_damage() -> None:
+    """As ``ulimit -v`` has it: the limits of the process are the user's where those are lower."""
+    process = os.fork()
+    if not process:
+        code = 1
+        try:
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 28), used + (1 << 28)))
+            (array,) = limited(lambda: [np.arange(3)], "it", DataError)
+            code = 0 if array.tolist() == [0, 1, 2] else 1
+        finally:
+            os._exit(code)
+    assert os.waitpid(process, 0)[1] == 0
 
 
 def test_a_hang_ends() -> None:

@@ -168,7 +168,9 @@ def _limit(result: int, seconds: float, memory: int) -> None:
         (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, whole), (resource.RLIMIT_NOFILE, RESULT + 1),
         (resource.RLIMIT_AS, used + memory),
     ):  # fmt: skip
-        resource.setrlimit(limit, (value, value))
+        hard = resource.getrlimit(limit)[1]  # the user may have less
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (bound, bound))
 
 
 def _answer(work: Callable[[], Sequence[np.ndarray]]) -> int:

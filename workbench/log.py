@@ -60,6 +60,7 @@ def start(role: str) -> Path | None:
         return None
     _remove_old(role, path)
     handler.setFormatter(PrivateFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.raiseExceptions = False  # where no line can be written, for want of memory or room, none is
     logging.getLogger().addHandler(handler)
     logging.getLogger("workbench").setLevel(logging.INFO)
     sys.excepthook = _logged

@@ -49,3 +49,8 @@ def test_signals_end_commands_within_two_seconds(tmp_path: Path) -> None:
     """Commands as new processes, imports included; on a machine that has nothing else to do."""
     answer = answer_of("tests.faults.endings", str(tmp_path / "place"), "114", str(SEED))
     assert sum(answer["codes"].get(code, 0) for code in ("130", "143")) > 50
+
+
+def test_steps_without_memory_take_smaller_pieces_or_name_the_reason(tmp_path: Path) -> None:
+    ends = answer_of("tests.faults.memory", str(tmp_path))["ends"]
+    assert ends["calibrate"]["in smaller pieces"] > 0

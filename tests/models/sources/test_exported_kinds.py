@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from tests.fuzz import archives
 from workbench.deployment.exporters import exporter
-from workbench.errors import DataError
+from workbench.errors import DataError, NotAModelError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
@@ -228,3 +230,17 @@ def test_complex_weights_are_kept_and_exported(tmp_path: Path) -> None:
     quantized = quantize(model, Plan.uniform(quantizable(model.summary.layers), "int8-channel"))
     exporter("state-dict").export(quantized, model, tmp_path / "out.safetensors", silent)
     assert load_file(tmp_path / "out.safetensors")["mix"].dtype is torch.complex64
+
+
+@pytest.mark.parametrize("change", ["signature", "in_spec"])
+def test_a_graph_without_the_structure_of_its_inputs_is_refused(tmp_path: Path, change: str) -> None:
+    members = dict(archives.honest(tmp_path))
+    graph = json.loads(members[archives.GRAPH])
+    root = graph["graph_module"]["module_call_graph"][0]
+    if change == "signature":
+        root["signature"] = None
+    else:
+        root["signature"]["in_spec"] = root["signature"]["out_spec"]
+    path = archives.write(tmp_path / "net.pt2", members | {archives.GRAPH: json.dumps(graph).encode()})
+    with pytest.raises(NotAModelError, match="net.pt2"):
+        open_model(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -84,6 +84,9 @@ def _load(archive: PlainArchive, path: Path) -> tuple[Any, nn.Module]:
         try:
             log.disabled = True
             program = torch.export.load(archive.image)
+            args, kwargs = tree_unflatten([*program.graph_signature.user_inputs], program.call_spec.in_spec)
+            if not (isinstance(args, Sequence) and isinstance(kwargs, Mapping)):
+                raise ValueError("its inputs have no structure")
             return program, torch.export.unflatten(program)
         except Exception as error:  # the reader raises nearly everything for an archive that it does not understand
             raise NotAModelError(
