@@ -51,6 +51,13 @@ def test_members_of_one_name_are_refused(tmp_path: Path, honest: archives.Member
         open_model(path)
 
 
+def test_a_member_without_a_name_is_refused(tmp_path: Path, honest: archives.Members) -> None:
+    path = archives.write(tmp_path / "net.pt2", dict(honest), (("net/NAMELESS", b""),))
+    path.write_bytes(path.read_bytes().replace(b"net/NAMELESS", b"\0et/NAMELESS"))  # a name ends before a zero
+    with pytest.raises(UnsafeModelError, match="the member ''"):
+        open_model(path)
+
+
 def test_bombs_are_refused_before_they_are_read(tmp_path: Path, honest: archives.Members) -> None:
     bomb = honest | {"net/data/weights/weight_0": bytes(1 << 27)}
     path = archives.write(tmp_path / "net.pt2", bomb, packed=True)

@@ -76,7 +76,7 @@ def plain_archive(path: Path, require: Callable[[int], None]) -> PlainArchive:
             f"{path} is refused: {reason}, which can run code or fill the memory when it is opened; export the model "
             "again with plain tensors (torch.export.save), or save its weights as safetensors"
         ) from None
-    except (zipfile.BadZipFile, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
+    except (zipfile.BadZipFile, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
             NotImplementedError, RuntimeError, EOFError, MemoryError) as error:  # fmt: skip
         text = str(error).split("\n")[0][:200] or type(error).__name__
         raise NotAModelError(f"{path} is not an exported program or is damaged: {text}") from None
@@ -84,7 +84,7 @@ def plain_archive(path: Path, require: Callable[[int], None]) -> PlainArchive:
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     """Return the listed members by their name below the archive's folder, all of the others refused."""
-    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
     names = [entry.filename for entry in entries]
     if not any(re.search(r"(^|/)models/[^/]+\.json$", name) for name in names):
         raise ValueError("it holds no graph of this version of torch; write it with torch.export.save")
