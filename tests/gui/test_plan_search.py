@@ -132,3 +132,23 @@ def test_who_came_for_int8_in_onnx_runtime_gets_static_inputs_once(live: Callabl
         assert own == [None, "int8-tensor-asym"]  # what the user said of inputs stays
 
     live(story)
+
+
+def test_the_interval_folds_while_a_refusal_is_shown_and_comes_back(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        panel = person.window.panels["plan"]
+        details = [tile.detail for tile in panel.dashboard.tiles[:3]]
+        assert all(detail.isVisible() for detail in details)
+        await person.type(panel.budget.lineEdit(), "0.5")
+        await person.press(Qt.Key.Key_Return, panel.budget.lineEdit())
+        await person.until(panel.refused.isVisible, 10)
+        await person.settle(0.1)
+        boxes = (panel.weights, panel.inputs, panel.algorithm, panel.ranges)
+        assert all(box.height() >= box.minimumSizeHint().height() for box in boxes), "nothing is squeezed"
+        await person.click(panel.search_line.smallest)
+        await person.until(panel.refused.isHidden, 10)
+        await person.settle(0.1)
+        assert all(detail.isVisible() for detail in details)
+
+    live(story, size=(1440, 900))

@@ -102,6 +102,8 @@ class PlanDashboard(QWidget):
         for count in range(most, 1, -1):
             for tile in self.tiles:
                 tile.show_lines(count)
+                tile.updateGeometry()
+            self.updateGeometry()  # else the page's layout answers from before, and more is folded than must be
             if layout is None or layout.totalMinimumSize().height() <= height:
                 break
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from PySide6.QtCore import QEvent, QObject, QSize
+from PySide6.QtCore import QEvent, QObject, QSize, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QSizePolicy, QWidget
 
@@ -158,7 +158,7 @@ class PlanPanel(Panel):
         for part in (self.target, self.dashboard, self.search_line):
             part.show_state(new)
         if failed != self.search_line.failure.isHidden():
-            self._fit_figures()
+            QTimer.singleShot(0, self, self._fit_figures)  # once the layouts know of it
         self.lock.setEnabled(bool(count))
         self.lock.setChecked(bool(count) and set(selection) <= session.locked)
         if old.assignments is not new.assignments or old.session is None or old.totals is not new.totals:
