@@ -189,3 +189,17 @@ def test_a_folder_of_others_is_not_replaced(model: Model, tmp_path: Path) -> Non
     with pytest.raises(ExportError, match="holds more than an earlier export"):
         export(model, mixed(model, ["int4-g32"]), tmp_path / "out")
     assert os.listdir(tmp_path / "out") == ["thesis.txt"]
+
+
+def test_kept_experts_and_their_router_are_ignored_by_the_names_of_their_modules(tmp_path: Path) -> None:
+    from compressed_tensors.utils.match import match_name
+
+    own = open_model(folder_of("qwen2moe", tmp_path / "source"))
+    names = [layer.name for layer in own.summary.stored if "shared_expert." in layer.name]
+    quantized = quantize(own, Plan().assign(names, weights="int8-channel", algorithm="rtn"))
+    exporter("compressed-tensors").export(quantized, own, tmp_path / "out", silent)
+    config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
+    ignore = config["quantization_config"]["ignore"]
+    for name in ("gate", "experts", "experts.3.gate_proj", "shared_expert_gate"):
+        assert any(match_name(f"model.layers.1.mlp.{name}", each) for each in ignore), name
+    assert not any(match_name("model.layers.1.mlp.shared_expert.up_proj", each) for each in ignore)

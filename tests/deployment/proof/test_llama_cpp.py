@@ -128,6 +128,12 @@ def test_experts_in_their_own_types(name: str, tmp_path: Path) -> None:
         assert torch.allclose(values, first[:, place], atol=0.02 * float(first.abs().max()))
 
 
+def test_a_tied_head_that_llama_cpp_does_not_look_for_is_refused(tmp_path: Path) -> None:
+    model = open_model(folder_of("qwen2moe", tmp_path / "m", tie_word_embeddings=True))
+    with pytest.raises(ExportError, match="computes no network with tie_word_embeddings True"):
+        exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)
+
+
 def test_experts_that_llama_cpp_computes_otherwise_are_refused(tmp_path: Path) -> None:
     for changes in ({"norm_topk_prob": False}, {"mlp_only_layers": [0]}, {"decoder_sparse_step": 2}):
         model = open_model(folder_of("qwen3moe", tmp_path / next(iter(changes)), **changes))

@@ -6,7 +6,8 @@ Weights are never rounded again: codes and scales are those of the plan in anoth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +206,8 @@ class CompressedTensorsMethod:
                 group = config_group(job.quantized.tensors[layer.name].scheme, assignment.inputs)
                 groups.setdefault(repr(sorted(group.items(), key=str)), (group, []))[1].append(layer)
         linear = [layer for layer in job.model.summary.layers if layer.kind is LayerKind.LINEAR]
-        ignored = [layer.name for layer in linear if layer.name not in packed]
+        ignored = [layer.parameter.removesuffix(".weight") for layer in linear if layer.name not in packed]
+        ignored += _experts(layer for layer in job.model.summary.layers if layer.name not in packed)
         bare = job.model.summary.cannot_run is not None
         if bare and not any(layer.name == "lm_head" for layer in linear):
             ignored.append("lm_head")  # which may be tied to the table; the tensors alone do not say
@@ -287,6 +289,12 @@ def _targets(layers: Sequence[Layer], groups: int) -> list[str]:
     if groups == 1 and all(layer.kind is LayerKind.LINEAR for layer in layers):
         return ["Linear"]
     return [layer.name for layer in layers]
+
+
+def _experts(layers: Iterable[Layer]) -> list[str]:
+    """Return what names the experts' linear layers as loaders have them, fused or one by one."""
+    owners = dict.fromkeys(layer.parameter.rpartition(".")[0] for layer in layers if layer.kind is LayerKind.EXPERTS)
+    return [name for owner in owners for name in (owner, f"re:{re.escape(owner)}\\..*")]
 
 
 def cache_args(summary: ModelSummary, assignments: Mapping[str, Assignment]) -> dict[str, Any] | None:
