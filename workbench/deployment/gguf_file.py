@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -67,13 +68,22 @@ def content_of(quantized: QuantizedModel, model: Model, pre_tokenizer: str = "")
     folder, config, architecture, settings, blocks = fitting(model.summary, schemes)
     tensors = list(file_tensors(quantized, model, architecture, config, blocks))
     rows = next(tensor.shape[0] for tensor in tensors if tensor.name == "token_embd.weight")
+    words = vocabulary(folder, rows, pre_tokenizer, ExportError)
     plain = {
-        "general.architecture": architecture.name, "general.type": "model", "general.name": model.summary.name,
-        "general.file_type": _file_type(tensors), "general.quantization_version": 2, **settings,
-        **vocabulary(folder, rows, pre_tokenizer, ExportError),
+        "general.architecture": architecture.name, "general.type": "model",
+        "general.name": _named(model.summary, words),
+        "general.file_type": _file_type(tensors), "general.quantization_version": 2, **settings, **words,
     }  # fmt: skip
     metadata = {key: value_of(value) for key, value in plain.items() if value != []}
     return Content(architecture=architecture.name, metadata=metadata, tensors=tensors)
+
+
+def _named(summary: ModelSummary, words: Mapping[str, Any]) -> str:
+    """Return the model's name; llama.cpp looks for Phi-3's own tokens in every file that is called so, and crashes."""
+    tokens = set(words.get("tokenizer.ggml.tokens", ()))
+    if tokens >= {"<unk>", "<s>", "</s>", "<|endoftext|>"}:
+        return summary.name
+    return re.sub(r"(phi)-?(3)", r"\1 \2", summary.name, flags=re.IGNORECASE)
 
 
 def fitting(

@@ -128,6 +128,12 @@ def test_experts_in_their_own_types(name: str, tmp_path: Path) -> None:
         assert torch.allclose(values, first[:, place], atol=0.02 * float(first.abs().max()))
 
 
+def test_a_name_at_which_llama_cpp_looks_for_tokens_of_phi_3(tmp_path: Path) -> None:
+    model, out = open_model(folder_of("llama", tmp_path / "my-Phi-3-copy")), tmp_path / "model.gguf"
+    exporter("gguf").export(quantize(model, Plan()), model, out, silent)
+    assert proof(model, Plan(), file=out).difference < 1e-6
+
+
 def test_a_tied_head_that_llama_cpp_does_not_look_for_is_refused(tmp_path: Path) -> None:
     model = open_model(folder_of("qwen2moe", tmp_path / "m", tie_word_embeddings=True))
     with pytest.raises(ExportError, match="computes no network with tie_word_embeddings True"):
