@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
@@ -152,3 +153,17 @@ def test_the_interval_folds_while_a_refusal_is_shown_and_comes_back(live: Callab
         assert all(detail.isVisible() for detail in details)
 
     live(story, size=(1440, 900))
+
+
+def test_run_all_says_beside_the_budget_why_there_is_no_plan(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        session = sessions.full(1)
+        kept = replace(session.plan, rules=())
+        await person.open(replace(session, plan=kept))
+        panel = person.window.panels["plan"]
+        await person.type(panel.budget.lineEdit(), "0.5")
+        await person.act(lambda: person.context.trigger("run_all"))
+        await person.until(panel.refused.isVisible, 20)
+        assert panel.search_line.smallest.isVisible() and person.dialog("error") is None
+
+    live(story)

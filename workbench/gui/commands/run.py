@@ -126,12 +126,15 @@ def search(command: Command) -> None:
     if state.session is None or state.budget.problem:
         return
 
-    def shown(error: WorkbenchError) -> bool:
-        if isinstance(error, BudgetError):
-            workspace.show_search_error(str(error), state.budget.amount_of(error.smallest))
-        return isinstance(error, BudgetError)
+    command.context.runner.submit(SEARCH.request(state.session, search_options(state)), partial(_beside, command))
 
-    command.context.runner.submit(SEARCH.request(state.session, search_options(state)), shown)
+
+def _beside(command: Command, error: WorkbenchError) -> bool:
+    """Show why there is no plan beside the budget; returns whether that is what the error says."""
+    workspace = command.context.workspace
+    if isinstance(error, BudgetError):
+        workspace.show_search_error(str(error), workspace.state.budget.amount_of(error.smallest))
+    return isinstance(error, BudgetError)
 
 
 def search_options(state: State) -> SearchOptions:
@@ -172,7 +175,8 @@ async def run_all(command: Command) -> None:
     """
     for due in (_calibration_due, _scoring_due, _search_due, _evaluation_due):
         request = await due(command)
-        if request is not None and await command.context.runner.work(request) is None:
+        shown = partial(_beside, command)
+        if request is not None and await command.context.runner.work(request, on_error=shown) is None:
             return
         if command.session.calibration is None:  # the user gave no data
             return
