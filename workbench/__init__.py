@@ -19,6 +19,7 @@ _WHERE = {
     "WorkbenchError": "workbench.errors",
     "apply": "workbench.steps.files.export",
     "calibrate": "workbench.steps.calibrate",
+    "cluster": "workbench.engine.executors",
     "estimate": "workbench.steps.preflight.ask",
     "evaluate": "workbench.steps.evaluate",
     "export": "workbench.steps.files.export",
@@ -53,6 +54,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from typing import Any
 
+    from workbench.engine.executors import cluster as cluster
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.memory import memory_limit as memory_limit
     from workbench.models.model import Model as Model

@@ -145,6 +145,10 @@ class EngineDiedError(WorkbenchError):
     """The engine process ended in the middle of a job; the window and the session live on."""
 
 
+class WorkerError(WorkbenchError):
+    """A worker of a cluster cannot run its piece of a step; the message names the machine and what it lacks."""
+
+
 class CancelledError(WorkbenchError):
     """The user cancelled the job; ``partial`` is what it had by then, where its request keeps that."""
 

@@ -31,6 +31,9 @@ STATUS = Path("/proc/self/status")
 SPILLED = 1 << 20
 """Smaller tensors stay in memory: a file of their own would cost more than they take."""
 
+GROWN = 1 << 26
+"""Bytes by which a process may grow before freed memory is looked for: 32 batches of SmolLM2-135M took 2.2 GB more."""
+
 M_MMAP_THRESHOLD = -3
 """The option of glibc's ``mallopt``."""
 
@@ -119,8 +122,25 @@ def available_memory() -> int:
 def release() -> None:
     """Give freed memory back to the system: what many small results took stays with the process otherwise."""
     gc.collect()
+    _trim()
+
+
+def _trim() -> None:
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+class Footprint:
+    """Keeps a long run from growing by memory that is freed and stays with the process, in pieces between others."""
+
+    def __init__(self) -> None:
+        self._settled = anonymous_memory()
+
+    def settle(self) -> None:
+        """Give freed memory back where the process has grown by GROWN since the last time."""
+        if anonymous_memory() > self._settled + GROWN:
+            _trim()
+            self._settled = anonymous_memory()
 
 
 @contextmanager

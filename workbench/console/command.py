@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from workbench.console.flags import (
+    CLUSTER,
     DEVICE,
     DTYPE,
     MEMORY,
@@ -19,6 +20,7 @@ from workbench.console.flags import (
     flags_of,
     options_of,
     placement_of,
+    workers_of,
 )
 from workbench.console.report import Report, described
 from workbench.planning.plan import Plan
@@ -79,10 +81,11 @@ def of_step(
         out = (arguments.out if to_out else None) or arguments.session
         try:
             reports = watched(progress, results, estimates)
-            result = step(
-                before, options, trust=arguments.trust, placement=placement_of(arguments), notes=notes,
-                progress=reports, says=reports,
-            )  # fmt: skip
+            with workers_of(arguments):
+                result = step(
+                    before, options, trust=arguments.trust, placement=placement_of(arguments), notes=notes,
+                    progress=reports, says=reports,
+                )  # fmt: skip
         except KeyboardInterrupt:  # the same command goes on from what is saved
             if step.keep is not None and results:
                 keep, partial = step.keep, results[-1]
@@ -103,7 +106,7 @@ def of_step(
         ))  # fmt: skip
 
     saving = () if step.join is None else (OUT if to_out else NO_SAVE,)
-    place = (DEVICE, DTYPE, MEMORY) if step.runs_model else ()
+    place = (DEVICE, DTYPE, MEMORY, *((CLUSTER,) if step.spreads else ())) if step.runs_model else ()
     flags = (SESSION, TRUST, *place, *((PLAN,) if with_plan else ()), flags_of(step.options), *own, *saving)
     return Command(name=step.name, help=step.summary, example=f"{step.name} {example}", flags=flags, run=run)
 

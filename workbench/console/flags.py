@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from workbench.memory import parse_size
@@ -43,6 +44,9 @@ DTYPE = flag("--dtype", default=AUTO, choices=DTYPES, metavar="{" + ",".join(DTY
 MEMORY = flag("--memory", type=amount, metavar="SIZE",
               help="how much memory the work may take, such as 2GB or 1.5GiB: what is beyond it is read from the "
               "model's file when it is used, or put on the disk (default: what is free)")  # fmt: skip
+CLUSTER = flag("--cluster", default="", metavar="ADDRESS",
+               help="run pieces of the work on other processes: tcp://host:8786 is a Dask scheduler, local:4 four "
+               "processes of this machine (default: this process)")  # fmt: skip
 LAYER = flag("--layer", default="*", metavar="PATTERN", help="only layers that match, such as '*.mlp.*' (default: all)")
 TAP = flag(
     "--tap", choices=("input", "output", "weight"), default="input", help="which tensor of a layer (default input)"
@@ -60,6 +64,16 @@ def placement_of(arguments: argparse.Namespace) -> Placement:
     """Return where a command's model is to run; anywhere for a command without these flags."""
     values = vars(arguments)
     return Placement(values.get("device", AUTO), values.get("dtype", AUTO), values.get("memory"))
+
+
+def workers_of(arguments: argparse.Namespace) -> AbstractContextManager[object]:
+    """Return a context in which a command's steps use its workers; raises BackendUnavailableError."""
+    values = vars(arguments)
+    if not values.get("cluster"):
+        return nullcontext()
+    from workbench.engine.executors import cluster
+
+    return cluster(values["cluster"], device=values["device"], dtype=values["dtype"], trust=values["trust"])
 
 
 def number(text: str, kind: type[N]) -> N:

@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 from workbench.console.command import Command, Outcome, watched
-from workbench.console.flags import DEVICE, DTYPE, MEMORY, SESSION, TRUST, flag, flags_of, options_of
+from workbench.console.flags import (
+    CLUSTER,
+    DEVICE,
+    DTYPE,
+    MEMORY,
+    SESSION,
+    TRUST,
+    flag,
+    flags_of,
+    options_of,
+    workers_of,
+)
 from workbench.console.report import Report, Table, readable_bytes, row
 from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.plans import left_to_the_runtime
@@ -85,7 +96,8 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
 def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Calibrate; return what was collected, with the tensors of the most extreme values."""
     model, options, estimates = _model(arguments), options_of(CalibrateOptions, arguments), list[Estimate]()
-    with opened_once(), STEP.estimated(Context(opened=model, says=watched(progress, [], estimates)), options):
+    context = Context(opened=model, says=watched(progress, [], estimates))
+    with opened_once(), STEP.estimated(context, options), workers_of(arguments):
         session = calibrate(model, progress=progress, **asdict(options))
     session = with_estimate(session, STEP.name, estimates[-1]) if estimates else session
     session.save(arguments.out)
@@ -197,7 +209,7 @@ INSPECT = Command(
 CALIBRATE = Command(
     name=STEP.name, help=STEP.summary, example="calibrate path/to/model --data text.txt --out S.qwb", run=_calibrate,
     flags=(
-        *MODEL, flags_of(CalibrateOptions),
+        *MODEL, CLUSTER, flags_of(CalibrateOptions),
         flag("--out", metavar="S.qwb", required=True, help="write the session here (required)"),
     ),
 )  # fmt: skip

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -41,6 +42,7 @@ from workbench.models.data.batches import (
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.placement import ran_on
+from workbench.models.workers import current as workers_in_use
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.observe import observe, observe_tokens
@@ -96,19 +98,16 @@ def calibrate(
         "seed": seed, "curvature": curvature, "first_sample": first_sample, "all_experts": all_experts,
     })  # fmt: skip
     done, state = saved.load("sums") or (0, {})
-    layers = {layer.name: layer for layer in (*tappable(model), *routed(model))}
-    sums = _Sums(layers=layers, **state)
+    sums = _Sums(layers=_layers(model), **state)
     if done:
         saved.goes_on(f"calibration continues at batch {done + 1} of {-(-len(dataset) // batch_size)}")
-    gradients = GradientPass(model) if curvature else None
-    for number, batch in numbered_batches(model, dataset, batch_size, progress, "calibrating"):
-        if number < done:
-            continue
-        if not number:
-            require_repeatable(model, batch)
-        first = first_sample + number * batch_size
-        batch_sums = _observed(model, sums.layers, batch, number, seed, gradients, first, all_experts)
-        sums.add(batch_sums, number, units_of(batch, summary))
+    pieces = _pieces(model, dataset, batch_size, done, Piece(
+        seed=seed, curvature=curvature, first=first_sample, all_experts=all_experts
+    ), progress)  # fmt: skip
+    workers = workers_in_use()
+    observed = map(partial(_observed, model), pieces) if workers is None else workers.map(model, _observed, pieces)
+    for number, contribution in enumerate(observed, done):
+        sums.add(contribution, number)
         if saved.due():
             saved.save({"sums": (number + 1, sums.state())})
     if not sums.samples:
@@ -117,42 +116,83 @@ def calibrate(
     return sums.result(all_experts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Piece:
+    """A batch to observe, and how: ``number`` and ``first`` are those of the batch and of its first sample."""
+
+    batch: Batch = field(default_factory=dict)
+    number: int = 0
+    seed: int = 0
+    curvature: bool = True
+    first: int = 0
+    all_experts: bool = False
+
+
+def _pieces(
+    model: Model, dataset: Data, batch_size: int, done: int, like: Piece, progress: Progress
+) -> Iterator[Piece]:  # fmt: skip
+    """Yield the batches from number ``done`` on."""
+    for number, batch in numbered_batches(model, dataset, batch_size, progress, "calibrating"):
+        if not number:
+            require_repeatable(model, batch)
+        if number >= done:
+            yield replace(like, batch=batch, number=number, first=like.first + number * batch_size)
+
+
 def observe_batch(model: Model, batch: Batch) -> dict[tuple[str, str], LayerStatistics]:
     """Do with one batch, on the model's device, what :func:`calibrate` with curvature does; returns its statistics."""
-    layers = {layer.name: layer for layer in (*tappable(model), *routed(model))}
-    seen = _observed(model, layers, batch, 0, 0, GradientPass(model), 0, False)
+    seen = _observed(model, Piece(batch=batch))
     return {(name, tap): statistics for name, tap, (statistics, *_) in seen.observed}
 
 
-def _observed(
-    model: Model, layers: Mapping[str, Layer], batch: Batch, number: int, seed: int, gradients: GradientPass | None,
-    first: int, all_experts: bool,
-) -> _BatchSums:  # fmt: skip
-    """Run a batch, whose first sample has the number ``first``, and return what it contributes."""
+def _observed(model: Model, piece: Piece) -> _Contribution:
+    """Run a batch and return what it contributes."""
+    layers, batch = _layers(model), model.on_device(piece.batch)
     sums = _BatchSums(
-        batch=batch, layers=layers, places=BatchPlaces.of(batch, first), masks=padding_masks(batch)
+        batch=batch, layers=layers, places=BatchPlaces.of(batch, piece.first), masks=padding_masks(batch)
     )  # fmt: skip
-    if gradients is not None:
-        gradients.run(
-            batch, number, seed, sums.forward, sums.backward, proceed=sums.is_finite, experts=sums.experts,
-            all_experts=all_experts,
+    if piece.curvature:
+        GradientPass(model).run(
+            batch, piece.number, piece.seed, sums.forward, sums.backward, proceed=sums.is_finite, experts=sums.experts,
+            all_experts=piece.all_experts,
         )  # fmt: skip
     else:
         with torch.no_grad():
             output = model.run(
-                batch, tap=sums.forward, layers=tuple(layers), experts=sums.experts.forward, everywhere=all_experts
-            )
+                batch, tap=sums.forward, layers=tuple(layers), experts=sums.experts.forward,
+                everywhere=piece.all_experts,
+            )  # fmt: skip
             sums.is_finite(output)
-    return sums
+    sums.experts.look = None  # which refers to the sums: nothing would be freed before the next search for cycles
+    return _Contribution(
+        observed=sums.observed, gradients=sums.gradients, experts=sums.experts, bad=sums.bad,
+        units=units_of(batch, model.summary), samples=samples_of(batch),
+    )  # fmt: skip
+
+
+def _layers(model: Model) -> dict[str, Layer]:
+    return {layer.name: layer for layer in (*tappable(model), *routed(model))}
 
 
 SAVED = (LayerStatistics, TokenOutliers, TokenSums, PlacedPeaks, BatchPlaces, Peaks, RoutedSums)
 """What the sums of an interrupted pass are made of."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Contribution:
+    """What one batch contributes; ``bad`` says where it is not finite, and then nothing of it counts."""
+
+    observed: list[tuple[str, str, Observed]]
+    gradients: list[tuple[str, Squares]]
+    experts: ExpertSums
+    bad: str
+    units: int
+    samples: int
+
+
 @dataclass(slots=True, kw_only=True)
 class _BatchSums:
-    """What one batch contributes, kept apart until all of it has proved finite."""
+    """What one batch contributes, while it runs."""
 
     batch: Batch
     layers: Mapping[str, Layer]
@@ -260,7 +300,7 @@ class _Sums:
     samples: int = 0
     notes: list[str] = field(default_factory=list)
 
-    def add(self, batch: _BatchSums, number: int, units: int) -> None:
+    def add(self, batch: _Contribution, number: int) -> None:
         if batch.bad:
             self.notes.append(f"batch {number + 1} was left out: {batch.bad} holds NaN or infinite values")
             return
@@ -282,8 +322,8 @@ class _Sums:
                 _accumulate(self.columns, name, columns)
             _accumulate(self.scatter, name, torch.stack([each.new_tensor(len(each)), each.sum(), each.square().sum()]))
         self.experts.add(batch.experts)
-        self.units += units
-        self.samples += samples_of(batch.batch)
+        self.units += batch.units
+        self.samples += batch.samples
 
     def state(self) -> dict[str, object]:
         """Return everything but the layers, by field."""

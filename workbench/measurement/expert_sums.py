@@ -35,7 +35,7 @@ class ExpertSums:
     gradients ``[experts, rows]``; ``scatter`` the number of gradients, their sum and sum of squares.
     """
 
-    look: Callable[[str, str, torch.Tensor], Observed | None]
+    look: Callable[[str, str, torch.Tensor], Observed | None] | None
     seen: dict[tuple[str, str, bool], LayerStatistics] = field(default_factory=dict)
     squares: dict[tuple[str, bool], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
     rows: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class ExpertSums:
         """Observe the tokens of a product."""
         inputs, numbers = routed.rows(x.detach()), routed.numbers
         for tap, rows in (("input", inputs), ("output", routed.rows(output.detach()))):
-            observed = self.look(name, tap, rows) if len(rows) else None
+            observed = self.look(name, tap, rows) if self.look is not None and len(rows) else None
             if observed is not None:
                 key = (name, tap, routed.again)
                 self.seen[key] = self.seen[key].merge(observed[0]) if key in self.seen else observed[0]

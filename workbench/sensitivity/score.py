@@ -17,6 +17,7 @@ from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.execution.dependence import unused_layers
 from workbench.models.model import Model
 from workbench.models.placement import ran_on
+from workbench.models.workers import current as workers_in_use
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import algorithm as find_algorithm
@@ -26,6 +27,7 @@ from workbench.sensitivity.interaction import Directions
 from workbench.sensitivity.metrics import find_metric
 from workbench.sensitivity.metrics.metric import Part, SensitivityMetric
 from workbench.sensitivity.scoring import Scoring
+from workbench.sensitivity.spread import can_spread, fill_spread
 from workbench.sensitivity.table import Sensitivity
 
 
@@ -78,7 +80,11 @@ def score(
         algorithm=table.algorithm, progress=saved.saving("table", rising(progress)), ranges=ranges or {},
         finite=FiniteBatches(model=model, notes=[] if notes is None else notes),
     )  # fmt: skip
-    record.fill(scoring, _open_cells(model, table, record.part))
+    open_cells, workers = _open_cells(model, table, record.part), workers_in_use()
+    if workers is not None and open_cells and can_spread(scoring):
+        fill_spread(workers, scoring, open_cells)
+    else:
+        record.fill(scoring, open_cells)
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()
 

@@ -162,7 +162,7 @@ def _costs(context: Context, options: CalibrateOptions) -> Estimate | None:
 
 
 CALIBRATE: Step[CalibrateOptions, Session] = Step(
-    runs_model=True, costs=_costs,
+    runs_model=True, spreads=True, costs=_costs,
     name="calibrate", title="Calibrate", options=CalibrateOptions, requires=(RUNS,), join=_join, python=_python,
     summary="Runs the model on a data set and notes, for every layer, histograms of its inputs and outputs, ranges by "
     "every method, and the curvature that the predicted loss needs.",

@@ -239,7 +239,7 @@ def _costs(context: Context, options: ScoreOptions) -> Estimate | None:
 
 
 SCORE = Step(
-    runs_model=True, costs=_costs,
+    runs_model=True, spreads=True, costs=_costs,
     name="sensitivity", title="Sensitivity", options=ScoreOptions, call="wb.score",
     summary="Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; "
     "measured KL runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's "

@@ -91,7 +91,8 @@ class Step(Generic[O, R]):
     session: names of options, and what to give. ``call`` is the step's function in the public
     interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
     ``listed``: it stands in the list of jobs.  ``aside``: it writes the document, without a model, beside other jobs.
-    ``runs_model``: it opens the session's model, so that it matters where.  ``costs(context, options)`` says what a
+    ``runs_model``: it opens the session's model, so that it matters where; ``spreads``: workers can do pieces of it.
+    ``costs(context, options)`` says what a
     long run will take, None for a short one.
 
     A step is a constant of its ``run``'s module, named like the step in capitals; a pickle only refers to it.
@@ -116,6 +117,7 @@ class Step(Generic[O, R]):
     listed: bool = True
     aside: bool = False
     runs_model: bool = False
+    spreads: bool = False
     costs: Callable[[Context, O], Estimate | None] | None = None
 
     def __call__(

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from workbench.errors import CannotRunError, DataError
+from workbench.memory import Footprint
 from workbench.models.data.record import DataRecord
 from workbench.models.layer import Layer
 from workbench.models.model import Batch, Model
@@ -82,11 +83,12 @@ def numbered_batches(
 
     Where there is a text, ``text, batch n of all`` is reported before it.
     """
-    total = -(-len(data) // batch_size)
+    total, footprint = -(-len(data) // batch_size), Footprint()
     for number, batch in enumerate(batches_of(model, data, batch_size)):
         if text:
             progress(number / total, f"{text}, batch {number + 1} of {total}")
         yield number, batch
+        footprint.settle()
 
 
 def batches_of(model: Model, data: Data, batch_size: int) -> Iterator[Batch]:

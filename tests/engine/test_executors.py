@@ -1,0 +1,93 @@
+"""Steps on other processes: the bits of one process, a killed worker, and clusters that are not there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+import workbench as wb
+from workbench.errors import BackendUnavailableError
+from workbench.session.session import Session
+
+MODEL = "demo:language-model"
+SCHEMES = ("int4-g32", "int3-g32-asym")
+
+
+def worked(progress=lambda *report: None) -> Session:
+    session = wb.calibrate(wb.open(MODEL), samples=12, batch_size=2, progress=progress)
+    return wb.score(session, schemes=SCHEMES)
+
+
+@pytest.fixture(scope="module")
+def alone() -> Session:
+    return worked()
+
+
+def require_same(found: Session, alone: Session) -> None:
+    assert found.statistics.keys() == alone.statistics.keys() and found.curvature.keys() == alone.curvature.keys()
+    assert all(found.statistics[key].equals(value) for key, value in alone.statistics.items())
+    for name, known in alone.curvature.items():
+        np.testing.assert_array_equal(found.curvature[name].rows, known.rows)
+        np.testing.assert_array_equal(found.curvature[name].columns, known.columns)
+    for metric, table in alone.sensitivities.items():
+        np.testing.assert_array_equal(found.sensitivities[metric].score, table.score)
+        np.testing.assert_array_equal(found.sensitivities[metric].error, table.error)
+
+
+def test_two_processes_give_the_bits_of_one_though_one_is_killed(alone):
+    killed = []
+
+    def progress(fraction, text, partial=None):
+        children = psutil.Process().children(recursive=True)
+        running = [each for each in children if "spawn_main" in " ".join(each.cmdline())]
+        if not killed and "calibrating, batch 5" in text and running:
+            killed.append(running[-1].pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    with wb.cluster("local:2"):
+        found = worked(progress)
+    assert killed
+    require_same(found, alone)
+    assert not [each for each in psutil.Process().children() if "spawn_main" in " ".join(each.cmdline())]
+
+
+def test_a_dask_cluster_gives_the_bits_of_one_process(alone):
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as cluster, wb.cluster(cluster.scheduler_address):
+        require_same(worked(), alone)
+
+
+@pytest.mark.parametrize(("address", "says"), [
+    ("localhost:8786", "is no cluster; give the address of a Dask scheduler"), ("local:0", "from 1 on"),
+    ("local:two", "from 1 on"), ("local:", "from 1 on"),
+])  # fmt: skip
+def test_an_address_that_is_none_is_named(address, says):
+    with pytest.raises(BackendUnavailableError, match=says):
+        wb.cluster(address)
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("workbench.engine.executors.CONNECT_SECONDS", 1)
+    with pytest.raises(BackendUnavailableError, match="no Dask scheduler answers at tcp://127.0.0.1:1 "):
+        wb.cluster("tcp://127.0.0.1:1")
+
+
+def test_dask_that_is_not_installed_is_named_with_what_installs_it(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(BackendUnavailableError, match=r"pip install 'quantization-workbench\[cluster\]'"):
+        wb.cluster("tcp://127.0.0.1:8786")
+
+
+def test_the_command_line_says_so_in_one_line(capsys, tmp_path):
+    from workbench.cli import main
+
+    out = tmp_path / "s.qwb"
+    assert main(["calibrate", MODEL, "--cluster", "elsewhere", "--out", str(out)]) != 0
+    assert "'elsewhere' is no cluster" in capsys.readouterr().err and not Path(out).exists()

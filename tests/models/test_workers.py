@@ -1,0 +1,157 @@
+"""Pieces of work for other processes: order, lost workers, and workers that lack something."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import BrokenExecutor, Executor, Future
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.models.networks import decoder
+from workbench.errors import CannotRunError, DataError, FingerprintMismatchError, WorkerError
+from workbench.models import workers as module
+from workbench.models.sources import open_model
+from workbench.models.workers import AHEAD, LOST, MODELS, Need, Workers, current, run_piece, using
+from workbench.version import VERSION
+
+DEMO = "demo:digits-classifier"
+
+
+class Here(Executor):
+    """Runs everything in this process at once; breaks at the submissions in ``breaks``, counted over its kind."""
+
+    submitted = 0
+    breaks: tuple[int, ...] = ()
+    ended: list[Executor]
+
+    def submit(self, function, /, *arguments):
+        type(self).submitted += 1
+        future: Future = Future()
+        if self.submitted in self.breaks:
+            future.set_exception(BrokenExecutor("a process ended abruptly"))
+        else:
+            try:
+                future.set_result(function(*arguments))
+            except Exception as error:
+                future.set_exception(error)
+        return future
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        self.ended.append(self)
+
+
+def workers(*breaks: int, count: int = 2) -> Workers:
+    kind = type("Here", (Here,), {"breaks": breaks, "ended": []})
+    return Workers(start=kind, count=count)
+
+
+def double(model, piece):
+    return 2 * piece
+
+
+@pytest.fixture(autouse=True)
+def same_model(monkeypatch):
+    model = decoder()
+    monkeypatch.setattr(module, "_model", lambda need: model)
+    return model
+
+
+@pytest.mark.parametrize("breaks", [(), (1,), (3,), (2, 9, 14)])
+def test_results_come_in_the_order_of_the_pieces_whatever_is_lost(breaks, same_model):
+    assert list(workers(*breaks).map(same_model, double, range(12))) == [2 * number for number in range(12)]
+
+
+def test_only_so_many_pieces_are_under_way(same_model):
+    taken = []
+    pieces = (taken.append(number) or number for number in range(100))
+    results = workers(count=3).map(same_model, double, pieces)
+    next(results)
+    assert len(taken) <= AHEAD * 3 + 1
+
+
+def test_workers_that_are_lost_again_and_again_end_the_step(same_model):
+    with pytest.raises(WorkerError, match=f"lost {LOST + 1} times.*too little memory"):
+        list(workers(*range(1, 100)).map(same_model, double, range(4)))
+
+
+def test_an_error_names_the_machine_and_keeps_its_kind(same_model):
+    def fails(model, piece):
+        raise DataError("the labels are 3 to 9")
+
+    with pytest.raises(DataError, match=r"worker \S+: the labels are 3 to 9"):
+        list(workers().map(same_model, fails, [1]))
+
+
+def test_any_other_error_of_a_worker_is_one_line(same_model):
+    with pytest.raises(WorkerError, match="a worker failed: unsupported operand"):
+        list(workers().map(same_model, double, [object()]))
+
+
+def test_a_model_with_changed_weights_stays_in_this_process(same_model):
+    changed = same_model.with_weights({"up": same_model.weight("up") * 2})
+    with pytest.raises(CannotRunError, match="without --cluster"):
+        list(workers().map(changed, double, [1]))
+
+
+def test_workers_are_in_use_within_the_block_only():
+    team = workers()
+    with using(team):
+        assert current() is team
+    assert current() is None
+
+
+def need(**changes) -> Need:
+    summary = open_model(DEMO).summary
+    return replace(Need(
+        version=VERSION, torch=torch.__version__, threads=torch.get_num_threads(), source=summary.source,
+        fingerprint=summary.fingerprint, placement=workers().placement, trust=False,
+    ), **changes)  # fmt: skip
+
+
+@pytest.fixture
+def opening(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "_opened", {})
+
+
+def name_of(model, piece):
+    return model.summary.fingerprint
+
+
+def test_a_worker_opens_the_model_once(opening, monkeypatch):
+    wanted = need()
+    assert run_piece(wanted, name_of, None) == wanted.fingerprint
+    monkeypatch.setattr(module, "_open", lambda need: pytest.fail("opened again"))
+    assert run_piece(wanted, name_of, None) == wanted.fingerprint
+
+
+@pytest.mark.parametrize(("changes", "says"), [({"version": "0.0.1"}, "the workbench"), ({"torch": "1.0"}, "torch")])
+def test_a_worker_of_another_version_says_so(opening, changes, says):
+    with pytest.raises(WorkerError, match=f"worker .*it has {says} .* install the same version"):
+        run_piece(need(**changes), name_of, None)
+
+
+def test_a_worker_without_the_file_says_where_it_looked(opening, tmp_path):
+    wanted = need()
+    with pytest.raises(WorkerError, match=f"does not exist there; share the folder.*{MODELS}"):
+        run_piece(replace(wanted, source=replace(wanted.source, path=str(tmp_path / "model"))), name_of, None)
+
+
+def test_a_worker_finds_the_model_in_its_own_folder_and_checks_it(opening, tmp_path, monkeypatch):
+    from safetensors.torch import save_file
+
+    save_file({"a.weight": torch.randn(8, 8)}, tmp_path / "weights.safetensors")
+    save_file({"a.weight": torch.randn(8, 8)}, tmp_path / "other.safetensors")
+    summary = open_model(tmp_path / "weights.safetensors").summary
+    folder, mark = tmp_path / "models", summary.fingerprint.removeprefix("sha256:")
+    folder.mkdir()
+    os.rename(tmp_path / "weights.safetensors", folder / f"{mark}.safetensors")
+    wanted = need(source=summary.source, fingerprint=summary.fingerprint)
+    monkeypatch.setenv(MODELS, str(folder))
+    assert run_piece(wanted, name_of, None) == summary.fingerprint
+    module._opened.clear()
+    os.rename(tmp_path / "other.safetensors", folder / "weights.safetensors")
+    with pytest.raises(FingerprintMismatchError, match="worker"):  # the name counts before the fingerprint
+        run_piece(wanted, name_of, None)

@@ -1,0 +1,91 @@
+"""Where the workers of a step come from: processes of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any
+
+from workbench.errors import BackendUnavailableError, first_line
+from workbench.models.placement import Placement
+from workbench.models.workers import Workers, using
+
+LOCAL = "local:"
+SCHEMES = ("tcp://", "tls://", "ucx://")
+CONNECT_SECONDS = 10
+RETRIES = 2
+"""So often Dask gives a lost worker's piece to another one."""
+
+
+def cluster(
+    address: str, *, device: str = "auto", dtype: str = "auto", trust: bool = False
+) -> AbstractContextManager[Workers]:
+    """Let calibrations and tables of losses run on other processes meanwhile: ``with wb.cluster("local:4"): ...``.
+
+    ``address`` is a Dask scheduler's (``tcp://host:8786``) or ``local:N`` for N processes of this machine.  Workers
+    open the model themselves, at the same path or in the folder that ``WORKBENCH_MODELS`` names there.  Results have
+    the bits of a run in one process.  Raises BackendUnavailableError.
+    """
+    placement = Placement(device, dtype)
+    if address.startswith(LOCAL):
+        return using(_local(address, placement, trust))
+    if address.startswith(SCHEMES):
+        return using(_dask(address, placement, trust))
+    raise BackendUnavailableError(
+        f"{address!r} is no cluster; give the address of a Dask scheduler, such as tcp://host:8786, or local:4 for "
+        "four processes of this machine"
+    )
+
+
+def _local(address: str, placement: Placement, trust: bool) -> Workers:
+    text = address.removeprefix(LOCAL)
+    count = int(text) if text.isdecimal() else 0
+    if not 1 <= count <= 1024:
+        raise BackendUnavailableError(f"{address!r}: give a number of processes from 1 on, such as local:4")
+    context = multiprocessing.get_context("spawn")
+
+    def start() -> Executor:
+        return ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
+
+    return Workers(start=start, count=count, placement=placement, trust=trust)
+
+
+def _begin() -> None:
+    """Leave Ctrl+C to the process that started this one, and end with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def end_with() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=end_with, name="parent", daemon=True).start()
+
+
+def _dask(address: str, placement: Placement, trust: bool) -> Workers:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise BackendUnavailableError(
+            "a cluster needs Dask; install it: pip install 'quantization-workbench[cluster]'"
+        ) from None
+    try:
+        client: Any = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise BackendUnavailableError(
+            f"no Dask scheduler answers at {address} ({first_line(error)}); start one: dask scheduler"
+        ) from error
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    count = sum(worker["nthreads"] for worker in workers.values())
+    if not count:
+        client.close()
+        raise BackendUnavailableError(f"the cluster at {address} has no workers; start some: dask worker {address}")
+    return Workers(
+        start=lambda: client.get_executor(retries=RETRIES), count=count, placement=placement, trust=trust,
+        end=client.close,
+    )  # fmt: skip

@@ -1,0 +1,204 @@
+"""Other processes, here or on other machines, that run pieces of a step; each opens the model itself.
+
+A piece is a function of this package and what it needs beside the model.  Results come back in the order of the pieces,
+so that what adds them up gets the bits of a run in one process.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from workbench.errors import CannotRunError, WorkbenchError, WorkerError, first_line
+from workbench.models.model import Model
+from workbench.models.placement import Placement
+from workbench.models.summary import ModelSource
+from workbench.version import VERSION
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+AHEAD = 2
+"""So many pieces for each worker are under way."""
+
+LOST = 3
+"""So often workers may be lost before a step gives up."""
+
+MODELS = "WORKBENCH_MODELS"
+"""The environment variable with a worker's own folder of models, by name or by fingerprint."""
+
+_current: ContextVar[Workers | None] = ContextVar("workers", default=None)
+_opened: dict[Need, Model] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What a piece needs of the process that runs it: versions, threads (sums depend on their number), the model."""
+
+    version: str
+    torch: str
+    threads: int
+    source: ModelSource
+    fingerprint: str
+    placement: Placement
+    trust: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Workers:
+    """``count`` processes behind the executor that ``start`` makes; it is made again where it breaks.
+
+    The workers open models where ``placement`` says; ``trust`` lets them run the user's own Python file.  ``end`` is
+    called when they are no longer needed.
+    """
+
+    start: Callable[[], Executor]
+    count: int
+    placement: Placement = field(default_factory=Placement)
+    trust: bool = False
+    end: Callable[[], object] = lambda: None
+    _executor: Executor | None = None
+    _lost: int = 0
+
+    def map(self, model: Model, function: Callable[[Model, P], R], pieces: Iterable[P]) -> Iterator[R]:
+        """Yield ``function(model, piece)`` of each piece, in order; ``model`` is as it was opened.
+
+        A lost worker's pieces are run again.  Raises WorkbenchError as the function does, with the worker's name, and
+        WorkerError.
+        """
+        need, left = self._need(model), iter(pieces)
+        waiting: deque[tuple[P, Future[R]]] = deque()
+        try:
+            while True:
+                while len(waiting) < AHEAD * self.count and (piece := next(left, None)) is not None:
+                    waiting.append((piece, self._submit(need, function, piece)))
+                if not waiting:
+                    return
+                try:
+                    result = waiting[0][1].result()
+                except BrokenExecutor as error:
+                    self._again(error)
+                    waiting = deque((piece, self._submit(need, function, piece)) for piece, _ in waiting)
+                    continue
+                except WorkbenchError:
+                    raise
+                except Exception as error:
+                    raise WorkerError(f"a worker failed: {first_line(error) or type(error).__name__}") from error
+                waiting.popleft()
+                yield result
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the workers that were started here."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=True)
+        self._executor = None
+        self.end()
+
+    def _need(self, model: Model) -> Need:
+        import torch
+
+        if not getattr(model, "is_original", False):
+            raise CannotRunError(
+                f"{model.summary.name} runs with changed weights or inputs (transforms), which workers cannot open; "
+                "run this step without --cluster"
+            )
+        return Need(
+            version=VERSION, torch=torch.__version__, threads=torch.get_num_threads(), source=model.summary.source,
+            fingerprint=model.summary.fingerprint, placement=self.placement, trust=self.trust,
+        )  # fmt: skip
+
+    def _submit(self, need: Need, function: Callable[[Model, P], R], piece: P) -> Future[R]:
+        for _ in range(LOST + 1):
+            if self._executor is None:
+                self._executor = self.start()
+            try:
+                return self._executor.submit(run_piece, need, function, piece)
+            except BrokenExecutor as error:
+                self._again(error)
+        raise WorkerError("workers cannot be started")
+
+    def _again(self, error: BrokenExecutor) -> None:
+        """Count a lost worker, and let go of the executor that broke with it."""
+        self._lost += 1
+        if self._lost > LOST:
+            raise WorkerError(
+                f"workers were lost {self._lost} times ({first_line(error)}); a worker may have too little memory: use "
+                "fewer workers, fewer samples or a smaller batch"
+            ) from error
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+        self._executor = None
+
+
+def current() -> Workers | None:
+    """Return the workers that steps use in this context, None where they run in this process."""
+    return _current.get()
+
+
+@contextmanager
+def using(workers: Workers) -> Iterator[Workers]:
+    """Let steps use these workers meanwhile, and end them."""
+    token = _current.set(workers)
+    try:
+        yield workers
+    finally:
+        _current.reset(token)
+        workers.close()
+
+
+def run_piece(need: Need, function: Callable[[Model, P], R], piece: P) -> R:
+    """Run a piece in a worker; every WorkbenchError names the machine."""
+    try:
+        return function(_model(need), piece)
+    except WorkbenchError as error:
+        raise type(error)(f"worker {socket.gethostname()}: {error}") from None
+
+
+def _model(need: Need) -> Model:
+    """Return the model, opened once in this process."""
+    import torch
+
+    for what, here, there in (("the workbench", VERSION, need.version), ("torch", torch.__version__, need.torch)):
+        if here != there:
+            raise WorkerError(f"it has {what} {here}, the step was started with {there}; install the same version")
+    torch.set_num_threads(need.threads)
+    if need not in _opened:
+        _opened.clear()  # one model at a time
+        _opened[need] = _open(need)
+    return _opened[need]
+
+
+def _open(need: Need) -> Model:
+    """Open the model at its path, or in this machine's folder of models."""
+    from workbench.models.sources import open_model
+
+    source = need.source
+    own = Path(source.path)
+    places = [own]
+    names = own.name, need.fingerprint.removeprefix("sha256:") + own.suffix
+    if folder := os.environ.get(MODELS):
+        places += [Path(folder) / name for name in names]
+    path = next((place for place in places if place.exists()), None)
+    if path is None and not source.path.startswith("demo:"):
+        raise WorkerError(
+            f"{source.path} does not exist there; share the folder, or put the model into the folder that {MODELS} "
+            f"names, as {' or '.join(names)}"
+        )
+    model = open_model(
+        source.path if path is None else str(path), factory=source.factory, weights=source.weights, trust=need.trust,
+        placement=need.placement,
+    )  # fmt: skip
+    model.summary.require_fingerprint(need.fingerprint, "the step")
+    return model
+
