@@ -28,9 +28,10 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     if session is not None:
         plan, model = session.plan, session.model
     else:
+        plan = Plan.load(path)
         if not (arguments.session or arguments.model):
             arguments.refuse("a plan file does not describe the model: add --session S.qwb or --model MODEL")
-        plan, model = Plan.load(path), _model(arguments)
+        model = _model(arguments)
     if plan.fingerprint is not None:
         model.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
     refused = _rows(refusals(plan, model.layers, arguments.target), plan, model)
