@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from workbench.models.workers import AHEAD, LOST, MODELS, Need, Workers, current
 from workbench.version import VERSION
 
 DEMO = "demo:digits-classifier"
+NOTHING = pickle.dumps(None)
 
 
 class Here(Executor):
@@ -122,21 +124,21 @@ def name_of(model, piece):
 
 def test_a_worker_opens_the_model_once(opening, monkeypatch):
     wanted = need()
-    assert run_piece(wanted, name_of, None) == wanted.fingerprint
+    assert pickle.loads(run_piece(wanted, name_of, NOTHING)) == wanted.fingerprint
     monkeypatch.setattr(module, "_open", lambda need: pytest.fail("opened again"))
-    assert run_piece(wanted, name_of, None) == wanted.fingerprint
+    assert pickle.loads(run_piece(wanted, name_of, NOTHING)) == wanted.fingerprint
 
 
 @pytest.mark.parametrize(("changes", "says"), [({"version": "0.0.1"}, "the workbench"), ({"torch": "1.0"}, "torch")])
 def test_a_worker_of_another_version_says_so(opening, changes, says):
     with pytest.raises(WorkerError, match=f"worker .*it has {says} .* install the same version"):
-        run_piece(need(**changes), name_of, None)
+        run_piece(need(**changes), name_of, NOTHING)
 
 
 def test_a_worker_without_the_file_says_where_it_looked(opening, tmp_path):
     wanted = need()
     with pytest.raises(WorkerError, match=f"does not exist there; share the folder.*{MODELS}"):
-        run_piece(replace(wanted, source=replace(wanted.source, path=str(tmp_path / "model"))), name_of, None)
+        run_piece(replace(wanted, source=replace(wanted.source, path=str(tmp_path / "model"))), name_of, NOTHING)
 
 
 def test_a_worker_finds_the_model_in_its_own_folder_and_checks_it(opening, tmp_path, monkeypatch):
@@ -150,8 +152,8 @@ def test_a_worker_finds_the_model_in_its_own_folder_and_checks_it(opening, tmp_p
     os.rename(tmp_path / "weights.safetensors", folder / f"{mark}.safetensors")
     wanted = need(source=summary.source, fingerprint=summary.fingerprint)
     monkeypatch.setenv(MODELS, str(folder))
-    assert run_piece(wanted, name_of, None) == summary.fingerprint
+    assert pickle.loads(run_piece(wanted, name_of, NOTHING)) == summary.fingerprint
     module._opened.clear()
     os.rename(tmp_path / "other.safetensors", folder / "weights.safetensors")
     with pytest.raises(FingerprintMismatchError, match="worker"):  # the name counts before the fingerprint
-        run_piece(wanted, name_of, None)
+        run_piece(wanted, name_of, NOTHING)

@@ -7,6 +7,7 @@ so that what adds them up gets the bits of a run in one process.
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -75,7 +76,7 @@ class Workers:
         WorkerError.
         """
         need, left = self._need(model), iter(pieces)
-        waiting: deque[tuple[P, Future[R]]] = deque()
+        waiting: deque[tuple[P, Future[bytes]]] = deque()
         try:
             while True:
                 while len(waiting) < AHEAD * self.count and (piece := next(left, None)) is not None:
@@ -93,7 +94,7 @@ class Workers:
                 except Exception as error:
                     raise WorkerError(f"a worker failed: {first_line(error) or type(error).__name__}") from error
                 waiting.popleft()
-                yield result
+                yield pickle.loads(result)
         finally:
             for _, future in waiting:
                 future.cancel()
@@ -118,12 +119,14 @@ class Workers:
             fingerprint=model.summary.fingerprint, placement=self.placement, trust=self.trust,
         )  # fmt: skip
 
-    def _submit(self, need: Need, function: Callable[[Model, P], R], piece: P) -> Future[R]:
+    def _submit(self, need: Need, function: Callable[[Model, P], R], piece: P) -> Future[bytes]:
+        # bytes: an executor sends a tensor as a file in memory, which stays where the worker dies before it takes it
+        sent = pickle.dumps(piece)
         for _ in range(LOST + 1):
             if self._executor is None:
                 self._executor = self.start()
             try:
-                return self._executor.submit(run_piece, need, function, piece)
+                return self._executor.submit(run_piece, need, function, sent)
             except BrokenExecutor as error:
                 self._again(error)
         raise WorkerError("workers cannot be started")
@@ -157,10 +160,10 @@ def using(workers: Workers) -> Iterator[Workers]:
         workers.close()
 
 
-def run_piece(need: Need, function: Callable[[Model, P], R], piece: P) -> R:
-    """Run a piece in a worker; every WorkbenchError names the machine."""
+def run_piece(need: Need, function: Callable[[Model, P], R], piece: bytes) -> bytes:
+    """Run a pickled piece in a worker, and return its result pickled; every WorkbenchError names the machine."""
     try:
-        return function(_model(need), piece)
+        return pickle.dumps(function(_model(need), pickle.loads(piece)))
     except WorkbenchError as error:
         raise type(error)(f"worker {socket.gethostname()}: {error}") from None
 
