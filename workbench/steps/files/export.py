@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -33,12 +34,23 @@ KIND = OptionInfo(label="Kind", choices=kinds, flag="to", metavar="KIND", help="
 OUT = OptionInfo(label="Write to", path="save", metavar="PATH", help="the file or folder to write")
 
 
-def _require_ending(kind: str, out: str | Path) -> None:
-    """Raise ExportError for a name that ends as another form's does: a folder called replay.py is a mistake."""
-    ending = Path(out).suffix.lower()
+def _require_place(kind: str, out: str | Path) -> None:
+    """Raise ExportError for a name or place that cannot take what ``kind`` writes, before the work of minutes.
+
+    A name that ends as another form's does is refused, too: a folder called replay.py is a mistake.
+    """
+    place, ending = Path(out), Path(out).suffix.lower()
     if ending and ending in ENDINGS.values() and ENDINGS.get(kind, ending) != ending:
         wanted = f"a name that ends in {ENDINGS[kind]}" if ENDINGS[kind] else "the name of a folder"
-        raise ExportError(f"{Path(out).name} ends in {ending}, which {kind} does not write; give {wanted}")
+        raise ExportError(f"{place.name} ends in {ending}, which {kind} does not write; give {wanted}")
+    folder = os.path.dirname(os.path.realpath(place))
+    if not os.path.isdir(folder):
+        raise ExportError(f"{kind} cannot go to {out}: there is no folder {folder}; create it or choose another")
+    own = ENDINGS.get(kind)
+    if own and os.path.isdir(place):
+        raise ExportError(f"{out} is a folder, and {kind} writes a file; give its name: {place / f'model{own}'}")
+    if own == "" and os.path.isfile(place):
+        raise ExportError(f"{out} is a file, and {kind} writes a folder; choose the name of a new folder")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +92,7 @@ def export(
 
     plan = plan or session.plan
     chosen = exporter(kind, settings)
-    _require_ending(chosen.name, out)
+    _require_place(chosen.name, out)
     if chosen.needs_model:
         model = model or reopen(session.model, trust=trust, placement=Placement(device))
         return apply(model, plan, kind, out, session=session, settings=settings, progress=progress)
@@ -96,7 +108,7 @@ def export(
 def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
     from workbench.deployment.exporters import exporter
 
-    _require_ending(options.kind, options.out)  # before a model is opened
+    _require_place(options.kind, options.out)  # before a model is opened
     model = context.model() if exporter(options.kind).needs_model else None
     paths = export(context.session, model=model, progress=context.progress, **asdict(options))
     return tuple(str(path) for path in paths)
