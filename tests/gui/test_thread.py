@@ -36,16 +36,17 @@ async def _calibrate(person: Person) -> None:
     await person.press(Qt.Key.Key_F5)
     await _start(person)
     await person.until(lambda: person.state.session.calibration is not None)
+    await person.until(lambda: person.window.panels["distributions"].plots["input"].region is not None)
     person.picture("calibrated")
-    assert person.window.panels["distributions"].plots["input"].region is not None
 
 
 async def _score(person: Person) -> None:
     await person.press(Qt.Key.Key_F6)
     await _start(person)
     await person.until(lambda: "predicted_kl" in person.state.session.sensitivities)
+    heatmap, layers = person.window.panels["sensitivity"].heatmap, len(person.state.session.model.stored)
+    await person.until(lambda: heatmap.cells is not None and heatmap.cells.score.shape[0] == layers)
     person.picture("scored")
-    assert person.window.panels["sensitivity"].heatmap.cells.score.shape[0] == len(person.state.session.model.stored)
 
 
 async def _edit(person: Person) -> None:
@@ -69,7 +70,8 @@ async def _search(person: Person) -> None:
     await person.click(plan.search_button)
     await person.until(lambda: person.state.undo_name.startswith("Search"))
     assert person.state.totals.bits_per_weight <= 4.5
-    assert f"{person.state.totals.bits_per_weight:.3f}" in person.window.status.bits_label.text()
+    bits = f"{person.state.totals.bits_per_weight:.3f}"
+    await person.until(lambda: bits in person.window.status.bits_label.text())
     person.picture("searched")
 
 
@@ -77,11 +79,8 @@ async def _evaluate(person: Person) -> None:
     await person.press(Qt.Key.Key_F8)
     await _start(person)
     await person.until(lambda: person.state.session.evaluations)
-    await person.settle(0.2)
-    accuracy = person.window.panels["accuracy"]
-    assert accuracy.isVisible() and accuracy.table.records.rowCount() == len(
-        person.state.session.evaluations[0].metrics
-    )
+    accuracy, metrics = person.window.panels["accuracy"], person.state.session.evaluations[0].metrics
+    await person.until(lambda: accuracy.isVisible() and accuracy.table.records.rowCount() == len(metrics))
     person.picture("evaluated")
 
 
