@@ -13,7 +13,7 @@ KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a devi
 
 
 def opened(path: Path, *, pipe: bool = False) -> BinaryIO:
-    """Open a file for reading; raises OSError, also for what is no file: a folder, a device, a pipe.
+    """Open a file for reading; raises OSError, for folders, devices and pipes too.
 
     With ``pipe``, one that somebody writes into is as good, as ``<(command)`` makes it.
     """

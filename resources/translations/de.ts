@@ -2928,7 +2928,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>&amp;Suchen</translation>
     </message>
     <message>
-        <source>Why there is no plan within the budget</source>
+        <source>Reason that no plan fits the budget</source>
         <translation>Warum es im Budget keinen Plan gibt</translation>
     </message>
     <message>

@@ -17,8 +17,11 @@ from workbench.models.workers import Workers, using
 LOCAL = "local:"
 SCHEMES = ("tcp://", "tls://", "ucx://")
 CONNECT_SECONDS = 10
+MOST = 1024
+"""The most processes of this machine."""
+
 RETRIES = 2
-"""So often Dask gives a lost worker's piece to another one."""
+"""How often Dask gives the piece of a lost worker to another one."""
 
 
 def cluster(
@@ -36,16 +39,16 @@ def cluster(
     if address.startswith(SCHEMES):
         return using(_dask(address, placement, trust))
     raise BackendUnavailableError(
-        f"{address!r} is no cluster; give the address of a Dask scheduler, such as tcp://host:8786, or local:4 for "
-        "four processes of this machine"
+        f"{address!r} is not the address of a cluster; give that of a Dask scheduler, such as tcp://host:8786, or "
+        "local:4 for four processes of this machine"
     )
 
 
 def _local(address: str, placement: Placement, trust: bool) -> Workers:
     text = address.removeprefix(LOCAL)
     count = int(text) if text.isdecimal() else 0
-    if not 1 <= count <= 1024:
-        raise BackendUnavailableError(f"{address!r}: give a number of processes from 1 on, such as local:4")
+    if not 1 <= count <= MOST:
+        raise BackendUnavailableError(f"{address!r}: give a number of processes from 1 to {MOST}, such as local:4")
     context = multiprocessing.get_context("spawn")
 
     def start() -> Executor:

@@ -133,10 +133,11 @@ def _pieces(
 ) -> Iterator[Piece]:  # fmt: skip
     """Yield the batches from number ``done`` on."""
     for number, batch in numbered_batches(model, dataset, batch_size, progress, "calibrating"):
+        if number < done:
+            continue
         if not number:
             require_repeatable(model, batch)
-        if number >= done:
-            yield replace(like, batch=batch, number=number, first=like.first + number * batch_size)
+        yield replace(like, batch=batch, number=number, first=like.first + number * batch_size)
 
 
 def observe_batch(model: Model, batch: Batch) -> dict[tuple[str, str], LayerStatistics]:

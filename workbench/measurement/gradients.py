@@ -182,13 +182,13 @@ class GradientPass:
         drawn: Callable[[], None] = lambda: None, experts: ExpertListeners | None = None,
         all_experts: bool = False, targets: Targets | None = None, apart: Collection[str] = (),
     ) -> torch.Tensor:  # fmt: skip
-        """Run batch ``number``; ``backward(layer, input, gradient at output)`` is called while the gradients flow back.
+        """Run batch ``number``; ``backward(layer, input, gradient at output)`` is called on the way back.
 
         ``proceed(output)`` decides after the forward pass whether to go back at all; ``draws`` random gradients go back
         one after another, and ``drawn()`` is called after each.  ``experts`` listen to the products of mixtures, which
-        ``all_experts`` lets see all tokens once more.  ``targets(output)`` are tensors and gradients to
-        start from in place of the random ones.  The ids of the embeddings ``apart``, which all samples share, are
-        repeated for each.  Returns the detached output.
+        ``all_experts`` lets see all tokens once more.  ``targets(output)`` are tensors and gradients to start from in
+        place of the random ones.  Ids that samples share are repeated for each in the embeddings ``apart``.  Returns
+        the detached output.
         """
         everywhere = len(self._layers) < len(self._summary.layers)
         saved = self._saved()
@@ -230,11 +230,11 @@ class GradientPass:
         if targets is not None:
             for start_at, gradient in targets(output):
                 torch.autograd.grad(start_at, leaves, gradient, allow_unused=True, retain_graph=True)
-        else:
-            generator = batch_generator(seed, number)
-            for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generator, draws)):
-                torch.autograd.grad(output, leaves, gradient, allow_unused=True, retain_graph=draw + 1 < draws)
-                drawn()
+            return output.detach()
+        generator = batch_generator(seed, number)
+        for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generator, draws)):
+            torch.autograd.grad(output, leaves, gradient, allow_unused=True, retain_graph=draw + 1 < draws)
+            drawn()
         return output.detach()
 
     def _saved(self) -> SavedTensors | None:

@@ -28,10 +28,10 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 AHEAD = 2
-"""So many pieces for each worker are under way."""
+"""How many pieces are submitted for each worker at once."""
 
 LOST = 3
-"""So often workers may be lost before a step gives up."""
+"""How often workers may be lost before a step gives up."""
 
 MODELS = "WORKBENCH_MODELS"
 """The environment variable with a worker's own folder of models, by name or by fingerprint."""

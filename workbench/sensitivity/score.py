@@ -84,6 +84,8 @@ def score(
     if workers is not None and open_cells and can_spread(scoring):
         fill_spread(workers, scoring, open_cells)
     else:
+        if workers is not None and open_cells:
+            scoring.finite.notes.append("scored in this process: workers take no tables of this kind")
         record.fill(scoring, open_cells)
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()

@@ -22,7 +22,7 @@ from workbench.sensitivity.scoring import Scoring
 from workbench.sensitivity.table import Sensitivity
 
 PIECES = 4
-"""So many pieces for each worker, so that one that is slow, or lost, holds up little.
+"""How many pieces there are for each worker: one that is slow or lost then delays little.
 
 One for each where a piece runs the network over all data, as the directional form does.
 """

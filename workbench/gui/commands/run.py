@@ -130,7 +130,7 @@ def search(command: Command) -> None:
 
 
 def _beside(command: Command, error: WorkbenchError) -> bool:
-    """Show why there is no plan beside the budget; returns whether that is what the error says."""
+    """Show a failed search's reason beside the budget; returns False for errors of other kinds."""
     workspace = command.context.workspace
     if isinstance(error, BudgetError):
         workspace.show_search_error(str(error), workspace.state.budget.amount_of(error.smallest))

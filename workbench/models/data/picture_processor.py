@@ -70,8 +70,8 @@ def picture_processor(spec: InputSpec) -> PictureProcessor | None:
         raise
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         raise DataError(
-            f"the image processor in {spec.folder} cannot be used: {first_line(error)}; mend {files[0].name}, or give "
-            "arrays (.npz) of pixel_values"
+            f"the image processor in {spec.folder} cannot be used: {first_line(error)}; correct {files[0].name}, or "
+            "give arrays (.npz) of pixel_values"
         ) from error
 
 

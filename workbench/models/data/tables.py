@@ -132,7 +132,7 @@ def _require_text(name: str, values: list[Any], file: Path) -> None:
         if isinstance(value, bytes) and file.suffix.lower() in (".csv", ".tsv"):
             raise DataError(f"{file}: row {row + 1} of the column {name} is not UTF-8; save the file as UTF-8")
         if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
-            raise DataError(f"{file}: row {row + 1} of the column {name} holds half a character (a surrogate); mend it")
+            raise DataError(f"{file}: row {row + 1} of the column {name} holds half a character (a surrogate); fix it")
 
 
 def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -22,7 +21,9 @@ from workbench.planning.constraints import Constraints, SearchSpace, search_spac
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.search.exchange import exchanged
 from workbench.planning.search.hull import Walk, padded, walk
+from workbench.planning.search.impossible import as_stored, impossible
 from workbench.planning.search.joint import Joint, joined
+from workbench.planning.search.limits import limits_of, matrix_of, problem_of
 from workbench.planning.search.solve import Problem, Solution, solve
 from workbench.planning.totals import layer_bits
 from workbench.sensitivity.table import Sensitivity
@@ -32,9 +33,6 @@ TRIES = 40
 
 UNPROVEN = "(not proven to be the best: the time was up)"
 """What the name of a plan ends with where the solver had no time to prove it."""
-
-LOSS_SLACK = 1e-12
-"""A budget of loss may be exceeded by this share of it: losses are sums of floats, added in another order elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -178,10 +176,10 @@ def search(
     )  # fmt: skip
     require_scored(space, table)
     _require_loss(space, budgets)
-    limits = _limits(space, budgets)
-    solution = solve(_problem(space, minimise, limits))
+    limits = limits_of(space, budgets)
+    solution = solve(problem_of(space, minimise, limits))
     if solution is None:
-        raise _impossible(space, budgets, limits, table, constraints)
+        raise impossible(space, budgets, limits, table, constraints)
     joint = Joint.of(space, table, algorithms)
     if joint is not None:
         solution = _together(space, joint, minimise, limits, budgets)
@@ -208,9 +206,9 @@ def _together(space: SearchSpace, joint: Joint, minimise: str, limits: dict[str,
 
     The knapsack is solved for a smaller and smaller sum of losses until the whole is within the budget.
     """
-    loss, tight, least = _matrix(space, "loss"), dict(limits), math.inf
+    loss, tight, least = matrix_of(space, "loss"), dict(limits), math.inf
     for _ in range(TRIES):
-        problem = _problem(space, minimise, tight)
+        problem = problem_of(space, minimise, tight)
         solution = solve(problem)
         if solution is None:
             break
@@ -268,7 +266,7 @@ def require_scored(space: SearchSpace, table: Sensitivity) -> None:
 
     Those whose weights hold NaN or infinity are named when the model is opened, and can only stay.
     """
-    names = [name for name in _stored(space) if np.isnan(table.cells([name], table.schemes)).all()]
+    names = [name for name in as_stored(space) if np.isnan(table.cells([name], table.schemes)).all()]
     names = [name for name in names if name not in space.summary.non_finite]
     if not names:
         return
@@ -294,145 +292,3 @@ def _require_loss(space: SearchSpace, budgets: Budgets) -> None:
         "or search by bytes or bits per weight",
         command=f"workbench sensitivity S.qwb --metric predicted_kl_{what} --schemes {scheme}",
     )
-
-
-def _limits(space: SearchSpace, budgets: Budgets) -> dict[str, float]:
-    """Return what the groups may take together of bits, loss and microseconds; bits by exact arithmetic."""
-    limits: dict[str, float] = {}
-    bits = []
-    if budgets.nbytes is not None:
-        bits.append((int(budgets.nbytes) - space.summary.kept_nbytes) * 8 + 7 - space.all_bits)
-    if budgets.bits_per_weight is not None:
-        most = math.floor(Fraction(budgets.bits_per_weight) * space.counted_weights)
-        if space.counted_weights and (most + 1) / space.counted_weights <= budgets.bits_per_weight:
-            most += 1  # the asked number is the float nearest to this very quotient
-        bits.append(most - space.counted_bits)
-    if bits:
-        limits["bits"] = min(bits)
-    if budgets.loss is not None:
-        limits["loss"] = budgets.loss * (1 + LOSS_SLACK) - space.fixed_loss
-    if budgets.microseconds is not None:
-        limits["microseconds"] = budgets.microseconds - space.fixed_microseconds
-    return limits
-
-
-def _matrix(space: SearchSpace, quantity: str) -> np.ndarray:
-    return padded([getattr(group, quantity) for group in space.groups])
-
-
-def _problem(space: SearchSpace, minimise: str, limits: dict[str, float]) -> Problem:
-    value = _matrix(space, "bits" if minimise in ("nbytes", "bits_per_weight") else minimise)
-    costs = tuple(_matrix(space, quantity) for quantity in limits)
-    return Problem(value=value, costs=costs, limits=tuple(limits.values()))
-
-
-def _impossible(
-    space: SearchSpace, budgets: Budgets, limits: dict[str, float], table: Sensitivity, rules: Constraints | None
-) -> BudgetError:
-    """Return the error that says which limit cannot be met, the smallest value that can, and what stands in the way."""
-    alone = [quantity for quantity in limits if _least(space, quantity, {}) > limits[quantity]]
-    others: dict[str, float] = {}
-    if not alone:
-        for quantity in limits:
-            others = {key: limit for key, limit in limits.items() if key != quantity}
-            if not math.isinf(_least(space, quantity, others)):
-                alone = [quantity]
-                break
-    smallest = "; ".join(_smallest(space, quantity, others) for quantity in alone)
-    beside = " under the other budgets" if others else ""
-    barred = _barred(space, table, rules) or _wide(space, budgets, table, rules)
-    error = BudgetError(
-        f"no plan fits into {budgets}: {smallest}{beside}; raise the budget or allow smaller schemes{barred}"
-        f"{_aside(space)}"
-    )
-    if len(limits) == len(alone) == 1:
-        error.smallest = _least_amount(space, budgets, alone[0])
-    return error
-
-
-def _least_amount(space: SearchSpace, budgets: Budgets, quantity: str) -> str:
-    """Return the smallest budget within which a plan is, in the unit of the one that there is."""
-    least = _least(space, quantity, {})
-    if quantity == "bits" and budgets.bits_per_weight is not None:
-        return repr(space.bits_per_weight(int(least)))
-    if quantity == "bits":
-        return str(space.nbytes(int(least)))
-    return repr(least + (space.fixed_loss if quantity == "loss" else space.fixed_microseconds))
-
-
-def _stored(space: SearchSpace) -> list[str]:
-    """Return the layers that can only stay as they are stored."""
-    return [name for group in space.groups if group.schemes == (KEEP,) for name in group.layers]
-
-
-def _aside(space: SearchSpace) -> str:
-    """Name what stays as it is stored because the output does not depend on it; empty if nothing does."""
-    unused = [layer for layer in space.summary.stored if layer.unused and space.base[layer.name].weights == KEEP]
-    unused = [layer for layer in unused if layer.name in space.fixed]
-    if not unused:
-        return ""
-    more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
-    names = ", ".join(layer.name for layer in unused[:3])
-    return (
-        f"; the output does not depend on {names}{more}, which stay as they are stored: "
-        f"{sum(layer.nbytes for layer in unused)} bytes (shrink unused layers to give them the smallest scheme)"
-    )
-
-
-def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -> str:
-    """Say which layers a target leaves as they are stored, and why; nothing where it does not."""
-    barred = _stored(space)
-    if rules is None or rules.legal is None or not barred:
-        return ""
-    layer, schemes = space.summary.by_name[barred[0]], table.schemes if rules.schemes is None else rules.schemes
-    refusals = {name: rules.legal(layer, name, space.base[layer.name].inputs) for name in schemes if name != KEEP}
-    reasons = [f"{scheme}: {reason}" for scheme, reason in refusals.items() if reason]
-    more = f" and {len(barred) - 1} more layers" if len(barred) > 1 else ""
-    return (
-        f"; {rules.target} runs no scheme of this search for {layer.name}{more} ({'; '.join(reasons[:3])}); score and "
-        "allow schemes that it runs"
-    )
-
-
-def _wide(space: SearchSpace, budgets: Budgets, table: Sensitivity, rules: Constraints | None) -> str:
-    """Say which layers take more bits than asked for whatever is chosen, and why a target refuses them less."""
-    asked = budgets.bits_per_weight
-    if asked is None or rules is None or rules.legal is None:
-        return ""
-    wide = []
-    for group in space.groups:
-        owned = [space.summary.by_name[name] for name in group.layers]
-        weights = sum(layer.parameters for layer in owned if layer.tied_to is None)
-        if group.bits.min() > asked * weights:
-            wide.append((float(group.bits.min()) / max(weights, 1), owned[0]))
-    for bits, layer in sorted(wide, key=lambda each: -each[0]):
-        smaller = [name for name in table.schemes if layer_bits(layer, name) < bits * layer.parameters]
-        reasons = {name: rules.legal(layer, name, space.base[layer.name].inputs) for name in smaller}
-        scheme, reason = next(((name, why) for name, why in reasons.items() if why), ("", None))
-        if reason:
-            count = sum(each == bits for each, _ in wide)
-            more = f" and {count - 1} more take" if count > 1 else " takes"
-            return (
-                f"; {layer.name}{more} {bits:.3g} bits per weight at the least, as {rules.target} runs nothing smaller "
-                f"there ({scheme}: {reason})"
-            )
-    return ""
-
-
-def _least(space: SearchSpace, quantity: str, limits: dict[str, float]) -> float:
-    """Return the least that the groups can take of a quantity, infinity where the limits allow nothing."""
-    problem = _problem(space, quantity, limits)
-    solution = solve(problem)
-    return math.inf if solution is None else problem.total(solution.picks)
-
-
-def _smallest(space: SearchSpace, quantity: str, limits: dict[str, float]) -> str:
-    least = _least(space, quantity, limits)
-    if quantity == "bits":
-        bits = int(least)
-        return (
-            f"the smallest possible takes {space.nbytes(bits)} bytes, {space.bits_per_weight(bits):.4f} bits per weight"
-        )
-    if quantity == "loss":
-        return f"the least possible loss is {least + space.fixed_loss:.6g}"
-    return f"the fastest possible takes {least + space.fixed_microseconds:.6g} microseconds"

@@ -30,7 +30,7 @@ class SearchLine(PanelPart):
         self.unit = combo("Unit of the budget", list(BudgetUnit), self._unit_chosen, letters=13)
         self.unit.view().setMinimumWidth(self.unit.sizeHint().width() + 40)
         self.button = button("&Search", lambda: self.context.trigger("search"), role="primary")
-        self.refused = fitted(role="error", name="Why there is no plan within the budget")
+        self.refused = fitted(role="error", name="Reason that no plan fits the budget")
         self.smallest = button("", self._take_smallest, SMALLEST, name="Use the smallest budget")
         self.failure = page(row(self.refused, self.smallest, stretch=self.refused), top=0)
         self.failure.hide()
@@ -59,7 +59,7 @@ class SearchLine(PanelPart):
         self.button.setToolTip(tip if scored else "Compute the sensitivity first (F6)")
 
     def _show_failure(self, problem: str, smallest: float | None) -> None:
-        """Show why there is no plan, in as many words as fit, and the smallest budget for one."""
+        """Show a failed search's reason, shortened to what fits, and the smallest budget that a plan fits."""
         head = problem.partition(":")[0]
         short = f"{head}; the smallest possible is {smallest:g}" if smallest is not None else head
         self.refused.say(*dict.fromkeys((problem, short, head)))

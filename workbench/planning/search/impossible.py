@@ -1,0 +1,126 @@
+"""Why no plan fits into the budgets, and the smallest budget that one fits into."""
+
+from __future__ import annotations
+
+import math
+
+from workbench.errors import BudgetError
+from workbench.planning.budgets import Budgets
+from workbench.planning.constraints import Constraints, SearchSpace
+from workbench.planning.plan import KEEP
+from workbench.planning.search.limits import problem_of
+from workbench.planning.search.solve import solve
+from workbench.planning.totals import layer_bits
+from workbench.sensitivity.table import Sensitivity
+
+
+def impossible(
+    space: SearchSpace, budgets: Budgets, limits: dict[str, float], table: Sensitivity, rules: Constraints | None
+) -> BudgetError:
+    """Return the error that says which limit cannot be met, the smallest value that can, and what stands in the way."""
+    alone = [quantity for quantity in limits if _least(space, quantity, {}) > limits[quantity]]
+    others: dict[str, float] = {}
+    if not alone:
+        for quantity in limits:
+            others = {key: limit for key, limit in limits.items() if key != quantity}
+            if not math.isinf(_least(space, quantity, others)):
+                alone = [quantity]
+                break
+    smallest = "; ".join(_smallest(space, quantity, others) for quantity in alone)
+    beside = " under the other budgets" if others else ""
+    barred = _barred(space, table, rules) or _wide(space, budgets, table, rules)
+    error = BudgetError(
+        f"no plan fits into {budgets}: {smallest}{beside}; raise the budget or allow smaller schemes{barred}"
+        f"{_aside(space)}"
+    )
+    if len(limits) == len(alone) == 1:
+        error.smallest = _least_amount(space, budgets, alone[0])
+    return error
+
+
+def _least_amount(space: SearchSpace, budgets: Budgets, quantity: str) -> str:
+    """Return the smallest budget within which a plan is, in the unit of the one that there is."""
+    least = _least(space, quantity, {})
+    if quantity == "bits" and budgets.bits_per_weight is not None:
+        return repr(space.bits_per_weight(int(least)))
+    if quantity == "bits":
+        return str(space.nbytes(int(least)))
+    return repr(least + (space.fixed_loss if quantity == "loss" else space.fixed_microseconds))
+
+
+def as_stored(space: SearchSpace) -> list[str]:
+    """Return the layers that can only stay as they are stored."""
+    return [name for group in space.groups if group.schemes == (KEEP,) for name in group.layers]
+
+
+def _aside(space: SearchSpace) -> str:
+    """Name what stays as it is stored because the output does not depend on it; empty if nothing does."""
+    unused = [layer for layer in space.summary.stored if layer.unused and space.base[layer.name].weights == KEEP]
+    unused = [layer for layer in unused if layer.name in space.fixed]
+    if not unused:
+        return ""
+    more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
+    names = ", ".join(layer.name for layer in unused[:3])
+    return (
+        f"; the output does not depend on {names}{more}, which stay as they are stored: "
+        f"{sum(layer.nbytes for layer in unused)} bytes (shrink unused layers to give them the smallest scheme)"
+    )
+
+
+def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -> str:
+    """Say which layers a target leaves as they are stored, and why; nothing where it does not."""
+    barred = as_stored(space)
+    if rules is None or rules.legal is None or not barred:
+        return ""
+    layer, schemes = space.summary.by_name[barred[0]], table.schemes if rules.schemes is None else rules.schemes
+    refusals = {name: rules.legal(layer, name, space.base[layer.name].inputs) for name in schemes if name != KEEP}
+    reasons = [f"{scheme}: {reason}" for scheme, reason in refusals.items() if reason]
+    more = f" and {len(barred) - 1} more layers" if len(barred) > 1 else ""
+    return (
+        f"; {rules.target} runs no scheme of this search for {layer.name}{more} ({'; '.join(reasons[:3])}); score and "
+        "allow schemes that it runs"
+    )
+
+
+def _wide(space: SearchSpace, budgets: Budgets, table: Sensitivity, rules: Constraints | None) -> str:
+    """Say which layers take more bits than asked for whatever is chosen, and why a target refuses them less."""
+    asked = budgets.bits_per_weight
+    if asked is None or rules is None or rules.legal is None:
+        return ""
+    wide = []
+    for group in space.groups:
+        owned = [space.summary.by_name[name] for name in group.layers]
+        weights = sum(layer.parameters for layer in owned if layer.tied_to is None)
+        if group.bits.min() > asked * weights:
+            wide.append((float(group.bits.min()) / max(weights, 1), owned[0]))
+    for bits, layer in sorted(wide, key=lambda each: -each[0]):
+        smaller = [name for name in table.schemes if layer_bits(layer, name) < bits * layer.parameters]
+        reasons = {name: rules.legal(layer, name, space.base[layer.name].inputs) for name in smaller}
+        scheme, reason = next(((name, why) for name, why in reasons.items() if why), ("", None))
+        if reason:
+            count = sum(each == bits for each, _ in wide)
+            more = f" and {count - 1} more take" if count > 1 else " takes"
+            return (
+                f"; {layer.name}{more} {bits:.3g} bits per weight at the least, as {rules.target} runs nothing smaller "
+                f"there ({scheme}: {reason})"
+            )
+    return ""
+
+
+def _least(space: SearchSpace, quantity: str, limits: dict[str, float]) -> float:
+    """Return the least that the groups can take of a quantity, infinity where the limits allow nothing."""
+    problem = problem_of(space, quantity, limits)
+    solution = solve(problem)
+    return math.inf if solution is None else problem.total(solution.picks)
+
+
+def _smallest(space: SearchSpace, quantity: str, limits: dict[str, float]) -> str:
+    least = _least(space, quantity, limits)
+    if quantity == "bits":
+        bits = int(least)
+        return (
+            f"the smallest possible takes {space.nbytes(bits)} bytes, {space.bits_per_weight(bits):.4f} bits per weight"
+        )
+    if quantity == "loss":
+        return f"the least possible loss is {least + space.fixed_loss:.6g}"
+    return f"the fastest possible takes {least + space.fixed_microseconds:.6g} microseconds"
