@@ -56,6 +56,13 @@ def test_two_processes_give_the_bits_of_one_though_one_is_killed(alone):
     assert not [each for each in psutil.Process().children() if "spawn_main" in " ".join(each.cmdline())]
 
 
+def test_a_table_that_workers_have_no_part_in_says_so(alone):
+    with wb.cluster("local:2"):
+        scored = wb.score(alone, metric="weight_error", schemes=SCHEMES)
+    assert "weight_error: scored in this process: workers take no tables of this kind" in scored.notes
+    assert not any("in this process" in note for note in alone.notes)
+
+
 def test_a_dask_cluster_gives_the_bits_of_one_process(alone):
     distributed = pytest.importorskip("distributed")
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
