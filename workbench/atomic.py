@@ -120,13 +120,13 @@ def _remove_left_over(target: Path) -> None:
                 Path(entry.path).unlink(missing_ok=True)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def _exchanged(first: Path, second: Path) -> bool:
     """Exchange two names in one step; False where the system or the file system cannot."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError, TypeError):
         rename = ctypes.CDLL(None, use_errno=True).renameat2
-        return bool(rename(-100, os.fsencode(one), -100, os.fsencode(other), 2) == 0)  # AT_FDCWD, RENAME_EXCHANGE
+        return bool(rename(-100, os.fsencode(first), -100, os.fsencode(second), 2) == 0)  # AT_FDCWD, RENAME_EXCHANGE
     return False
 
 

@@ -26,12 +26,12 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt(number)
 
 
-def _again(told: UnraisableHookArgs) -> None:
+def _again(unraisable: UnraisableHookArgs) -> None:
     """A signal that arrived in a finalizer, where Python drops exceptions, comes again; anything else is shown."""
-    if issubclass(told.exc_type, KeyboardInterrupt) and _received:
+    if issubclass(unraisable.exc_type, KeyboardInterrupt) and _received:
         threading.Thread(target=_send_again, args=(_received[-1],), daemon=True).start()
     else:
-        sys.__unraisablehook__(told)
+        sys.__unraisablehook__(unraisable)
 
 
 def _send_again(number: int) -> None:

@@ -162,5 +162,5 @@ def with_table(text: str, new: str) -> str:
     """Return RESULTS.md with new tables in place of earlier ones.  Raises ValueError without their markers."""
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         raise ValueError(f"the file has no place for tables: expected one line {BEGIN!r} and one {END!r}")
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{new}\n\n{END}{rest.split(END)[1]}"
+    before, tail = text.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{new}\n\n{END}{tail.split(END)[1]}"

@@ -40,12 +40,12 @@ def llm_compressor(summary: ModelSummary, assignments: Assignments) -> dict[str,
         group = config_group(assignment.weights, assignment.inputs)
         groups.setdefault(repr(group), (group, []))[1].append(layer.name)
     quantized = {layer.name for layer in layers}
-    kept = [each.name for each in summary.layers if each.kind is LayerKind.LINEAR and each.name not in quantized]
+    unquantized = [each.name for each in summary.layers if each.kind is LayerKind.LINEAR and each.name not in quantized]
     modifier: dict[str, Any] = {
         "config_groups": {
             f"group_{number}": {"targets": names, **group} for number, (group, names) in enumerate(groups.values())
         },
-        "ignore": kept,
+        "ignore": unquantized,
     }  # fmt: skip
     cache = cache_args(summary, assignments)
     if cache is not None:
@@ -105,11 +105,11 @@ def auto_round(summary: ModelSummary, assignments: Assignments) -> dict[str, Any
             if layer.kind is LayerKind.LINEAR:
                 layers[layer.name] = {"bits": 16, "data_type": "float"}
             continue
-        found = _auto_round_layer(assignment)
-        if isinstance(found, str):
-            reasons[layer.name] = found
+        settings = _auto_round_layer(assignment)
+        if isinstance(settings, str):
+            reasons[layer.name] = settings
         else:
-            layers[layer.name] = found
+            layers[layer.name] = settings
     require_that_all_fit(reasons, "a configuration of AutoRound", "vllm")
     return {"layer_config": layers}
 

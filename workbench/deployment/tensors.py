@@ -93,7 +93,7 @@ def require_that_all_fit(reasons: Mapping[str, str], what: str, target: str) -> 
     )
 
 
-def require_equal(name: str, found: torch.Tensor, evaluated: torch.Tensor, *, ulps: int = 0) -> None:
+def require_equal(name: str, values: torch.Tensor, evaluated: torch.Tensor, *, ulps: int = 0) -> None:
     """Raise ExportError that names the first value that another reader finds otherwise than it was evaluated.
 
     Both are float32 of one shape.  ``ulps``: how many units in the last place a reader may differ that multiplies the
@@ -101,9 +101,9 @@ def require_equal(name: str, found: torch.Tensor, evaluated: torch.Tensor, *, ul
     """
     import torch
 
-    if found.shape != evaluated.shape:
-        raise ExportError(f"{name} reads back as {tuple(found.shape)}, it is {tuple(evaluated.shape)}; please report")
-    first, second = found.float().contiguous(), evaluated.float().contiguous()
+    if values.shape != evaluated.shape:
+        raise ExportError(f"{name} reads back as {tuple(values.shape)}, it is {tuple(evaluated.shape)}; please report")
+    first, second = values.float().contiguous(), evaluated.float().contiguous()
     if ulps:
         wrong = (first - second).abs() > ulps * torch.finfo(torch.float32).eps * second.abs()
     else:

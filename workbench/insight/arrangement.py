@@ -45,9 +45,9 @@ class Arrangement:
         if not self.members:
             return frozenset(self.table.row[name] for name in layers if name in self.table.row)
         held = all if whole else any
-        wanted = frozenset(layers)
-        rows = range(len(self.table.layers)) if wanted else ()
-        return frozenset(row for row in rows if held(name in wanted for name in self.layers(row)))
+        names = frozenset(layers)
+        rows = range(len(self.table.layers)) if names else ()
+        return frozenset(row for row in rows if held(name in names for name in self.layers(row)))
 
     def common(self, columns: np.ndarray) -> np.ndarray:
         """Return each row's column from the columns of its layers in the order of ``members``; -1 where they differ."""

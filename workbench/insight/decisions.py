@@ -61,9 +61,9 @@ def decision(facts: LayerFacts) -> Decision | None:
 
 
 @lru_cache(maxsize=1024)
-def bits_of_schemes(schemes: tuple[str, ...], matrix: tuple[int, int], kept: int) -> np.ndarray:
+def bits_of_schemes(schemes: tuple[str, ...], matrix: tuple[int, int], stored_bits: int) -> np.ndarray:
     """Return the bits of a matrix under each of ``schemes``, then those that it has as stored; int64."""
-    return np.array([*(scheme_bits(name, matrix) for name in schemes), kept])
+    return np.array([*(scheme_bits(name, matrix) for name in schemes), stored_bits])
 
 
 def decisions(layers: Iterable[LayerFacts]) -> list[Decision]:

@@ -103,8 +103,8 @@ def shared_choices(session: Session, assignments: Mapping[str, Assignment]) -> S
         return (), (), ()
     model = session.model
     cached, tables = cached_layers(model.layers, assignments), sorted(model.embeddings)
-    kept = tuple(name for name in tables if assignments[name].weights == KEEP)
-    return tuple(quantized_inputs(model, assignments).items()), tuple(cached.items()), kept
+    floating = tuple(name for name in tables if assignments[name].weights == KEEP)
+    return tuple(quantized_inputs(model, assignments).items()), tuple(cached.items()), floating
 
 
 def uniform_plans(
@@ -112,9 +112,9 @@ def uniform_plans(
 ) -> tuple[UniformPlan, ...]:
     """Return one scheme for every layer that a search may change; activations, and embeddings in floating point, are as
     in ``assignments``."""
-    *activations, kept = shared_choices(session, assignments)
+    *activations, floating = shared_choices(session, assignments)
     rounded, cached = map(dict[str, str], activations)
-    layers = [x for x in searchable(session.model.layers) if x.name in table.row and x.name not in kept]
+    layers = [x for x in searchable(session.model.layers) if x.name in table.row and x.name not in floating]
     _, *beside = session.tables(table.metric)
     if batch is None and table.directions is None:
         return _uniform_sums(session, table, layers, rounded, cached)

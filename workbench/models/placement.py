@@ -71,7 +71,7 @@ def devices() -> tuple[Device, ...]:
     """Return every device that torch sees, the CPU first."""
     import torch
 
-    found = [Device(name=CPU, text=CPU)]
+    listed = [Device(name=CPU, text=CPU)]
     for kind in dict.fromkeys(("cuda", "xpu", "mps", torch._C._get_privateuse1_backend_name())):
         module = getattr(torch, kind, None)
         if module is None or not module.is_available():
@@ -79,8 +79,8 @@ def devices() -> tuple[Device, ...]:
         for number in range(module.device_count()):
             name = f"{kind}:{number}"
             fault = NO_DOUBLE if kind == "mps" else ""
-            found.append(_cuda(number) if kind == "cuda" else Device(name=name, text=name, fault=fault))
-    return tuple(found)
+            listed.append(_cuda(number) if kind == "cuda" else Device(name=name, text=name, fault=fault))
+    return tuple(listed)
 
 
 def _cuda(number: int) -> Device:
@@ -112,8 +112,8 @@ def find_device(name: str = AUTO) -> torch.device:
     there = devices()
     if text == AUTO:
         return torch.device(next((each.name for each in there if each.name[:4] == "cuda" and not each.fault), CPU))
-    wanted = f"{text}:0" if ":" not in text else text
-    device = next((each for each in there if wanted == each.name or text == each.name), None)
+    numbered = f"{text}:0" if ":" not in text else text
+    device = next((each for each in there if numbered == each.name or text == each.name), None)
     if device is None:
         choices = ", ".join(each.text for each in there)
         reason = "; this torch was built without CUDA" if text[:4] == "cuda" and torch.version.cuda is None else ""

@@ -104,13 +104,13 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     hence no place is used twice.
     """
 
-    def __init__(self, kept: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, unquantized: Mapping[str, torch.Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.trace = Trace()
         self._numbers: dict[Any, int] = {}
         self._open: tuple[str, int] | None = None
         self._used: list[str] = []
-        self.trace.names = {self.number(tensor): name for name, tensor in kept.items()}
+        self.trace.names = {self.number(tensor): name for name, tensor in unquantized.items()}
 
     def number(self, tensor: torch.Tensor) -> int:
         """Return the tensor's number, a new one if it was not seen yet."""

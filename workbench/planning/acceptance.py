@@ -124,11 +124,11 @@ def _one_of(word: str, accepted: tuple[str, ...], sentence: str) -> str:
     return "" if not accepted or word in accepted else sentence.format(" or ".join(accepted), word)
 
 
-def _zero_points(scheme: Scheme, wanted: str) -> str:
+def _zero_points(scheme: Scheme, kind: str) -> str:
     offset, scales = getattr(scheme, "offset_format", None), getattr(scheme, "scale_format", None)
-    if not wanted or getattr(scheme, "symmetric", True):
+    if not kind or getattr(scheme, "symmetric", True):
         return ""
-    if wanted == "whole":
+    if kind == "whole":
         return "" if offset is None else "zero points must be whole numbers"
     return "" if offset == scales else "zero points must be floating, in the format of the scales (-zfp16)"
 

@@ -56,8 +56,8 @@ def _quantize_transformed(model: Model, plan: Plan, collected: Collected, progre
     after = replace(
         collected, ranges=rewritten.ranges, curvature=rewritten.curvature, transforms=plan.transforms
     )
-    rest = part_of(progress, 0.3, 0.9 if corrections else 1.0)
-    quantized = _quantize_layers(rewritten.model, replace(plan, transforms=()), after, rest)
+    remaining = part_of(progress, 0.3, 0.9 if corrections else 1.0)
+    quantized = _quantize_layers(rewritten.model, replace(plan, transforms=()), after, remaining)
     changes = rewritten.changes.stored(rewritten.model.summary, quantized.tensors.keys())
     quantized = replace(quantized, plan=plan, changes=changes, notes=(*rewritten.notes, *quantized.notes))
     if collected.data is None or not corrections:

@@ -95,9 +95,9 @@ def for_evaluation(
     calibration = session.calibration.path if session.calibration is not None else None
     place, used = Reading.of(calibration or "")
     if data:
-        given = Reading.of(data)[0]
-        again = calibration is not None and _same(given, place)
-        split = EVALUATION if again or locate(given, EVALUATION).half is None else ALL
+        file = Reading.of(data)[0]
+        again = calibration is not None and _same(file, place)
+        split = EVALUATION if again or locate(file, EVALUATION).half is None else ALL
         inherited = Reading(column=used.column if again else "")
         return opened(with_reading(data, reading.over(Reading.of(data)[1]).over(inherited)), split=split)
     if session.evaluation is not None and reading == AS_USUAL:

@@ -198,8 +198,8 @@ class Step(Generic[O, R]):
         Raises MemoryLimitError where it cannot fit.
         """
         says = context.says or silent
-        wanted = context.says is not None or limit() is not None
-        expected = self.estimate(context, options) if wanted else None
+        needed = context.says is not None or limit() is not None
+        expected = self.estimate(context, options) if needed else None
         if expected is None:
             yield
             return

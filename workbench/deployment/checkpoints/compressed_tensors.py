@@ -304,8 +304,8 @@ def cache_args(summary: ModelSummary, assignments: Mapping[str, Assignment]) -> 
     if schemes <= {None}:
         return None
     if len(schemes) > 1:
-        said = ", ".join(sorted(str(scheme or "as computed") for scheme in schemes))
-        raise ExportError(f"the plan stores keys and values in {said}; compressed-tensors has one scheme for all")
+        names = ", ".join(sorted(str(scheme or "as computed") for scheme in schemes))
+        raise ExportError(f"the plan stores keys and values in {names}; compressed-tensors has one scheme for all")
     name = next(iter(schemes))
     assert name is not None
     args = input_args(parse_scheme(name))

@@ -118,21 +118,21 @@ class GptqMethod:
 
         The expressions are GPTQModel's ``dynamic``, which vLLM reads too.
         """
-        found = {layer.name: _settings_of(stored.scheme) for layer, stored in job.packed()}
-        if not found:
+        by_layer = {layer.name: _settings_of(stored.scheme) for layer, stored in job.packed()}
+        if not by_layer:
             raise ExportError("the plan gives no layer a scheme that GPTQ stores; there is nothing to write")
-        usual = Counter(found.values()).most_common(1)[0][0]
+        usual = Counter(by_layer.values()).most_common(1)[0][0]
         dynamic: dict[str, dict[str, Any]] = {}
         for layer in job.model.summary.layers:
             pattern = layer.name.replace(".", r"\.") + "$"
-            mine = found.get(layer.name)
+            mine = by_layer.get(layer.name)
             if mine is None and is_linear(layer) and layer.name != "lm_head":
                 dynamic[f"-:^{pattern}"] = {}
             elif mine is not None and mine != usual:
                 dynamic[f"+:^{pattern}"] = {"bits": mine[0], "group_size": mine[1], "sym": mine[2]}
         return {"quantization_config": {
             "quant_method": "gptq", "bits": usual[0], "group_size": usual[1], "sym": usual[2], "desc_act": False,
-            "checkpoint_format": self.checkpoint_format, "lm_head": "lm_head" in found, "dynamic": dynamic,
+            "checkpoint_format": self.checkpoint_format, "lm_head": "lm_head" in by_layer, "dynamic": dynamic,
             "meta": {"quantizer": [f"quantization-workbench:{VERSION}"]},
         }}  # fmt: skip
 
@@ -146,10 +146,10 @@ class GptqMethod:
         """See the contract: unpacked shift by shift in 64-bit integers, as the specification says."""
         import torch
 
-        said = config["quantization_config"]
+        settings = config["quantization_config"]
         rows, columns = stored.shape
-        bits = _bits(said, layer.name)
-        shifts = _unpacked(tensors["qzeros"], rows, bits) + (said["checkpoint_format"] == "gptq")
+        bits = _bits(settings, layer.name)
+        shifts = _unpacked(tensors["qzeros"], rows, bits) + (settings["checkpoint_format"] == "gptq")
         index, out = tensors["g_idx"].long(), torch.empty(rows, columns)
         for part in row_tiles(rows, columns):
             codes = _unpacked(tensors["qweight"][:, part].T, columns, bits) - shifts.T[part][:, index]
@@ -177,14 +177,14 @@ def _settings_of(name: str) -> Settings:
     return scheme.element.bits, size, scheme.symmetric
 
 
-def _bits(said: Mapping[str, Any], name: str) -> int:
+def _bits(settings: Mapping[str, Any], name: str) -> int:
     """Return what the configuration says of a layer's codes, matched as GPTQModel does."""
     import re
 
-    for pattern, changes in said["dynamic"].items():
+    for pattern, changes in settings["dynamic"].items():
         if pattern.startswith("+:") and re.match(pattern[2:], name):
             return int(changes["bits"])
-    return int(said["bits"])
+    return int(settings["bits"])
 
 
 def _unpacked(words: torch.Tensor, count: int, bits: int) -> torch.Tensor:

@@ -75,11 +75,11 @@ class MlxMethod:
 
     def settings(self, job: Job) -> dict[str, Any]:
         """See the contract: what most layers have, and by name what others have."""
-        found = {layer.name: _settings_of(stored.scheme) for layer, stored in job.packed()}
-        if not found:
+        by_layer = {layer.name: _settings_of(stored.scheme) for layer, stored in job.packed()}
+        if not by_layer:
             raise ExportError("the plan gives no layer a scheme that MLX stores; there is nothing to write")
-        usual = Counter(tuple(each.items()) for each in found.values()).most_common(1)[0][0]
-        others = {name: each for name, each in found.items() if tuple(each.items()) != usual}
+        usual = Counter(tuple(each.items()) for each in by_layer.values()).most_common(1)[0][0]
+        others = {name: each for name, each in by_layer.items() if tuple(each.items()) != usual}
         settings = {**dict(usual), **others}
         return {"quantization": settings, "quantization_config": settings}
 
@@ -93,17 +93,17 @@ class MlxMethod:
         """See the contract: each code shifted out of its word, as the specification says."""
         import torch
 
-        said = config["quantization"]
-        said = said.get(layer.name, said)
+        settings = config["quantization"]
+        settings = settings.get(layer.name, settings)
         rows, columns = stored.shape
         scales = tensors["scales"]
-        out, groups = torch.empty(rows, columns), torch.arange(columns) // int(said["group_size"])
+        out, groups = torch.empty(rows, columns), torch.arange(columns) // int(settings["group_size"])
         for part in row_tiles(rows, columns):
-            codes = _unpacked(tensors["weight"][part], columns, int(said["bits"]))
-            if said["mode"] == "affine":
+            codes = _unpacked(tensors["weight"][part], columns, int(settings["bits"]))
+            if settings["mode"] == "affine":
                 values = scales[part].float()[:, groups] * codes + tensors["biases"][part].float()[:, groups]
             else:
-                values = torch.ldexp(_small_float(codes, said["mode"]), scales[part].int()[:, groups] - 127)
+                values = torch.ldexp(_small_float(codes, settings["mode"]), scales[part].int()[:, groups] - 127)
             out[part] = values
         return out, 0
 

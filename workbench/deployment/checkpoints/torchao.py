@@ -89,29 +89,29 @@ class TorchaoMethod:
         from torchao.core.config import config_to_dict
         from torchao.quantization import FqnToConfig
 
-        found = OrderedDict(
+        configs = OrderedDict(
             (layer.name, _config_of(stored.scheme, job.assignments[layer.name].inputs))
             for layer, stored in job.packed()
         )
-        if not found:
+        if not configs:
             raise ExportError("the plan gives no layer a scheme that torchao stores; there is nothing to write")
         tables = any(layer.kind is LayerKind.EMBEDDING or layer.name == "lm_head" for layer, _ in job.packed())
         return {"quantization_config": {
-            "quant_method": "torchao", "quant_type": {"default": config_to_dict(FqnToConfig(found))},
+            "quant_method": "torchao", "quant_type": {"default": config_to_dict(FqnToConfig(configs))},
             "modules_to_not_convert": None, "include_input_output_embeddings": tables, "untie_embedding_weights": False,
         }}  # fmt: skip
 
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
         """Return what a file that holds ``names`` says of its tensors, as torchao reads it."""
-        said: dict[str, str] = {}
+        descriptions: dict[str, str] = {}
         for layer, stored in job.packed():
             weight = job.origin.names.get(layer.parameter, layer.parameter)
             module = weight.rpartition(".")[0]
             if f"{module}._weight_qdata" in names:
-                said[weight] = _described(layer, stored, job.assignments[layer.name].inputs)
+                descriptions[weight] = _described(layer, stored, job.assignments[layer.name].inputs)
         plain = [name for name in names if not name.rpartition(".")[2].startswith("_weight_")]
-        said |= {name: json.dumps({"_type": "Tensor"}) for name in plain}
-        return {**said, "tensor_names": json.dumps(list(said))}
+        descriptions |= {name: json.dumps({"_type": "Tensor"}) for name in plain}
+        return {**descriptions, "tensor_names": json.dumps(list(descriptions))}
 
     def read(
         self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
@@ -121,9 +121,9 @@ class TorchaoMethod:
         from torchao.prototype.safetensors.safetensors_support import unflatten_tensor_state_dict
 
         parts = {f"module.{name}": tensor for name, tensor in tensors.items() if name.startswith("_weight_")}
-        said = config["__metadata__"]
-        weight = next(name for name in said if name in (layer.parameter, layer.parameter.partition(".")[2]))
-        described = json.loads(said[weight])
+        descriptions = config["__metadata__"]
+        weight = next(name for name in descriptions if name in (layer.parameter, layer.parameter.partition(".")[2]))
+        described = json.loads(descriptions[weight])
         described["_data"]["dtype"] = {"_type": "torch.dtype", "_data": "float32"}
         metadata = {"module.weight": json.dumps(described), "tensor_names": json.dumps(["module.weight"])}
         made, _ = unflatten_tensor_state_dict(parts, metadata)
@@ -208,8 +208,8 @@ def _described(layer: Layer, stored: QuantizedTensor, inputs: str | None) -> str
     if scheme.element.shiftable:
         codes = torch.empty(stored.shape, dtype=torch.int8, device="meta")
         if inputs == SYMMETRIC_TOKENS:
-            said_of_inputs = QuantizeTensorToInt8Kwargs(granularity=PerRow())
-            made = Int8Tensor(codes, scale, block, dtype, act_quant_kwargs=said_of_inputs)
+            input_settings = QuantizeTensorToInt8Kwargs(granularity=PerRow())
+            made = Int8Tensor(codes, scale, block, dtype, act_quant_kwargs=input_settings)
             return str(flatten_tensor_state_dict({"module.weight": made})[1]["module.weight"])
         zeros = torch.empty(scale.shape, dtype=torch.int8, device="meta")
         target = getattr(torch, f"int{scheme.element.bits}")
@@ -219,8 +219,8 @@ def _described(layer: Layer, stored: QuantizedTensor, inputs: str | None) -> str
         codes = torch.empty(stored.shape, dtype=torch.float8_e4m3fn, device="meta")
         made = Float8Tensor(codes, scale, block_size=block, dtype=dtype)
     _, metadata = flatten_tensor_state_dict({"module.weight": made})
-    said: str = metadata["module.weight"]
-    return said
+    description: str = metadata["module.weight"]
+    return description
 
 
 def _per_token() -> Any:

@@ -233,8 +233,8 @@ def _write_shards(
     for file, entries in shards.items():
         size = sum(entry.nbytes for entry in entries)
         part = part_of(progress, done / max(total, 1), (done + size) / max(total, 1))
-        said = method.metadata(job, [entry.name for entry in entries])
-        write_safetensors(folder / file, entries, {"format": "pt", **said}, part)
+        metadata = method.metadata(job, [entry.name for entry in entries])
+        write_safetensors(folder / file, entries, {"format": "pt", **metadata}, part)
         done += size
     if len(shards) > 1:
         weight_map = {entry.name: file for file, entries in shards.items() for entry in entries}
@@ -257,11 +257,11 @@ def _prove(
         progress(number / max(len(job.quantized.tensors), 1), f"checking {layer.name}")
         module = job.origin.names.get(layer.parameter, layer.parameter).rpartition(".")[0]
         tensors = {name.rpartition(".")[2]: store.read(name) for name in modules.get(module, ())}
-        found, ulps = method.read(layer, tensors, stored, {**config, "__metadata__": store.metadata})
-        require_equal(layer.name, found, parse_scheme(stored.scheme).decode(stored), ulps=ulps)
+        values, ulps = method.read(layer, tensors, stored, {**config, "__metadata__": store.metadata})
+        require_equal(layer.name, values, parse_scheme(stored.scheme).decode(stored), ulps=ulps)
         read |= {name for name in modules[module] if not name.endswith(".bias")}
-    rest = [entry for entries in shards.values() for entry in entries if entry.name not in read]
-    prove_bytes(store, rest)
+    others = [entry for entries in shards.values() for entry in entries if entry.name not in read]
+    prove_bytes(store, others)
 
 
 def what_it_is(layer: Layer) -> str:

@@ -39,8 +39,8 @@ class Gguf:
             try:
                 prove(temporary, content, part_of(progress, 0.6, 1.0))
             except ExportError as error:
-                kept = out.with_name(f"{out.name}.failed")
-                os.replace(temporary, kept)
-                raise ExportError(f"{error}. The file is kept as {kept}") from error
+                failed = out.with_name(f"{out.name}.failed")
+                os.replace(temporary, failed)
+                raise ExportError(f"{error}. The file is kept as {failed}") from error
         progress(1.0, f"wrote {out.name}")
         return (out,)

@@ -90,10 +90,10 @@ def _write(path: Path, data: Path | None, content: Content, out: Path, progress:
     try:
         prove(path, content, part_of(progress, 0.6, 1.0))
     except ExportError as error:
-        kept = out.with_name(f"{out.name}.failed")
+        failed = out.with_name(f"{out.name}.failed")
         source = path if data is None else path.parent
-        if kept.is_dir():
-            shutil.rmtree(kept)
-        kept.unlink(missing_ok=True)
-        source.rename(kept)
-        raise ExportError(f"{error}. The file is kept as {kept}") from error
+        if failed.is_dir():
+            shutil.rmtree(failed)
+        failed.unlink(missing_ok=True)
+        source.rename(failed)
+        raise ExportError(f"{error}. The file is kept as {failed}") from error

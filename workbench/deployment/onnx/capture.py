@@ -104,12 +104,12 @@ class _Runner(nn.Module):
         self.names = {name: name for name in tensors}
         for layer in model.summary.stored:
             self.names |= dict.fromkeys(model.parameter_names(layer.name), layer.parameter)
-        kept = {tensor.name for tensor in model.summary.kept}
+        unquantized = {tensor.name for tensor in model.summary.kept}
         owned = {layer.parameter for layer in model.summary.layers}
         first: dict[int, str] = {}
         for name, tensor in tensors.items():
             if name not in owned and name in self.names and self.names[name] == name:
-                self.names[name] = name if name in kept else first.get(id(tensor), name)
+                self.names[name] = name if name in unquantized else first.get(id(tensor), name)
                 first.setdefault(id(tensor), self.names[name])
         self.places = {name: f"p{place}" for place, name in enumerate(dict.fromkeys(self.names.values()))}
         self.own = nn.ParameterDict({

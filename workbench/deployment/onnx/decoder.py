@@ -44,14 +44,14 @@ def capture_decoder(model: Model) -> tuple[Graph, dict[str, Any]]:
     dynamic: dict[str, Any] = {name: axes for name in batch if name != "past"}
     dynamic["past"] = [({0: free, 2: free}, {0: free, 2: free}) for _ in shapes]
 
-    def forward(network: Any, given: dict[str, Any]) -> tuple[torch.Tensor, ...]:
+    def forward(network: Any, batch: dict[str, Any]) -> tuple[torch.Tensor, ...]:
         from transformers import DynamicCache
 
         cache = DynamicCache()
-        for layer, (keys, values) in enumerate(given["past"]):
+        for layer, (keys, values) in enumerate(batch["past"]):
             cache.update(keys, values, layer)
         answer = network(
-            input_ids=given["input_ids"], attention_mask=given["attention_mask"], position_ids=given["position_ids"],
+            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], position_ids=batch["position_ids"],
             past_key_values=cache, use_cache=True,
         )  # fmt: skip
         pairs = ((layer.keys, layer.values) for layer in answer.past_key_values.layers)

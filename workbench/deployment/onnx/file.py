@@ -134,14 +134,14 @@ def _compare(decoder: Decoder, layer: Layer, content: Content) -> None:
         expected = layer.matrix_of(decoded(quantized, layer)).float().numpy()
     else:
         expected = model.weight(layer.name).float().numpy()
-    found = decoder.matrix(layer)
-    if found.shape != expected.shape:
-        raise ExportError(f"{layer.parameter} reads back as {found.shape}, not {expected.shape}; please report")
-    same = np.ascontiguousarray(found).view(np.uint32) == np.ascontiguousarray(expected).view(np.uint32)
+    matrix = decoder.matrix(layer)
+    if matrix.shape != expected.shape:
+        raise ExportError(f"{layer.parameter} reads back as {matrix.shape}, not {expected.shape}; please report")
+    same = np.ascontiguousarray(matrix).view(np.uint32) == np.ascontiguousarray(expected).view(np.uint32)
     if not same.all():
         row, column = np.argwhere(~same)[0]
         raise ExportError(
-            f"{layer.parameter}[{row}, {column}] reads back as {found[row, column]!r}, "
+            f"{layer.parameter}[{row}, {column}] reads back as {matrix[row, column]!r}, "
             f"{expected[row, column]!r} was evaluated; please report"
         )
 

@@ -51,10 +51,10 @@ class InputQuantizers:
         node.replace_input_with(place, self.done[key])
 
     def _static(self, layer: Layer, scheme: ScaledScheme) -> tuple[float, int]:
-        found = self.quantized.ranges.get((layer.name, "input"))
-        if found is None:
+        bounds = self.quantized.ranges.get((layer.name, "input"))
+        if bounds is None:
             raise MissingResultError(f"the inputs of {layer.name} have the static scheme {scheme.name}: calibrate")
-        parameters = scheme.fit_range(found.low, found.high)
+        parameters = scheme.fit_range(bounds.low, bounds.high)
         shift = 0 if parameters.zero_point is None else int(parameters.zero_point.item())
         return float(parameters.scale.item()), shift
 

@@ -149,11 +149,11 @@ def _plain(builder: Builder, value: Any, stored: StoredTensor, load: Any) -> Non
     import onnx_ir
 
     tensor = plain(stored.name, stored.dtype, stored.shape, load)
-    wanted = value.dtype
+    dtype = value.dtype
     value.name = f"{stored.name}.used"
     own = builder.add(tensor)
-    if own.dtype != wanted:
-        own = builder.node(None, "Cast", [own], f"{stored.name}.float32", to=onnx_ir.DataType(wanted))
+    if own.dtype != dtype:
+        own = builder.node(None, "Cast", [own], f"{stored.name}.float32", to=onnx_ir.DataType(dtype))
     value.replace_all_uses_with(own)
 
 

@@ -104,8 +104,8 @@ class Decoder:
 
     def _blocks(self, node: Any) -> np.ndarray:
         """Return what MatMulNBits multiplies with: (code - zero point) * scale, 2**(bits - 1) without zero points."""
-        given = {attribute.name: attribute.i for attribute in node.attribute}
-        rows, columns, bits, size = (given[name] for name in ("N", "K", "bits", "block_size"))
+        attributes = {attribute.name: attribute.i for attribute in node.attribute}
+        rows, columns, bits, size = (attributes[name] for name in ("N", "K", "bits", "block_size"))
         groups, mask = -(-columns // size), (1 << bits) - 1
 
         def codes(octets: np.ndarray, count: int) -> np.ndarray:

@@ -95,20 +95,20 @@ def prove_in_onnx(
             write(place, content, data_file, part_of(progress, 0.0, 0.2))
         prove(place, content, part_of(progress, 0.2, 0.3))
         size = sum(each.stat().st_size for each in place.parent.glob(f"{place.name}*"))
-        given = _run(model, place, batch, positions, runtime, threads, part_of(progress, 0.3, 0.7))
+        answers = _run(model, place, batch, positions, runtime, threads, part_of(progress, 0.3, 0.7))
     progress(0.7, "evaluating the same samples")
-    theirs = _comparable(given.values, model)
+    theirs = _comparable(answers.values, model)
     ours, reference = (_answers(each, batch, positions) for each in (quantized.bind(model), model))
     logits = model.summary.output.is_logits
     apart = divergence if logits else cosine_distance
     per_run = next(iter(batch.values())).shape[:2].numel() if model.inputs.tokens else len(next(iter(batch.values())))
     proof = RuntimeProof(
-        runtime=given.runtime, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=size,
+        runtime=answers.runtime, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=size,
         tensor_bytes=content.nbytes, plan_loss=apart(reference, ours), runtime_loss=apart(reference, theirs),
         difference=apart(ours, theirs), unit="nats" if logits else "1 - cosine",
         agreement=float((theirs.argmax(-1) == ours.argmax(-1)).mean()) if logits else float("nan"),
-        positions=ours.size // max(ours.shape[-1], 1), prompt_speed=per_run / given.seconds, generation_speed=0.0,
-        peak_bytes=given.peak_bytes, tokens="", data=data,
+        positions=ours.size // max(ours.shape[-1], 1), prompt_speed=per_run / answers.seconds, generation_speed=0.0,
+        peak_bytes=answers.peak_bytes, tokens="", data=data,
     )  # fmt: skip
     return require_as_evaluated(proof, RUNTIMES[runtime][2])
 
@@ -124,8 +124,8 @@ def _run(
         return run(place, batch, positions, runtime, threads=threads, progress=progress)
     answer = model.answer
     picks = [] if answer.pooled else positions
-    given = run(place, answer.inputs(batch), picks, runtime, threads=threads, output=answer.name, progress=progress)
-    return replace(given, values=answer.output(torch.from_numpy(given.values), batch).numpy())
+    answers = run(place, answer.inputs(batch), picks, runtime, threads=threads, output=answer.name, progress=progress)
+    return replace(answers, values=answer.output(torch.from_numpy(answers.values), batch).numpy())
 
 
 def _answers(model: Model, batch: Batch, positions: Sequence[int]) -> np.ndarray:

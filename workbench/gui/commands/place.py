@@ -20,10 +20,10 @@ MEANINGS = {
 }  # fmt: skip
 
 
-def form_of(found: tuple[Device, ...], chosen: Placement) -> Form:
-    """Return the form that offers the devices ``found``, and the ``chosen`` one even if it is gone."""
+def form_of(devices: tuple[Device, ...], chosen: Placement) -> Form:
+    """Return the form that offers the ``devices``, and the ``chosen`` one even if it is gone."""
     names = {AUTO: "Automatic: the first CUDA device, else the CPU"}
-    names |= {each.name: f"{each.text} {each.fault}".strip() for each in found}
+    names |= {each.name: f"{each.text} {each.fault}".strip() for each in devices}
     names = {name: "CPU" if name == CPU else text for name, text in names.items()}
     names.setdefault(chosen.device, f"{chosen.device} (not there)")
 
@@ -51,10 +51,10 @@ def form_of(found: tuple[Device, ...], chosen: Placement) -> Form:
 async def choose(command: Command) -> None:
     """Ask where models shall run from now on; the open model moves with its next job."""
     runner = command.context.runner
-    found = await runner.run(PLACES.request(None, PlacesOptions()), lambda: None)
-    if found is None:
+    devices = await runner.run(PLACES.request(None, PlacesOptions()), lambda: None)
+    if devices is None:
         return
-    form = form_of(found, runner.placement)
+    form = form_of(devices, runner.placement)
     text = "The next job loads the model there. A session can be calibrated on one device and used on another."
     dialog = dialogs.FormDialog(command.window.widget, "Device", text, form, "Use")
     if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:

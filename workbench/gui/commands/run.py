@@ -160,10 +160,11 @@ def _purposed(state: State) -> tuple[tuple[str, ...], tuple[str, ...]]:
     table, runtime = session.table(state.metric), target(state.target)
     if table is None or any(rule.assignment.inputs for rule in session.plan.rules):
         return (), ()
-    given = input_names(session, chosen.inputs, state.target)
+    inputs = input_names(session, chosen.inputs, state.target)
     weights = tuple(
         name for name in chosen.schemes
-        if name in table.schemes and any(runtime.legal(layer, name, given[0]) is None for layer in session.model.layers)
+        if name in table.schemes
+        and any(runtime.legal(layer, name, inputs[0]) is None for layer in session.model.layers)
     )  # fmt: skip
     return (weights, chosen.inputs) if weights else ((), ())
 

@@ -31,30 +31,30 @@ def _entries(command: Command) -> list[Entry]:
     """Return actions and panels, then what is listed only once something is typed."""
     workspace, window = command.context.workspace, command.window
     state, session = workspace.state, workspace.state.session
-    found = [
+    entries = [
         Entry(title=title, run=action.trigger, keys=action.shortcut().toString(), tip=action.toolTip(),
               why_not="" if action.isEnabled() else action.toolTip())
         for title, action in window.titled_actions()
     ]  # fmt: skip
     for heading in headings():
-        found.append(Entry(title=f"Guide: {heading}", run=partial(_guide, command, heading), listed=False))
+        entries.append(Entry(title=f"Guide: {heading}", run=partial(_guide, command, heading), listed=False))
     if session is None:
-        return found
+        return entries
     run: Callable[[], object]
     for name in session.plans:
         plan = session.plans[name]
         run = partial(edits.set_plan, workspace, f"Use the plan {name}", plan)
-        found.append(Entry(title=f"Plan: {name}", run=run, tip="Make this saved plan the present one", listed=False))
+        entries.append(Entry(title=f"Plan: {name}", run=run, tip="Make this saved plan the present one", listed=False))
     why_not = "" if state.selection else "Select layers first"
     for _, names in schemes.families():
         for name in names:
             tip = "" if why_not else f"{name} for {quantities.plural(len(state.selection), 'selected layer')}"
             run = partial(edits.assign, workspace, state.selection, weights=name)
-            found.append(Entry(title=f"Scheme: {name}", run=run, tip=tip, why_not=why_not, listed=False))
+            entries.append(Entry(title=f"Scheme: {name}", run=run, tip=tip, why_not=why_not, listed=False))
     for layer in session.model.layers:
         run = partial(_go_to_layer, command, layer.name)
-        found.append(Entry(title=f"Layer: {layer.name}", run=run, tip="Select the layer", listed=False))
-    return found
+        entries.append(Entry(title=f"Layer: {layer.name}", run=run, tip="Select the layer", listed=False))
+    return entries
 
 
 def _guide(command: Command, heading: str) -> None:

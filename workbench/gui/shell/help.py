@@ -130,8 +130,8 @@ class ProblemReport(Popup):
         self.save_button = buttons.addButton("&Save the Archive…", QDialogButtonBox.ButtonRole.ActionRole)
         self.save_button.clicked.connect(lambda: save(self.parts))
         buttons.rejected.connect(self.reject)
-        told = label("This is all that the archive will hold. Nothing is sent: you send the file yourself.", wrap=True)
-        fill_dialog(self, told, self.text, self.with_names, buttons, stretch=self.text)
+        note = label("This is all that the archive will hold. Nothing is sent: you send the file yourself.", wrap=True)
+        fill_dialog(self, note, self.text, self.with_names, buttons, stretch=self.text)
         self._show()
 
     def _show(self) -> None:

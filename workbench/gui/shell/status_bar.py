@@ -120,8 +120,8 @@ class StatusBar(QStatusBar):
 
 def _spoken(title: str) -> str:
     """Return a message's title in the user's language, and what stands before a colon in it."""
-    head, colon, rest = title.partition(": ")
-    return tr(f"{head}: {{}}").format(rest) if colon and tr(f"{head}: {{}}") != f"{head}: {{}}" else tr(title)
+    head, colon, detail = title.partition(": ")
+    return tr(f"{head}: {{}}").format(detail) if colon and tr(f"{head}: {{}}") != f"{head}: {{}}" else tr(title)
 
 
 def _loss(state: State) -> str:

@@ -184,8 +184,8 @@ class LayersModel(QAbstractItemModel):
         if row.layer is not None:
             return COLUMNS[column].value(self.facts(row.layer))
         if row.kept is not None:
-            kept = COLUMNS[column].kept
-            return kept(row.kept) if kept else None
+            value_of = COLUMNS[column].kept
+            return value_of(row.kept) if value_of else None
         return row.label if column == NAME else self._sums(row).get(column)
 
     def _sums(self, row: Row) -> dict[int, Any]:

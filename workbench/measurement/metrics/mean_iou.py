@@ -48,10 +48,10 @@ def _areas(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     answers, labels = answers[counted], labels[counted]
     if labels.numel() and int(labels.max()) >= classes:
         raise DataError(f"the labels reach {int(labels.max())}, the model has the classes 0 to {classes - 1}")
-    right, said, true = (
+    right, predicted, true = (
         torch.bincount(each, minlength=classes) for each in (labels[answers == labels], answers, labels)
     )
-    return torch.cat([right, said + true - right])
+    return torch.cat([right, predicted + true - right])
 
 
 def _resized(logits: torch.Tensor, size: torch.Size) -> torch.Tensor:

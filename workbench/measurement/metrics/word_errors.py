@@ -25,11 +25,11 @@ def _word_errors(outputs: Outputs) -> Sums | None:
     rows = []
     for logits in (outputs.quantized, outputs.reference):
         heard = [text.heard(frames.argmax(dim=-1).tolist()) for frames in logits]
-        counts = [jiwer.process_words(said, each) if said.split() else None for said, each in zip(spoken, heard,
-                  strict=True)]  # fmt: skip
+        pairs = zip(spoken, heard, strict=True)
+        counts = [jiwer.process_words(transcript, each) if transcript.split() else None for transcript, each in pairs]
         rows.append([0 if it is None else it.substitutions + it.deletions + it.insertions for it in counts])
     quantized, baseline = (100.0 * torch.tensor(row, dtype=torch.float64) for row in rows)
-    return Sums(quantized, baseline, torch.tensor([len(said.split()) for said in spoken]))
+    return Sums(quantized, baseline, torch.tensor([len(transcript.split()) for transcript in spoken]))
 
 
 WORD_ERROR_RATE = EvaluationMetric(

@@ -59,7 +59,7 @@ def _shift(whole: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
     """Return what to add to all entries but the most likely, so that their exponentials sum to ``exp(whole)``."""
     sizes = distances.float()
     count = (sizes == 0).sum(dim=-1)
-    rest = sizes.masked_fill_(sizes == 0, -torch.inf).double().logsumexp(dim=-1)
-    wanted = torch.log((whole.double().exp() - count).clamp_min(0.0))
-    shift = wanted - rest
+    others = sizes.masked_fill_(sizes == 0, -torch.inf).double().logsumexp(dim=-1)
+    target = torch.log((whole.double().exp() - count).clamp_min(0.0))
+    shift = target - others
     return torch.where(shift.isfinite() & (shift.abs() < 2.0**-8), shift, torch.zeros_like(shift)).float()

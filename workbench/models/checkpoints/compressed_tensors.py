@@ -47,8 +47,8 @@ def group_of(config: Config, module: str) -> Mapping[str, Any]:
     """Return the config group of a linear module; NotAModelError where none is for it."""
     for group in config.get("config_groups", {}).values():
         for target in group.get("targets", ()):
-            said = _matches(target[3:], module) if target.startswith("re:") else target in (module, "Linear")
-            if said:
+            matches = _matches(target[3:], module) if target.startswith("re:") else target in (module, "Linear")
+            if matches:
                 return dict(group)
     raise NotAModelError(f"{module} has quantized tensors, and no config group of config.json is for it")
 

@@ -49,10 +49,10 @@ def require_repeatable(model: Model, batch: Batch) -> None:
     """Raise DataError where the model gives other outputs when it runs again on the same samples."""
     import torch
 
-    one = {name: tensor[:1] for name, tensor in batch.items()}
+    sample = {name: tensor[:1] for name, tensor in batch.items()}
     with torch.no_grad():
         try:
-            first, again = (model.run(one).double() for _ in range(2))
+            first, again = (model.run(sample).double() for _ in range(2))
         except DataError:  # a program for batches of one size
             first, again = (model.run(batch).double() for _ in range(2))
     require_shape(first, again)

@@ -85,23 +85,23 @@ def _processed(sources: list[Path | bytes], processor: PictureProcessor, spec: I
     One by one where all get one size, so that no more than one is held as it came; else all together, filled up to the
     largest.
     """
-    kept: list[str] = []  # the limited process hands over arrays without names
+    extras: list[str] = []  # the limited process hands over arrays without names
 
     def work(pictures: Iterator[Image]) -> list[np.ndarray]:
         if processor.size is not None:
             return [processor.stored([picture])["pixel_values"] for picture in pictures]
         answer = processor.stored(list(pictures))
-        return [answer[name] for name in ("pixel_values", *kept) if name in answer]
+        return [answer[name] for name in ("pixel_values", *extras) if name in answer]
 
     if processor.size is None and "pixel_mask" in spec.takes:
-        kept.append("pixel_mask")
+        extras.append("pixel_mask")
     size = 4 * int(np.prod(processor.size or (1024, 1024))) * (spec.channels or 3)
     arrays = _limited(sources, work, spec, size)
     if processor.size is not None:
         return {"inputs": torch.from_numpy(np.concatenate(arrays))}
     if len(arrays[0]) != len(sources):
         raise DataError(f"the image processor in {spec.folder} gives {arrays[0].shape} for {len(sources)} images")
-    return {name: torch.from_numpy(each.copy()) for name, each in zip(("inputs", *kept), arrays, strict=False)}
+    return {name: torch.from_numpy(each.copy()) for name, each in zip(("inputs", *extras), arrays, strict=False)}
 
 
 def _name(source: Path | bytes) -> str:

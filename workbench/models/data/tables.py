@@ -90,12 +90,12 @@ def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table
     texts = [name for name in names if name not in LABELS and not isinstance(columns[name][0], int | float)]
     if not texts:
         texts = [name for name in names if name in TRANSCRIPTS or name not in LABELS] or names[:1]
-    rest = [name for name in names if name not in texts]
-    if rest and rest[0] in TRANSCRIPTS:  # digits, too, are words that were spoken
-        columns = {**columns, rest[0]: [str(value) for value in columns[rest[0]]]}
+    labels = [name for name in names if name not in texts]
+    if labels and labels[0] in TRANSCRIPTS:  # digits, too, are words that were spoken
+        columns = {**columns, labels[0]: [str(value) for value in columns[labels[0]]]}
     if len(texts) > 2 and isinstance(columns[texts[0]][0], str):
         raise DataError(f"{file}: a sample is one text or a pair of them, not {', '.join(texts)} (--column)")
-    return Table(values={name: columns[name] for name in texts}, labels=columns[rest[0]] if rest else None)
+    return Table(values={name: columns[name] for name in texts}, labels=columns[labels[0]] if labels else None)
 
 
 def _require_alike(name: str, values: list[Any], file: Path) -> None:
@@ -173,10 +173,10 @@ def messages_of(value: Any, file: Path, row: int) -> list[dict[str, Any]]:
 def _message(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         return {}
-    kept = {name: each for name, each in value.items() if each is not None}
-    if "from" in kept and "value" in kept:  # ShareGPT's names
-        return {"role": ROLES.get(kept["from"], kept["from"]), "content": kept["value"]}
-    return kept
+    fields = {name: each for name, each in value.items() if each is not None}
+    if "from" in fields and "value" in fields:  # ShareGPT's names
+        return {"role": ROLES.get(fields["from"], fields["from"]), "content": fields["value"]}
+    return fields
 
 
 def class_numbers(labels: Sequence[Any], folder: Path | None, file: Path) -> list[float] | list[int]:
@@ -193,8 +193,9 @@ def class_numbers(labels: Sequence[Any], folder: Path | None, file: Path) -> lis
     config = folder / "config.json" if folder is not None else None
     stated: dict[str, int] = {}
     if config is not None and config.is_file():
-        found = read_json(config).get("label2id")  # the model is open: it was read before
-        stated = found if isinstance(found, dict) and all(isinstance(each, int) for each in found.values()) else {}
+        numbers = read_json(config).get("label2id")  # the model is open: it was read before
+        integers = isinstance(numbers, dict) and all(isinstance(each, int) for each in numbers.values())
+        stated = numbers if integers else {}
     names = sorted({str(label) for label in labels})
     known = stated if set(names) & set(stated) else {name: number for number, name in enumerate(names)}
     unknown = [name for name in names if name not in known]

@@ -146,9 +146,9 @@ class AllExperts:
             self.running = False
 
 
-def _choice(given: tuple[Any, ...], count: int) -> tuple[torch.Tensor, torch.Tensor] | None:
+def _choice(arguments: tuple[Any, ...], count: int) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Return the chosen experts and their shares among what a module was given."""
-    tensors = [each for each in given if isinstance(each, torch.Tensor) and each.ndim == 2]
+    tensors = [each for each in arguments if isinstance(each, torch.Tensor) and each.ndim == 2]
     for indices in tensors:
         if indices.dtype in (torch.int32, torch.int64) and indices.shape[1] <= count and len(indices):
             for shares in tensors:

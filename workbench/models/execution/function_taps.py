@@ -74,14 +74,14 @@ class FunctionTaps(TorchFunctionMode):
             return tensor.movedim(0, axis) if axis else tensor
 
         x = seen(product.x)
-        given = product.x
+        operand = product.x
         if name in self._inputs:
             x = self._inputs[name](x)
-            given = back(x)
+            operand = back(x)
         if isinstance(product.place, str):
-            kwargs = {**kwargs, product.place: given}
+            kwargs = {**kwargs, product.place: operand}
         elif product.place is not None:
-            args = (*args[: product.place], given, *args[product.place + 1 :])
+            args = (*args[: product.place], operand, *args[product.place + 1 :])
         output = seen(func(*args, **kwargs))
         if name in self._outputs:
             output = self._outputs[name](output)

@@ -27,15 +27,15 @@ def moved(
                 if tensor is None:
                     continue
                 name = f"{path}.{key}" if path else key
-                kept = members is module._buffers and key in module._non_persistent_buffers_set
-                wanted = tensor.dtype if kept or tensor.dtype != torch.float32 else dtype
-                if wanted != tensor.dtype and stored.get(name, "float32") != str(wanted).removeprefix("torch."):
+                transient = members is module._buffers and key in module._non_persistent_buffers_set
+                target = tensor.dtype if transient or tensor.dtype != torch.float32 else dtype
+                if target != tensor.dtype and stored.get(name, "float32") != str(target).removeprefix("torch."):
                     exact[name] = tensor.detach()
                 if uses[id(tensor)] < 2:
-                    members[key] = _moved(tensor, device, wanted)
+                    members[key] = _moved(tensor, device, target)
                 else:
                     if id(tensor) not in shared:
-                        shared[id(tensor)] = tensor, _moved(tensor, device, wanted)
+                        shared[id(tensor)] = tensor, _moved(tensor, device, target)
                     members[key] = shared[id(tensor)][1]
         for key, value in vars(module).items():
             if isinstance(value, torch.Tensor):

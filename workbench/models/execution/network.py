@@ -182,9 +182,9 @@ class NetworkModel(Model):
         layers: Sequence[str] | None, outputs: Mapping[str, Replacement], experts: ExpertTap | None,
         again: AllExperts | None,
     ) -> AbstractContextManager[Any]:  # fmt: skip
-        wanted = {*inputs, *outputs, *(() if tap is None else self.body.functions if layers is None else layers)}
+        tapped_layers = {*inputs, *outputs, *(() if tap is None else self.body.functions if layers is None else layers)}
         routed = {*inputs, *outputs, *(() if experts is None else self.body.experts if layers is None else layers)}
-        facts = [self.summary.by_name[name] for name in self.body.functions if name in wanted]
+        facts = [self.summary.by_name[name] for name in self.body.functions if name in tapped_layers]
         mixed = [self.summary.by_name[name] for name in self.body.experts if name in routed]
         if not facts and not mixed:
             return nullcontext()
@@ -197,9 +197,9 @@ class NetworkModel(Model):
             None if experts is None else _carried(experts), again,
         )  # fmt: skip
 
-    def _everywhere(self, wanted: bool) -> AllExperts | None:
+    def _everywhere(self, all_experts: bool) -> AllExperts | None:
         """Return what lets all experts see all tokens while the network runs."""
-        if not wanted:
+        if not all_experts:
             return None
         owners = {name: self.summary.by_name[name].parameter.rpartition(".")[0] for name in self.body.experts}
         return AllExperts(self.body.network, owners, self.body.experts)

@@ -47,11 +47,11 @@ Reader = Callable[[tuple[Any, ...], Mapping[str, Any]], list[Product]]
 
 def _two(args: tuple[Any, ...], kwargs: Mapping[str, Any], names: tuple[str, str], first: int = 0) -> Any:
     """Return two arguments, each with its place; None unless both are tensors."""
-    found = []
+    operands = []
     for position, name in enumerate(names, first):
         place: int | str = position if position < len(args) else name
-        found.append((args[position] if position < len(args) else kwargs.get(name), place))
-    return found if all(isinstance(value, torch.Tensor) for value, _ in found) else None
+        operands.append((args[position] if position < len(args) else kwargs.get(name), place))
+    return operands if all(isinstance(value, torch.Tensor) for value, _ in operands) else None
 
 
 def _layer(kind: LayerKind, summed: tuple[int, ...], names: tuple[str, str] = ("input", "weight")) -> Reader:

@@ -181,10 +181,10 @@ def _matrices(product: Product, parameter: torch.Tensor) -> int:
         return 0
     if weight.numel() == parameter.numel():
         return len(parameter) if product.batch == (0,) and weight.ndim == parameter.ndim == 3 else 0
-    rows, rest = parameter.numel() // weight.numel(), parameter.numel() % weight.numel()
+    rows, remainder = parameter.numel() // weight.numel(), parameter.numel() % weight.numel()
     offset = (weight.data_ptr() - parameter.data_ptr()) // weight.element_size()
     dense = weight.is_contiguous() or weight.mT.is_contiguous()
-    below = weight.ndim == 2 and dense and parameter.is_contiguous() and not rest + offset % weight.numel()
+    below = weight.ndim == 2 and dense and parameter.is_contiguous() and not remainder + offset % weight.numel()
     return rows if below else 0
 
 

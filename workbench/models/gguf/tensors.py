@@ -45,9 +45,9 @@ def gguf_names(architecture: Architecture, blocks: int) -> Callable[[str], str |
     names = gguf.get_tensor_name_map(member, blocks)
 
     def look_up(parameter: str) -> str | None:
-        found: str | None = names.get_name(parameter, (".weight", ".bias"))
-        bare = found is not None and not found.endswith((".weight", ".bias"))
-        return f"{found}.weight" if bare else found
+        name: str | None = names.get_name(parameter, (".weight", ".bias"))
+        bare = name is not None and not name.endswith((".weight", ".bias"))
+        return f"{name}.weight" if bare else name
 
     return look_up
 
@@ -56,8 +56,8 @@ def names_of(look_up: Callable[[str], str | None], parameter: str) -> tuple[str,
     """Return the names of all tensors that a file holds of a parameter: none, one, or those of fused experts."""
     stem, _, last = parameter.rpartition(".")
     pieces = [look_up(f"{stem}.{piece}") for piece in FUSED.get(last, ())] if ".experts" in f".{stem}" else []
-    found = pieces if pieces and None not in pieces else [look_up(parameter)]
-    return tuple(name for name in found if name is not None)
+    names = pieces if pieces and None not in pieces else [look_up(parameter)]
+    return tuple(name for name in names if name is not None)
 
 
 def rows_of(experts: int, rows: int, pieces: int, place: int) -> np.ndarray | None:

@@ -74,8 +74,8 @@ def _around(metadata: Mapping[str, Any], tokens: Sequence[str]) -> dict[str, Any
     ends = []
     for kind, usual in (("bos", spm), ("eos", False)):
         place = metadata.get(f"{_GGML}{kind}_token_id", 1 if spm else None)
-        wanted = metadata.get(f"{_GGML}add_{kind}_token", usual)
-        ends.append(place if wanted and isinstance(place, int) and 0 <= place < len(tokens) else None)
+        added = metadata.get(f"{_GGML}add_{kind}_token", usual)
+        ends.append(place if added and isinstance(place, int) and 0 <= place < len(tokens) else None)
     if ends == [None, None]:
         return None
     pieces = [{"SpecialToken": {"id": tokens[place], "type_id": 0}} for place in ends if place is not None]

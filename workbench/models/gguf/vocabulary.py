@@ -157,14 +157,14 @@ def _adds_space(document: Mapping[str, Any]) -> bool:
 
 def _special(folder: Path, size: int) -> dict[str, Any]:
     """Return special tokens and the chat template, found by the package ``gguf``, and what is put around a text."""
-    found = library().SpecialVocab(folder, n_vocab=size)
+    vocabulary = library().SpecialVocab(folder, n_vocab=size)
     keys: dict[str, Any] = {}
     names = {"unk": "unknown", "sep": "seperator", "pad": "padding"}
-    for kind, place in found.special_token_ids.items():
+    for kind, place in vocabulary.special_token_ids.items():
         keys[f"tokenizer.ggml.{names.get(kind, kind)}_token_id"] = int(place)
     before, after = _around(folder)
     keys |= {"tokenizer.ggml.add_bos_token": before, "tokenizer.ggml.add_eos_token": after}
-    template = found.chat_template
+    template = vocabulary.chat_template
     if isinstance(template, list):
         template = next((each["template"] for each in template if each.get("name") == "default"), None)
     if isinstance(template, str):

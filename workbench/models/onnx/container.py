@@ -173,9 +173,9 @@ def _parsed(document: bytes) -> list[np.ndarray]:
         entry, octets = _entry(tensor)
         table.append([*entry, len(data) if octets is not None else -1])
         data += [] if octets is None else [octets]
-    kept = [tensor for tensor in model.graph.initializer if tensor.data_type == STRING]
+    strings = [tensor for tensor in model.graph.initializer if tensor.data_type == STRING]
     del model.graph.initializer[:]
-    model.graph.initializer.extend(kept)
+    model.graph.initializer.extend(strings)
     skeleton = np.frombuffer(model.SerializeToString(), np.uint8)
     return [skeleton, np.frombuffer(json.dumps(table).encode(), np.uint8), *data]
 

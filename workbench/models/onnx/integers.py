@@ -158,11 +158,11 @@ class _Writer:
         return True
 
     def _gemm(self, node: Any) -> bool:
-        given = attributes_of(node)
+        attributes = attributes_of(node)
         a, b, (bias, scale, zero) = self._triple(node, 0), self._triple(node, 3), [*node.input, "", "", ""][6:9]
-        taken = [self._values(*a), self._values(*b, axis=0 if given.get("transB") else 1)]
+        taken = [self._values(*a), self._values(*b, axis=0 if attributes.get("transB") else 1)]
         if bias:
-            added = self._bias(bias, a[1], b[1], given.get("alpha", 1.0))
+            added = self._bias(bias, a[1], b[1], attributes.get("alpha", 1.0))
             if added is None:
                 return False
             taken.append(added)

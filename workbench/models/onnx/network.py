@@ -208,8 +208,8 @@ def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: boo
             else:
                 with torch.no_grad():
                     tensors = list(taken.values())
-                    given = _nodes(step.handle, tensors) if _traced() else step.by_runtime(tensors)
-                values |= zip(step.outputs, given, strict=True)
+                    results = _nodes(step.handle, tensors) if _traced() else step.by_runtime(tensors)
+                values |= zip(step.outputs, results, strict=True)
         for name in run.last.get(place, ()):
             if name not in run.outputs:
                 values.pop(name, None)

@@ -58,8 +58,8 @@ class Unsafe(Exception):
 
 def plain_program(program: Mapping[str, Any]) -> dict[str, Any]:
     """Return a program of JSON with nothing in it that is not checked; raises Unsafe, ValueError or KeyError."""
-    kept = {key: value for key, value in program.items() if key != "guards_code"}
-    plain: dict[str, Any] = _plain(kept, "", 0)
+    members = {key: value for key, value in program.items() if key != "guards_code"}
+    plain: dict[str, Any] = _plain(members, "", 0)
     return plain
 
 

@@ -124,8 +124,8 @@ def _signature(program: Any, path: Path) -> tuple[dict[str, torch.Tensor], torch
             f"{path} takes {', '.join(other) or 'nothing'}, which is no tensor; export it with tensors alone as inputs"
         )
     (result,) = [node for node in program.graph.nodes if node.op == "output"]
-    given = [getattr(node, "meta", {}).get("val") for node in result.args[0]]
-    gives = next((value for value in given if isinstance(value, torch.Tensor) and value.is_floating_point()), None)
+    outputs = [getattr(node, "meta", {}).get("val") for node in result.args[0]]
+    gives = next((value for value in outputs if isinstance(value, torch.Tensor) and value.is_floating_point()), None)
     if gives is None:
         raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to speak of")
     return inputs, gives

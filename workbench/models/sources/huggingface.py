@@ -112,8 +112,8 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
             "transformers knows by itself, or open the .safetensors file for the weights only"
         )
     if config.get("quantization_config") and not quantized:
-        said = config["quantization_config"]
-        method = said.get("quant_method", "an unknown method") if isinstance(said, dict) else "an unknown method"
+        settings = config["quantization_config"]
+        method = (settings if isinstance(settings, dict) else {}).get("quant_method", "an unknown method")
         raise NotAModelError(
             f"{folder} is already quantized ({method}), and of those gptq, awq, "
             "compressed-tensors, fp8 and mxfp4 are read; open the floating-point model it came from"

@@ -100,7 +100,7 @@ class Answer:
 
     def inputs(self, batch: Batch) -> dict[str, torch.Tensor]:
         """Return everything that the graph takes, in its dtypes; ValueError for what the batch has not."""
-        return _given(self.takes, batch, self.spec)
+        return _inputs_of(self.takes, batch, self.spec)
 
     def output(self, values: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Return the model's output from the graph's."""
@@ -245,7 +245,7 @@ def _sample(takes: Mapping[str, _Input], spec: InputSpec, count: int) -> Batch:
     return batch
 
 
-def _given(takes: Mapping[str, _Input], batch: Batch, spec: InputSpec) -> dict[str, torch.Tensor]:
+def _inputs_of(takes: Mapping[str, _Input], batch: Batch, spec: InputSpec) -> dict[str, torch.Tensor]:
     """Return everything that the graph takes, in its dtypes."""
     named = arguments_for(batch, spec)
     if len(spec.requires) == 1 and spec.requires[0] not in named:
@@ -253,13 +253,13 @@ def _given(takes: Mapping[str, _Input], batch: Batch, spec: InputSpec) -> dict[s
     main = named.get(spec.main)
     samples = 1 if main is None else main.shape[0]
     tokens = 0 if main is None or main.ndim < 2 else main.shape[1]
-    given = {}
+    tensors = {}
     for name, each in takes.items():
         tensor = named[name] if name in named else each.made(samples, tokens)
         if tensor is None:
             raise ValueError(f"it also takes {name} ({' x '.join(str(size or 'any') for size in each.shape)})")
-        given[name] = tensor.to(each.dtype)
-    return given
+        tensors[name] = tensor.to(each.dtype)
+    return tensors
 
 
 def _call(answer: Answer) -> Call:
@@ -279,10 +279,10 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, _Input], batch:
     if not set(batch) >= set(takes):
         spec = InputSpec(takes=tuple(takes), requires=tuple(batch), main=next(iter(batch)))
     try:
-        given = _given(takes, batch, spec)
+        tensors = _inputs_of(takes, batch, spec)
         nbytes = sum(each.nbytes for each in network.parameters())
-        limited(partial(_trial, network, given), str(path), NotAModelError, seconds=30, memory=MEMORY + 3 * nbytes)
-        outputs = check(network, given)
+        limited(partial(_trial, network, tensors), str(path), NotAModelError, seconds=30, memory=MEMORY + 3 * nbytes)
+        outputs = check(network, tensors)
     except NotAModelError:
         raise
     except Exception as error:  # ONNX Runtime's errors have no common type
@@ -294,11 +294,11 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, _Input], batch:
     return place, outputs[place]
 
 
-def _trial(network: OnnxNetwork, given: Mapping[str, torch.Tensor]) -> list[np.ndarray]:
+def _trial(network: OnnxNetwork, tensors: Mapping[str, torch.Tensor]) -> list[np.ndarray]:
     """Run a graph for the first time, in the limited process: it may crash, hang, or fill the memory."""
     torch.set_num_threads(1)
     with torch.no_grad():
-        network(given)
+        network(tensors)
     return []
 
 

@@ -68,10 +68,10 @@ class QuantizedCheckpoint:
         if not files:
             raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
         raw = tensors_in_files(files)
-        said = config.pop("quantization_config")
-        checkpoint = Checkpoint.of(raw, _packed(folder, raw, said))
+        settings = config.pop("quantization_config")
+        checkpoint = Checkpoint.of(raw, _packed(folder, raw, settings))
         if not checkpoint.packed:
-            raise NotAModelError(f"{folder} says that it is quantized ({said['quant_method']}), and no tensor is")
+            raise NotAModelError(f"{folder} says that it is quantized ({settings['quant_method']}), and no tensor is")
         source = ModelSource(kind=self.name, path=str(folder))
         try:
             require_memory(memory_to_run(checkpoint.logical.tensors.values()), str(folder))
@@ -103,8 +103,8 @@ class Checkpoint:
     def weight(self, layer: Layer) -> PackedWeight | None:
         """Return the packed weight that is the layer's own; names may differ in their first component."""
         names = (layer.parameter, layer.parameter.partition(".")[2])
-        found = next((self.packed[name] for name in names if name in self.packed), None)
-        return found if found is not None and found.shape == layer.shape else None
+        packed = next((self.packed[name] for name in names if name in self.packed), None)
+        return packed if packed is not None and packed.shape == layer.shape else None
 
     def encoded(self, layer: Layer) -> QuantizedTensor | None:
         """Return the layer's weight as the file holds it."""
@@ -159,13 +159,13 @@ class QuantizedNetwork(NetworkModel):
         return self.checkpoint.inputs(self.summary.layer(layer))
 
 
-def _packed(folder: Path, raw: TensorStore, said: Any) -> Packed:
+def _packed(folder: Path, raw: TensorStore, settings: Any) -> Packed:
     """Return the packed weights; NotAModelError for a configuration that lacks what its method needs."""
     try:
-        return READERS[said["quant_method"]](raw, said)
+        return READERS[settings["quant_method"]](raw, settings)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
         raise NotAModelError(
-            f"{folder}: quantization_config of config.json does not say what {said['quant_method']} needs "
+            f"{folder}: quantization_config of config.json does not say what {settings['quant_method']} needs "
             f"({type(error).__name__}: {first_line(error)}); fetch the folder again"
         ) from error
 

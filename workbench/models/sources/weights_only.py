@@ -38,15 +38,15 @@ class WeightsOnlyModel(Model):
 
 def weights_only_model(source: ModelSource, store: TensorStore) -> WeightsOnlyModel:
     """Assemble the model of the tensors in ``store``."""
-    layers, kept = {}, []
+    layers, unquantized = {}, []
     for tensor in store.tensors.values():
         if role := guess_role(tensor):
             layers[tensor.name] = replace(role.layer(tensor), macs=None)
         else:
-            kept.append(tensor)
+            unquantized.append(tensor)
     summary = ModelSummary(
         name=display_name(Path(source.path)), source=source, fingerprint=fingerprint(store), output=OutputKind.NONE,
-        layers=tuple(layers.values()), kept=tuple(kept), cannot_run=CANNOT_RUN,
+        layers=tuple(layers.values()), kept=tuple(unquantized), cannot_run=CANNOT_RUN,
         non_finite=tuple(layers[name].name if name in layers else name for name in non_finite_tensors(store)),
     )  # fmt: skip
     return WeightsOnlyModel(summary, store)

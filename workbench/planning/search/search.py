@@ -147,8 +147,8 @@ def _kept_embeddings(space: SearchSpace, moves: Walk) -> np.ndarray:
         if group.layers[0] in tables and KEEP in group.schemes:
             owned = (space.summary.by_name[name] for name in group.layers)
             weights = sum(layer.parameters for layer in owned if layer.tied_to is None)
-            kept = np.array([scheme == KEEP for scheme in group.schemes])
-            amounts = np.stack([group.bits * kept, weights * kept])
+            floating = np.array([scheme == KEEP for scheme in group.schemes])
+            amounts = np.stack([group.bits * floating, weights * floating])
             mine = np.flatnonzero(moves.group == index)
             total[:, 0] += amounts[:, moves.start[index]]
             total[:, mine + 1] += amounts[:, moves.choice[mine]] - amounts[:, moves.origin[mine]]

@@ -37,12 +37,12 @@ def main() -> None:
     read(image, settings, os.fdopen(1, "wb", closefd=False), sys.stderr.buffer)
 
 
-def read(image: bytes, settings: dict[str, Any], output: BinaryIO, told: BinaryIO) -> None:
-    """Write the tree of ``image`` to ``output`` and end the process; ``told`` gets the name of each part before it."""
+def read(image: bytes, settings: dict[str, Any], output: BinaryIO, trace: BinaryIO) -> None:
+    """Write the tree of ``image`` to ``output`` and end the process; ``trace`` gets the name of each part before it."""
     import h5py
 
     _limit(settings)
-    reader = Reader(settings, output, told)
+    reader = Reader(settings, output, trace)
     try:
         tree = reader.group(h5py.File(h5py.h5f.open_file_image(image)), 0)
         answer = {"tree": tree, "lost": reader.lost}
@@ -86,8 +86,8 @@ def _limit(settings: dict[str, Any]) -> None:
 class Reader:
     """Walks a file; ``lost`` lists what a repair left out."""
 
-    def __init__(self, settings: dict[str, Any], output: BinaryIO, told: BinaryIO) -> None:
-        self._settings, self._output, self._told = settings, output, told
+    def __init__(self, settings: dict[str, Any], output: BinaryIO, trace: BinaryIO) -> None:
+        self._settings, self._output, self._trace = settings, output, trace
         self._repair, self._skip = settings["repair"], frozenset(settings["skip"])
         self._objects, self._written = 0, 0
         self.lost: list[str] = []
@@ -124,8 +124,8 @@ class Reader:
     def _show(self, place: str) -> None:
         """Tell the caller what is read next: if this process dies of it, a repair goes on without it."""
         if self._repair:
-            self._told.write(json.dumps(place).encode() + b"\n")
-            self._told.flush()
+            self._trace.write(json.dumps(place).encode() + b"\n")
+            self._trace.flush()
 
     def _attributes(self, item: Any) -> dict[str, Any]:
         values = plain_attributes(item, () if self._repair else ("crc32",))

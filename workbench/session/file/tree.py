@@ -107,18 +107,18 @@ def _asked(image: bytes | memoryview, settings: dict[str, Any]) -> tuple[dict[st
     seconds = SECONDS + size // BYTES_A_SECOND
     folders = [folder for folder in sys.path if folder]
     settings |= {"path": folders, "size": size, "seconds": seconds, "memory": MEMORY + 4 * size}
-    with _memory_file() as result, _memory_file() as told:
-        code = (_forked if FORKS else _spawned)(image, settings, result, told)
+    with _memory_file() as result, _memory_file() as trace:
+        code = (_forked if FORKS else _spawned)(image, settings, result, trace)
         length = os.fstat(result.fileno()).st_size
         if code == 0 and length > 8:
             buffer = mmap.mmap(result.fileno(), length, access=mmap.ACCESS_COPY)
             start = length - 8 - int.from_bytes(buffer[length - 8 :], "little")
             return json.loads(buffer[start : length - 8]), buffer, ""
-        told.seek(0)
-        return None, None, f"{_ending(code, seconds)}\n{_last_place(told.read())}"
+        trace.seek(0)
+        return None, None, f"{_ending(code, seconds)}\n{_last_place(trace.read())}"
 
 
-def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], told: IO[bytes]) -> int | None:
+def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], trace: IO[bytes]) -> int | None:
     """Read in a fork of this process; returns its exit code, None where it took too long."""
     import h5py  # noqa: F401 - here, not in every fork
 
@@ -134,13 +134,13 @@ def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[byte
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             settings["used"] = hdf5_child.address_space()
             confine()
-            hdf5_child.read(data, settings, cast(BinaryIO, result), cast(BinaryIO, told))
+            hdf5_child.read(data, settings, cast(BinaryIO, result), cast(BinaryIO, trace))
         finally:
             os._exit(1)
     return ending_of(process, WAIT + 5 * settings["seconds"])
 
 
-def _spawned(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], told: IO[bytes]) -> int | None:
+def _spawned(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], trace: IO[bytes]) -> int | None:
     """Read in a process of its own, as :func:`_forked`."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "HDF5_USE_FILE_LOCKING": "FALSE"}
     command = [sys.executable, "-I", "-S", hdf5_child.__file__, json.dumps(settings)]
@@ -151,7 +151,7 @@ def _spawned(image: bytes | memoryview, settings: dict[str, Any], result: IO[byt
         timeout = WAIT + 5 * settings["seconds"]
         try:
             return subprocess.run(
-                command, stdin=source, stdout=result, stderr=told, env=environment, timeout=timeout
+                command, stdin=source, stdout=result, stderr=trace, env=environment, timeout=timeout
             ).returncode
         except subprocess.TimeoutExpired:
             return None
@@ -165,9 +165,9 @@ def _ending(code: int | None, seconds: int) -> str:
     return "reading it ended the HDF5 library"
 
 
-def _last_place(told: bytes) -> str:
+def _last_place(trace: bytes) -> str:
     """Return the part that was read last: the process writes each one's name before it."""
-    for line in reversed(told.decode(errors="replace").splitlines()):
+    for line in reversed(trace.decode(errors="replace").splitlines()):
         with contextlib.suppress(ValueError):
             place = json.loads(line)
             if isinstance(place, str):

@@ -41,8 +41,8 @@ def _require_place(kind: str, out: str | Path) -> None:
     """
     place, ending = Path(out), Path(out).suffix.lower()
     if ending and ending in ENDINGS.values() and ENDINGS.get(kind, ending) != ending:
-        wanted = f"a name that ends in {ENDINGS[kind]}" if ENDINGS[kind] else "the name of a folder"
-        raise ExportError(f"{place.name} ends in {ending}, which {kind} does not write; give {wanted}")
+        expected = f"a name that ends in {ENDINGS[kind]}" if ENDINGS[kind] else "the name of a folder"
+        raise ExportError(f"{place.name} ends in {ending}, which {kind} does not write; give {expected}")
     folder = os.path.dirname(os.path.realpath(place))
     if not os.path.isdir(folder):
         raise ExportError(f"{kind} cannot go to {out}: there is no folder {folder}; create it or choose another")

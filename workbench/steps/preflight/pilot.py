@@ -44,18 +44,18 @@ def pilot(run: Callable[[int], object], samples: int, batch: int, passes: float 
     first = _trial(run, 1)
     if passes * first[0] * samples < SHORT:
         return None
-    one = _trial(run, 1) if first[0] < WARM else first
-    if passes * one[0] * samples < SHORT:
+    second = _trial(run, 1) if first[0] < WARM else first
+    if passes * second[0] * samples < SHORT:
         return None
-    nbytes = max(first[1], one[1])
-    if batch < 2 or one[0] >= ALIKE:
-        return Pilot(fixed=0.0, each=one[0], fixed_bytes=0.0, each_bytes=nbytes)
+    nbytes = max(first[1], second[1])
+    if batch < 2 or second[0] >= ALIKE:
+        return Pilot(fixed=0.0, each=second[0], fixed_bytes=0.0, each_bytes=nbytes)
     most = min(batch, 4)
     more = _trial(run, most)
-    each = max((more[0] - one[0]) / (most - 1), more[0] / most / 2)
+    each = max((more[0] - second[0]) / (most - 1), more[0] / most / 2)
     each_bytes = max((more[1] - nbytes) / (most - 1), 0.0)
     return Pilot(
-        fixed=max(one[0] - each, 0.0), each=each, fixed_bytes=max(nbytes - each_bytes, 0.0), each_bytes=each_bytes
+        fixed=max(second[0] - each, 0.0), each=each, fixed_bytes=max(nbytes - each_bytes, 0.0), each_bytes=each_bytes
     )
 
 

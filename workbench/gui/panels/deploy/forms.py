@@ -74,8 +74,8 @@ class DeployForms(PanelPart):
         self.table.show_records(rows)
         self.table.resizeColumnsToContents()
         if rows and self.chosen is None:
-            wanted = next((at for at, each in enumerate(rows) if new.target and each.form.target == new.target), 0)
-            self.table.selectRow(wanted)
+            selected = next((at for at, each in enumerate(rows) if new.target and each.form.target == new.target), 0)
+            self.table.selectRow(selected)
         self._choose()
 
     def _choose(self) -> None:

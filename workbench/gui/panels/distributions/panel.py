@@ -32,7 +32,7 @@ PLANNED = "as planned"
 FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64", "fp6-e2m3-channel", "int8-tensor")
 """What can be drawn on the axis: the plan's own scheme, and formats to compare it with."""
 
-ONE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and values"
+SINGLE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and values"
 MAX_OVERLAID = 5
 APART_MS = 12
 """A job's results are drawn tensor by tensor, so far apart that each fits into one frame."""
@@ -80,7 +80,7 @@ class DistributionsPanel(Panel):
 
     def _build_controls(self) -> None:
         self.view = combo(
-            "How many layers are shown", (ONE, OVERLAY, MANY, CACHE), self._show_many,
+            "How many layers are shown", (SINGLE, OVERLAY, MANY, CACHE), self._show_many,
             "One layer, the selected layers laid over each other, a picture for each of them, or what a key-value "
             "cache would hold: the outputs of all layers that make keys and values",
         )  # fmt: skip

@@ -152,13 +152,13 @@ def _bounds(
     magic: Single, normal: Any, bounds: Array,
 ) -> None:  # fmt: skip
     """Write the error that the extremes alone have with each candidate, float32 ``[candidates]``."""
-    one, other, weight, other_weight = pair[0], pair[1], pair[2], pair[3]
+    first, second, weight, second_weight = pair[0], pair[1], pair[2], pair[3]
     for candidate in range(bounds.shape[0]):
         s, z, o = scale[row, at, candidate], zero[row, at, candidate], offset[row, at, candidate]
         divisor = _ONE if s == _ZERO else s
         bounds[candidate] = (
-            _squared(one, s, divisor, least - z, most - z, o, magic, normal) * weight
-            + _squared(other, s, divisor, least - z, most - z, o, magic, normal) * other_weight
+            _squared(first, s, divisor, least - z, most - z, o, magic, normal) * weight
+            + _squared(second, s, divisor, least - z, most - z, o, magic, normal) * second_weight
         )
 
 

@@ -61,15 +61,15 @@ def _least_of_rows(
     def task(part: slice) -> None:
         scale, zero, offset = _arrays(candidates(part), element)
         tile, weighed = plain(weight[part]), None if spread is None else plain(spread[part])
-        rest = weighed, low[part], high[part], best[part]
+        results = weighed, low[part], high[part], best[part]
         if kind == clip_kernels.TABLE:
-            clip_choice.least_table_errors(tile, width, scale, limits, values, *rest)
+            clip_choice.least_table_errors(tile, width, scale, limits, values, *results)
             return
         whole = kind == clip_kernels.INTEGER
         span: tuple[Any, Any, Any, Any] = (
             (np.float32(0), top, magic, None) if whole else (lowest, highest, magic, normal)
         )
-        clip_choice.least_errors(tile, width, scale, zero, offset, *span, *rest)
+        clip_choice.least_errors(tile, width, scale, zero, offset, *span, *results)
 
     in_parallel(task, row_tiles(cut.rows, cut.columns, elements=BAND))
     return torch.from_numpy(best)

@@ -172,11 +172,11 @@ def _iq4_units(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:
 
 def _iq4_units_search(block: Block, x: Array, weights: Array, kind: int = search.GIVEN) -> Fit:
     """The scales of IQ4_NL, then a unit that gives the largest of them the code -32."""
-    found = np.empty(len(x) * block.groups, np.float32)
+    scales = np.empty(len(x) * block.groups, np.float32)
     edges, _ = block.ranked()
     groups = np.ascontiguousarray(x).reshape(-1, block.group)
-    search.table(groups, weights.reshape(-1, block.group), kind, block.used_levels(), edges, 7, found)
-    scale = found.reshape(len(x), -1)
+    search.table(groups, weights.reshape(-1, block.group), kind, block.used_levels(), edges, 7, scales)
+    scale = scales.reshape(len(x), -1)
     most = np.take_along_axis(scale, np.abs(scale).argmax(axis=1)[:, None], axis=1)
     unit = most / np.float32(-32)
     codes = np.clip(np.rint(inverse(unit) * scale), -32, 31)
