@@ -2368,6 +2368,14 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Der Antworten der Laufzeit von unserer Auswertung: llama.cpp rundet die Eingaben quantisierter Matrizen, ONNX Runtime rechnet, wie der Plan es sagt</translation>
     </message>
     <message>
+        <source>By rounding</source>
+        <translation>Durch Rundung</translation>
+    </message>
+    <message>
+        <source>How far our own evaluation moves when inputs are rounded as there: what explains the distance</source>
+        <translation>Wie weit sich unsere eigene Auswertung bewegt, wenn Eingaben wie dort gerundet werden: was den Abstand erklärt</translation>
+    </message>
+    <message>
         <source>Positions at which the likeliest token is that of our evaluation</source>
         <translation>Positionen, an denen das wahrscheinlichste Token das unserer Auswertung ist</translation>
     </message>

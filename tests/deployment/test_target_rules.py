@@ -43,7 +43,8 @@ def job(layer: Layer, scheme: Any) -> Any:
     """Return what a method asks of a job: the stored form of the layer, and a range for its inputs."""
     stored = SimpleNamespace(scheme=scheme.name, shape=layer.matrix)
     ranges = {(layer.name, "input"): object()}
-    return SimpleNamespace(quantized=SimpleNamespace(tensors={layer.name: stored}, ranges=ranges))
+    model = SimpleNamespace(tensors={layer.name: stored}, ranges=ranges)
+    return SimpleNamespace(quantized=model, origin=SimpleNamespace(pieces={}))
 
 
 @pytest.mark.parametrize("table, name", [

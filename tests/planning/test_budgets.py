@@ -15,7 +15,7 @@ from workbench.measurement.evaluation import Timing
 from workbench.models.layer import Layer
 from workbench.planning.budgets import Budgets, MeasuredTimes, plan_microseconds
 from workbench.planning.constraints import Constraints
-from workbench.planning.groups import EXPERTS, FUSED_GATE_UP, FUSED_QKV, bonds_of
+from workbench.planning.groups import EXPERTS, FUSED_EXPERTS, FUSED_GATE_UP, FUSED_QKV, bonds_of
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search.search import search
 from workbench.planning.totals import layer_bits, plan_totals
@@ -151,6 +151,8 @@ def test_fused_layers_and_experts_are_found_by_name():
     assert ("l.1.self_attn.q_proj", "l.1.self_attn.k_proj", "l.1.self_attn.v_proj") in bonds
     assert ("l.0.mlp.experts.1.gate_proj", "l.0.mlp.experts.1.up_proj") in bonds
     assert max(map(len, bonds)) == 9
+    fused = [linear(f"l.{b}.mlp.experts.{p}") for b in range(2) for p in ("gate_up_proj", "down_proj", "bias")]
+    assert [len(bond) for bond in bonds_of(fused, (FUSED_EXPERTS,))] == [4]
 
 
 def test_tables_of_other_algorithms_and_of_activations_widen_the_choice():

@@ -11,12 +11,22 @@ from functools import lru_cache
 from workbench.errors import PlanError, nearest
 from workbench.models.layer import Layer, LayerKind
 from workbench.planning.acceptance import Acceptance, refusal
-from workbench.planning.groups import EXPERTS, FUSED_GATE_UP, FUSED_QKV, FUSED_W1_W3, Bond, Sharing, bonds_of
+from workbench.planning.groups import (
+    EXPERTS,
+    FUSED_EXPERTS,
+    FUSED_GATE_UP,
+    FUSED_QKV,
+    FUSED_W1_W3,
+    Bond,
+    Sharing,
+    bonds_of,
+)  # fmt: skip
 from workbench.planning.hardware import Hardware, hardware, profiles, with_tuples
 from workbench.planning.plan import KEEP
 
 SHARING: dict[str, Sharing] = {
     "fused-qkv": FUSED_QKV, "fused-gate-up": FUSED_GATE_UP, "fused-w1-w3": FUSED_W1_W3, "experts": EXPERTS,
+    "fused-experts": FUSED_EXPERTS,
 }  # fmt: skip
 
 

@@ -25,11 +25,12 @@ class Acceptance:
     ``inputs`` None is floating point.  Outputs must be a multiple of ``rows``, inputs of ``columns``, and of the
     group's size where ``whole_groups``.  ``rate`` names the peak that holds; ``native`` is False where weights are
     decoded first.  ``zero_points`` of asymmetric weights are ``whole`` numbers, or ``floating`` ones in the format of
-    the scales.
+    the scales.  ``kinds`` are those of the layers that are run so.
     """
 
     title: str
     weights: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
     rate: str = "fp16"
     native: bool = True
     granularity: tuple[str, ...] = ()
@@ -51,7 +52,8 @@ class Acceptance:
         return None
 
     def _checks(self, layer: Layer, weights: Scheme, inputs: Scheme | None) -> Iterator[str]:
-        """Yield why each check fails, empty where it passes: formats, scales, symmetry, group size, alignment."""
+        """Yield why each check fails, empty where it passes: kind, formats, scales, symmetry, group size, alignment."""
+        yield "" if not self.kinds or layer.kind in self.kinds else f"it runs no {layer.kind} layers"
         weights_fit = _matches(weights, self.weights)
         yield "" if weights_fit else f"weights must be {' or '.join(self.weights)}, not {element_of(weights)}"
         expected = "floating-point" if self.inputs is None else " or ".join(self.inputs)

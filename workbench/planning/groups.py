@@ -34,6 +34,8 @@ FUSED_GATE_UP = Sharing(title="fused gate and up", pattern=r"(.*\.|)(?:gate|up)_
 FUSED_W1_W3 = Sharing(title="fused gate and up", pattern=r"(.*\.|)w[13]")
 EXPERTS = Sharing(title="experts of one mixture", pattern=r"(.*\bexperts)\.\d+\..*")
 """They run as one grouped product."""
+FUSED_EXPERTS = Sharing(title="experts of all mixtures", pattern=r"(?:.*\.)?(experts)\.(?:gate_up|down)_proj")
+"""transformers decodes those of a whole checkpoint by one scheme."""
 
 
 def bonds_of(layers: Sequence[Layer], sharing: Iterable[Sharing]) -> tuple[Bond, ...]:

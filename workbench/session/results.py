@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TypeVar
 
 import numpy as np
@@ -43,8 +43,12 @@ class StepResult:
         return StepResult(facts=facts, columns=columns)
 
     def rows(self, kind: type[Row]) -> tuple[Row, ...]:
-        """Return the table as records of ``kind``, a dataclass; raises KeyError for a column that is not there."""
-        names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+        """Return the table as records of ``kind``, a dataclass; raises KeyError for a column that is not there.
+
+        One that has a default may be missing: the file is older.
+        """
+        every = fields(kind)  # type: ignore[arg-type]
+        names = [each.name for each in every if each.default is MISSING or each.name in self.columns]
         cells = (self.columns[name] for name in names)
         lists = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in cells]
         return tuple(kind(**dict(zip(names, row, strict=True))) for row in zip(*lists, strict=True))

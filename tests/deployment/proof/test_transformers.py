@@ -38,3 +38,13 @@ def test_answers_are_those_of_the_evaluation_and_another_plans_file_is_refused(t
     with pytest.raises(ExportError, match="q_proj"):
         other = quantize(model, plan.assign([layers[0]], weights="int8-channel"))
         prove_in_transformers(other, model, out, samples, (4,), data="numbers", progress=silent)
+
+
+def test_what_the_library_rounds_explains_the_difference(tmp_path: Path) -> None:
+    model = open_model(folder_of("llama", tmp_path / "llama"))
+    names = [layer.name for layer in model.summary.stored if layer.kind == "linear"]
+    for changes in ({"weights": "nvfp4"}, {"weights": "int8-channel", "inputs": "int8-token"}):
+        quantized = quantize(model, Plan().assign(names, algorithm="rtn", **changes))
+        samples = torch.arange(48).reshape(2, 24)
+        proof = prove_in_transformers(quantized, model, None, samples, (4, 12), data="n", threads=1, progress=silent)
+        assert 1e-9 < proof.difference < 4 * proof.rounding < proof.plan_loss * 4

@@ -48,6 +48,14 @@ MICRO = {"mxfp4": "mxfp4-pack-quantized", "mxfp8-e4m3": "mxfp8-quantized", "nvfp
 ULPS = {"nvfp4": 4}
 """It stores the inverse of NVFP4's scale for the tensor and divides by it: two roundings more than a product."""
 
+NOTHING = "re:^experts are not quantized$"
+NO_EXPERTS: dict[str, Any] = {
+    "weights": {"num_bits": 8, "type": "float", "symmetric": True, "dynamic": False, "strategy": "channel"},
+    "format": "float-quantized", "input_activations": None, "output_activations": None,
+}  # fmt: skip
+"""A group that no module is in.  transformers 5 joins the experts of a checkpoint by the first group that names
+experts, or by the first of all; only one of FP8 lets weights without scales through, others end its loading."""
+
 Make = Callable[[], "np.ndarray | torch.Tensor"]
 
 
@@ -138,6 +146,7 @@ class CompressedTensorsMethod:
     kind = "compressed-tensors"
     what = "a compressed-tensors checkpoint"
     target = "vllm"
+    holds_experts = True
 
     def require(self) -> None:
         """See the contract."""
@@ -145,6 +154,8 @@ class CompressedTensorsMethod:
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         """See the contract."""
+        if layer.parameter in job.origin.pieces:
+            return self._experts_refusal(layer, assignment, job)
         table = layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
         if not is_linear(layer) and not table:
             return f"compressed-tensors quantizes linear layers stored outputs x inputs, not {what_it_is(layer)}"
@@ -158,11 +169,28 @@ class CompressedTensorsMethod:
         cut = grid(scheme.granularity, layer.matrix)
         if cut.columns % cut.width or (scheme.name in MICRO and cut.columns % 2):
             return f"{scheme.name} needs inputs in multiples of {cut.width}, the layer has {cut.columns}"
+        if args["num_bits"] == 4 and not args["symmetric"] and cut.bands <= 8 and cut.groups > 1:
+            return f"compressed-tensors does not unpack the zero points of {cut.bands} rows in 4 bits; more than 8 work"
         if assignment.inputs is None:
             return None
         if table:
             return "the inputs of an embedding are tokens, which are not quantized"
         return self._input_refusal(layer, assignment.inputs, job)
+
+    @staticmethod
+    def _experts_refusal(layer: Layer, assignment: Assignment, job: Job) -> str | None:
+        """Return why experts cannot be held: both loaders read them all by one scheme, and few of them."""
+        scheme = parse_scheme(assignment.weights)
+        if assignment.inputs is not None:
+            return "transformers gives experts the inputs as they are; keep them"
+        whole = isinstance(scheme, ScaledScheme) and isinstance(scheme.granularity, PerChannel | PerGroup)
+        if not whole or packing(scheme.name, None) != "pack-quantized" or not getattr(scheme, "symmetric", False):
+            return f"vLLM and transformers read experts as symmetric integers, not as {scheme.name}; int4-g32 is one"
+        others = {job.assignments[each.name].weights for each in job.model.summary.stored if
+                  each.parameter in job.origin.pieces}  # fmt: skip
+        if len(others) > 1:
+            return f"transformers reads all experts by one scheme, and the plan has {', '.join(sorted(others))}"
+        return None
 
     @staticmethod
     def _input_refusal(layer: Layer, inputs: str, job: Job) -> str | None:
@@ -205,15 +233,18 @@ class CompressedTensorsMethod:
                 assignment = job.assignments[layer.name]
                 group = config_group(job.quantized.tensors[layer.name].scheme, assignment.inputs)
                 groups.setdefault(repr(sorted(group.items(), key=str)), (group, []))[1].append(layer)
+        if job.origin.pieces and not packed & {layer.name for layer in job.model.summary.stored if
+                                               layer.parameter in job.origin.pieces}:  # fmt: skip
+            groups["experts"] = (NO_EXPERTS, [])
         linear = [layer for layer in job.model.summary.layers if layer.kind is LayerKind.LINEAR]
         ignored = [layer.parameter.removesuffix(".weight") for layer in linear if layer.name not in packed]
         ignored += _experts(layer for layer in job.model.summary.layers if layer.name not in packed)
         bare = job.model.summary.cannot_run is not None
         if bare and not any(layer.name == "lm_head" for layer in linear):
             ignored.append("lm_head")  # which may be tied to the table; the tensors alone do not say
-        formats = sorted({group["format"] for group, _ in groups.values()})
+        formats = sorted({group["format"] for group, layers in groups.values() if layers})
         written = {
-            f"group_{number}": {"targets": _targets(layers, len(groups) + bare), **group}
+            f"group_{number}": {"targets": _targets(layers, len(groups) + bare, job), **group}
             for number, (group, layers) in enumerate(groups.values())
         }
         return {"quantization_config": {
@@ -269,7 +300,9 @@ def _rows_of(parts: Mapping[str, torch.Tensor], rows: slice, scheme: Any) -> dic
         if name == "weight_shape":
             band[name] = torch.tensor([rows.stop - rows.start, int(tensor[1])])
         elif name == "weight_zero_point" and tensor.dtype == torch.int32:
-            band[name] = tensor[rows.start * bits // 32 : -(-rows.stop * bits // 32)]
+            words = tensor[rows.start * bits // 32 : -(-rows.stop * bits // 32)]
+            one = len(words) == 1  # which the library unpacks where its transpose has a last step of 1
+            band[name] = words.clone().as_strided(words.shape, (1, 1)) if one else words
         elif tensor.ndim == 2 and (len(tensor) == len(whole) or height > 1):
             high = 1 if len(tensor) == len(whole) else height
             band[name] = tensor[rows.start // high : -(-rows.stop // high)]
@@ -284,11 +317,18 @@ def config_group(weights: str, inputs: str | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _targets(layers: Sequence[Layer], groups: int) -> list[str]:
+def _targets(layers: Sequence[Layer], groups: int, job: Job) -> list[str]:
     """Return what names the layers of a group: all linear layers that are not ignored where there is one group."""
-    if groups == 1 and all(layer.kind is LayerKind.LINEAR for layer in layers):
+    pieces = job.origin.pieces
+    if groups == 1 and all(layer.kind is LayerKind.LINEAR or layer.parameter in pieces for layer in layers):
         return ["Linear"]
-    return [layer.name for layer in layers]
+    names = [layer.name for layer in layers if layer.parameter not in pieces]
+    for layer in layers:
+        modules = [piece.module.split(".") for piece in pieces.get(layer.parameter, ())]
+        names += dict.fromkeys(
+            f"re:{re.escape('.'.join(module[:-2]))}\\.\\d+\\.{re.escape(module[-1])}$" for module in modules
+        )
+    return names or [NOTHING]
 
 
 def _experts(layers: Iterable[Layer]) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import ExportError, ModelError
+from workbench.models.checkpoints.experts import Piece, owners_of, pieces_of
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.stored import TensorStore, tensors_in_files
 
@@ -22,12 +23,14 @@ WHOLE = "model.safetensors"
 class Origin:
     """``shards`` maps each tensor of ``store`` to the file it lies in, ``names`` the network's parameters to tensors.
 
-    A parameter that the checkpoint stores in several tensors, or in another shape, has no name.
+    A parameter that the checkpoint stores in several tensors, or in another shape, has no name.  ``pieces`` are the
+    tensors of the experts among them.
     """
 
     store: TensorStore
     shards: Mapping[str, str]
     names: Mapping[str, str]
+    pieces: Mapping[str, tuple[Piece, ...]]
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -55,7 +58,10 @@ def origin_of(model: Model, folder: Path) -> Origin:
                   logical.tensors}  # fmt: skip
     if len(files) == 1:
         shards = dict.fromkeys(logical.tensors, WHOLE)
-    return Origin(store=logical, shards=shards, names=_names(model, logical))
+    owners = owners_of(logical.tensors)
+    every_piece = {layer.parameter: pieces_of(layer, owners, logical.tensors) for layer in model.summary.stored}
+    pieces = {parameter: found for parameter, found in every_piece.items() if found}
+    return Origin(store=logical, shards=shards, names=_names(model, logical), pieces=pieces)
 
 
 def _names(model: Model, store: TensorStore) -> dict[str, str]:

@@ -23,7 +23,8 @@ from workbench.deployment.checkpoints.folder import (
 from workbench.deployment.checkpoints.origin import Origin, origin_of
 from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
 from workbench.deployment.tensors import Entry, check, kept_entries, require_equal, require_that_all_fit
-from workbench.errors import ExportError
+from workbench.errors import ExportError, first_line
+from workbench.models.checkpoints.experts import rows_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.sources.stored import tensors_in_files
 from workbench.numerics.formats import parse_scheme
@@ -56,6 +57,15 @@ class Job:
             stored = self.quantized.tensors.get(layer.name)
             if stored is not None and not isinstance(parse_scheme(stored.scheme), CastScheme):
                 yield layer, stored
+
+    def modules(self) -> Iterator[tuple[str, Layer, QuantizedTensor]]:
+        """Yield the name of every packed weight in the checkpoint, its layer and stored form: experts one by one."""
+        for layer, stored in self.packed():
+            pieces = self.origin.pieces.get(layer.parameter, ())
+            for piece in pieces:
+                yield piece.name, layer, rows_of(stored, piece.rows)
+            if not pieces:
+                yield self.origin.names.get(layer.parameter, layer.parameter), layer, stored
 
 
 class Method(Protocol):
@@ -159,7 +169,7 @@ def _refusals(method: Method, job: Job) -> Iterator[tuple[str, str]]:
         reason = None
         if layer.name in packed and layer.name in tied and not getattr(method, "holds_tied", False):
             reason = "it shares its tensor with another layer, and only one of them could be quantized; keep it"
-        elif layer.name in packed and layer.parameter not in names:
+        elif not _has_place(method, layer, job, layer.name in packed):
             reason = "the checkpoint stores it in several tensors or in another shape; keep it"
         elif layer.tied_to is not None and assignment.inputs is not None:
             reason = "its weight is another layer's, so its inputs cannot be quantized; keep them"
@@ -170,6 +180,15 @@ def _refusals(method: Method, job: Job) -> Iterator[tuple[str, str]]:
     for name in _changed(job):
         if name not in names and name not in {layer.parameter for layer in job.model.summary.layers}:
             yield name, "the plan changes it, and the checkpoint stores it in several tensors or in another shape"
+
+
+def _has_place(method: Method, layer: Layer, job: Job, packed: bool) -> bool:
+    """Tell whether a quantized layer's tensor, or those that stand for its experts, are in the checkpoint."""
+    if layer.name not in job.quantized.tensors or layer.parameter in job.origin.names:
+        return True
+    if packed:
+        return layer.parameter in job.origin.pieces and getattr(method, "holds_experts", False)
+    return layer.parameter in _changed(job)  # a head that got a weight of its own
 
 
 def _changed(job: Job) -> set[str]:
@@ -183,14 +202,14 @@ def _shards(method: Method, job: Job) -> dict[str, list[Entry]]:
     """Return the entries of every file, each tensor where the original has it; new ones lie in the last file."""
     origin, changed = job.origin, _changed(job)
     shards: dict[str, list[Entry]] = {file: [] for file in origin.files}
-    packed = {layer.parameter: (layer, stored) for layer, stored in job.packed()}
+    packed = {name: (layer, stored) for name, layer, stored in job.modules()}
     owned = {entry.name: entry for entry in kept_entries(job.quantized, job.model)} | _casts(job)
     parameters = {name: parameter for parameter, name in origin.names.items()}
     left = {layer.parameter for layer in job.model.summary.tied}
     for name, tensor in origin.store.tensors.items():
         shard, parameter = shards[origin.shards[name]], parameters.get(name, name)
-        if parameter in packed:
-            shard += _within(name.rpartition(".")[0], method.entries(*packed.pop(parameter), job))
+        if name in packed:
+            shard += _within(name.rpartition(".")[0], method.entries(*packed.pop(name), job))
         elif parameter in owned and (parameter in changed or owned[parameter].dtype != tensor.dtype):
             shard.append(replace(owned[parameter], name=name))
         elif parameter not in left:
@@ -252,12 +271,19 @@ def _prove(
     modules: dict[str, list[str]] = {}
     for name in store.tensors:
         modules.setdefault(name.rpartition(".")[0], []).append(name)
-    read = set()
-    for number, (layer, stored) in enumerate(job.packed()):
-        progress(number / max(len(job.quantized.tensors), 1), f"checking {layer.name}")
-        module = job.origin.names.get(layer.parameter, layer.parameter).rpartition(".")[0]
+    read, weights = set(), list(job.modules())
+    for number, (name, layer, stored) in enumerate(weights):
+        progress(number / max(len(weights), 1), f"checking {layer.name}")
+        module = name.rpartition(".")[0]
         tensors = {name.rpartition(".")[2]: store.read(name) for name in modules.get(module, ())}
-        values, ulps = method.read(layer, tensors, stored, {**config, "__metadata__": store.metadata})
+        if layer.parameter in job.origin.pieces:
+            layer = replace(layer, name=module, kind=LayerKind.LINEAR)
+        try:
+            values, ulps = method.read(layer, tensors, stored, {**config, "__metadata__": store.metadata})
+        except (RuntimeError, ValueError, TypeError, KeyError, IndexError) as error:
+            raise ExportError(
+                f"{layer.name} in {stored.scheme} cannot be read back from {method.what}: {first_line(error)}"
+            ) from error
         require_equal(layer.name, values, parse_scheme(stored.scheme).decode(stored), ulps=ulps)
         read |= {name for name in modules[module] if not name.endswith(".bias")}
     others = [entry for entries in shards.values() for entry in entries if entry.name not in read]

@@ -17,6 +17,7 @@ from workbench.deployment.onnx.file import LARGE, content_of, prove, write
 from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
+from workbench.deployment.proof.rounding import with_plain_inputs
 from workbench.deployment.tensors import check
 from workbench.errors import BackendUnavailableError, nearest
 from workbench.models.model import Batch, Model
@@ -99,6 +100,8 @@ def prove_in_onnx(
     progress(0.7, "evaluating the same samples")
     theirs = _comparable(answers.values, model)
     ours, reference = (_answers(each, batch, positions) for each in (quantized.bind(model), model))
+    plain = with_plain_inputs(quantized)
+    rounded = ours if plain is None else _answers(plain.bind(model), batch, positions)
     logits = model.summary.output.is_logits
     apart = divergence if logits else cosine_distance
     per_run = next(iter(batch.values())).shape[:2].numel() if model.inputs.tokens else len(next(iter(batch.values())))
@@ -108,7 +111,7 @@ def prove_in_onnx(
         difference=apart(ours, theirs), unit="nats" if logits else "1 - cosine",
         agreement=float((theirs.argmax(-1) == ours.argmax(-1)).mean()) if logits else float("nan"),
         positions=ours.size // max(ours.shape[-1], 1), prompt_speed=per_run / answers.seconds, generation_speed=0.0,
-        peak_bytes=answers.peak_bytes, tokens="", data=data,
+        peak_bytes=answers.peak_bytes, tokens="", data=data, rounding=apart(ours, rounded),
     )  # fmt: skip
     return require_as_evaluated(proof, RUNTIMES[runtime][2])
 

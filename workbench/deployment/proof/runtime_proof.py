@@ -15,6 +15,7 @@ from workbench.deployment.gguf_file import Content, content_of, prove, write
 from workbench.deployment.proof.llama_cpp import Run, require_llama_cpp, run
 from workbench.deployment.proof.losses import cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
+from workbench.deployment.proof.rounding import as_in_llama_cpp
 from workbench.models.gguf.values import value_of
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
@@ -45,7 +46,8 @@ def prove_in_llama_cpp(
             threads=threads, progress=part_of(progress, 0.3, 0.7),
         )  # fmt: skip
     progress(0.7, "evaluating the same tokens")
-    ours = [_answers(each, samples, positions) for each in (model, quantized.bind(model))]
+    views = (model, quantized.bind(model), as_in_llama_cpp(quantized).bind(model))
+    *ours, rounded = [_answers(each, samples, positions) for each in views]
     losses = _embedding_losses(runtime, *ours) if pooled else _token_losses(runtime, *ours)
     plan_loss, runtime_loss, difference, agreement = losses
     proof = RuntimeProof(
@@ -55,6 +57,7 @@ def prove_in_llama_cpp(
         positions=len(samples) * max(len(positions), 1), prompt_speed=runtime.prompt_tokens_per_second,
         generation_speed=runtime.generated_tokens_per_second, peak_bytes=runtime.peak_bytes,
         tokens=_tokens(runtime.tokens, ids, text), data=data,
+        rounding=(cosine_distance if pooled else divergence)(ours[1], rounded),
     )  # fmt: skip
     return require_as_evaluated(proof, "llama.cpp")
 

@@ -14,7 +14,9 @@ from workbench.deployment.checkpoints.compressed_tensors import CompressedTensor
 from workbench.deployment.checkpoints.write import prove_checkpoint, write_checkpoint
 from workbench.deployment.proof.child import SECONDS, carry_out, require_package, threads_of_machine
 from workbench.deployment.proof.llama_cpp import Run
+from workbench.deployment.proof.losses import cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
+from workbench.deployment.proof.rounding import as_in_transformers
 from workbench.deployment.proof.runtime_proof import _answers, _embedding_losses, _token_losses, _tokens
 from workbench.errors import ExportError
 from workbench.models.model import Model
@@ -62,6 +64,8 @@ def prove_in_transformers(
     progress(0.7, "evaluating the same tokens")
     pooled = model.summary.output is OutputKind.EMBEDDING
     ours = [_answers(each, samples, positions) for each in (model, quantized.bind(model))]
+    there = as_in_transformers(quantized, model)
+    rounded = ours[1] if there is None else _answers(there, samples, positions)
     plan_loss, runtime_loss, difference, agreement = (_embedding_losses if pooled else _token_losses)(runtime, *ours)
     proof = RuntimeProof(
         runtime=runtime.version, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=size,
@@ -70,6 +74,7 @@ def prove_in_transformers(
         positions=len(samples) * max(len(positions), 1), prompt_speed=runtime.prompt_tokens_per_second,
         generation_speed=runtime.generated_tokens_per_second, peak_bytes=runtime.peak_bytes,
         tokens=_tokens(runtime.tokens, ids, text), data=data,
+        rounding=(cosine_distance if pooled else divergence)(ours[1], rounded),
     )  # fmt: skip
     return require_as_evaluated(proof, "transformers")
 

@@ -11,6 +11,7 @@ import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, first_line
 from workbench.models.checkpoints.compressed_tensors import read_compressed_tensors
+from workbench.models.checkpoints.experts import Owners, joined, owners_of, pieces_of
 from workbench.models.checkpoints.float8 import read_float8, read_mxfp4
 from workbench.models.checkpoints.gptq import read_awq, read_gptq
 from workbench.models.checkpoints.packed import Packed, PackedWeight, Reader
@@ -84,11 +85,15 @@ class QuantizedCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Checkpoint:
-    """``logical`` are the tensors that the network has, packed ones in float32; ``raw`` those of the files."""
+    """``logical`` are the tensors that the network has, packed ones in float32; ``raw`` those of the files.
+
+    ``owners`` are the modules whose experts are packed one by one, and one tensor in the network.
+    """
 
     raw: TensorStore
     packed: Packed
     logical: TensorStore
+    owners: Owners
 
     @staticmethod
     def of(raw: TensorStore, packed: Packed) -> Checkpoint:
@@ -98,7 +103,7 @@ class Checkpoint:
         for name, weight in packed.items():
             facts[name] = StoredTensor(name=name, dtype="float32", shape=weight.shape)
         read = lambda name: packed[name].tensor() if name in packed else raw.read(name)  # noqa: E731
-        return Checkpoint(raw=raw, packed=packed, logical=TensorStore(facts, read))
+        return Checkpoint(raw=raw, packed=packed, logical=TensorStore(facts, read), owners=owners_of(packed))
 
     def weight(self, layer: Layer) -> PackedWeight | None:
         """Return the packed weight that is the layer's own; names may differ in their first component."""
@@ -109,8 +114,15 @@ class Checkpoint:
     def encoded(self, layer: Layer) -> QuantizedTensor | None:
         """Return the layer's weight as the file holds it."""
         weight = self.weight(layer)
-        stored = None if weight is None else weight.stored()
+        stored = self._experts(layer) if weight is None else weight.stored()
         return stored if stored is not None and stored.shape == layer.matrix else None
+
+    def _experts(self, layer: Layer) -> QuantizedTensor | None:
+        """Return experts that the file holds one by one."""
+        pieces = pieces_of(layer, self.owners, self.logical.tensors)
+        weights = [self.packed[piece.name] for piece in pieces if piece.name in self.packed]
+        parts = [part for weight in weights if (part := weight.stored()) is not None]
+        return joined(parts) if parts and len(parts) == len(pieces) else None
 
     def inputs(self, layer: Layer) -> str | None:
         """Return the scheme of the layer's inputs."""

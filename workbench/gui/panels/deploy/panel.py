@@ -26,6 +26,8 @@ FIELDS = (
     Number("Apart", lambda row: row.difference, unit="nats",
            tip="Of the runtime's answers from our evaluation: llama.cpp rounds the inputs of quantized matrices, "
                "ONNX Runtime computes as the plan says"),
+    Number("By rounding", lambda row: row.rounding, unit="nats",
+           tip="How far our own evaluation moves when inputs are rounded as there: what explains the distance"),
     Number("Agreement", lambda row: row.agreement, quantities.share, unit="share",
            tip="Positions at which the likeliest token is that of our evaluation"),
     Number("Prompt", lambda row: row.prompt_speed, unit="tokens/s",

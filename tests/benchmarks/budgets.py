@@ -1,0 +1,111 @@
+"""Predicted and measured loss of mixed plans at given bits per weight, beside the best uniform plan of that size.
+
+    python tests/benchmarks/budgets.py MODEL CALIBRATION EVALUATION [--bits 4,4.5,5] [--samples N] [--algorithm rtn]
+
+Calibration and evaluation are files of data; a sentence encoder takes tables of sentences.  Embeddings stay as they
+are.  To reach at every size: predicted over measured from 0.75 to 1.33, and the mixed plan below the uniform one.
+Prints a table and one line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import workbench
+from workbench.measurement.evaluate import evaluate
+from workbench.models.data.datasets import open_dataset
+from workbench.models.data.files import ALL
+from workbench.models.model import Model
+from workbench.models.summary import embeddings, quantizable
+from workbench.planning.plan import Plan
+from workbench.planning.totals import plan_totals
+from workbench.quantization.quantize import quantize
+from workbench.session.session import Session
+
+BITS = (2, 3, 4, 5, 6, 8)
+GROUPED = tuple(f"int{bits}-g{group}{form}" for bits in BITS for group in (32, 64) for form in ("", "-asym"))
+SCHEMES = ("int2-g16-asym", *GROUPED)
+LOW, HIGH = 0.75, 1.33
+
+
+def main() -> None:
+    """Read the command line, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("model", "calibration", "evaluation"):
+        parser.add_argument(name)
+    parser.add_argument("--bits", default="3,3.5,4,4.5,5,5.5")
+    parser.add_argument("--samples", type=int, default=32, help="of the calibration data (default 32)")
+    parser.add_argument("--evaluation-samples", type=int, default=32)
+    parser.add_argument("--algorithm", default="rtn")
+    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--window", type=int, help="tokens of a window of running text")
+    parser.add_argument("--session", type=Path, help="the scored session: read where it exists, else written")
+    asked = parser.parse_args()
+    model = workbench.open(asked.model)
+    session = scored(model, asked)
+    (table,) = (each for each in session.sensitivities.values() if each.algorithm == asked.algorithm)
+    held_out = open_dataset(
+        asked.evaluation, model, samples=asked.evaluation_samples, split=ALL, sequence_length=asked.window
+    )
+
+    def row(name: str, plan: Plan) -> dict[str, Any]:
+        sums = plan_totals(model.summary, plan, table)
+        found = evaluate(model, quantize(model, plan).bind(model), held_out, batch_size=asked.batch_size)
+        loss = next(iter(found.values()))
+        assert sums.predicted is not None
+        return {"plan": name, "bits": sums.bits_per_weight, "bytes": sums.nbytes, "predicted": sums.predicted,
+                "error": sums.error, "measured": loss.value, "low": loss.low, "high": loss.high,
+                "ratio": sums.predicted / loss.value}  # fmt: skip
+
+    locked = sorted(embeddings(model.summary.layers))
+    layers = quantizable(model.summary.layers)
+    uniform = {scheme: Plan.uniform(layers, scheme, algorithm=asked.algorithm) for scheme in SCHEMES}
+    rows = []
+    for bits in map(float, asked.bits.split(",")):
+        found = workbench.search(session, bits_per_weight=bits, schemes=SCHEMES, lock=locked)
+        names = [layer.name for layer in layers if found.of(layer.name).weights != "keep"]
+        rows.append(row(f"mixed {bits:g}", found.assign(names, algorithm=asked.algorithm)))
+        _print(rows[-1])
+        scheme = best(uniform, bits, lambda plan: plan_totals(model.summary, plan, table))
+        if scheme is not None:
+            rows.append(row(scheme, uniform[scheme]))
+            rows[-1]["beaten"] = rows[-2]["measured"] < rows[-1]["measured"]
+            _print(rows[-1])
+    print(json.dumps({"model": model.summary.name, "samples": asked.samples, "rows": rows}))
+
+
+def scored(model: Model, asked: argparse.Namespace) -> Session:
+    """Return the session with predicted losses, computed once for many runs of this benchmark."""
+    if asked.session is not None and asked.session.exists():
+        return Session.load(asked.session)
+    session = workbench.calibrate(model, asked.calibration, samples=asked.samples, window=asked.window)
+    session = workbench.score(session, model=model, schemes=SCHEMES, algorithm=asked.algorithm)
+    if asked.session is not None:
+        session.save(asked.session)
+    return session
+
+
+def best(plans: dict[str, Plan], bits: float, totals: Callable[[Plan], Any]) -> str | None:
+    """Return the scheme whose uniform plan takes at most ``bits`` and is predicted to cost least."""
+    sums = {scheme: totals(plan) for scheme, plan in plans.items()}
+    fitting = {scheme: each.predicted for scheme, each in sums.items() if each.bits_per_weight <= bits}
+    return min(fitting, key=fitting.__getitem__, default=None)
+
+
+def _print(row: dict[str, Any]) -> None:
+    verdict = "" if LOW <= row["ratio"] <= HIGH else "  out of bounds"
+    if "beaten" in row:
+        verdict += "  beaten" if row["beaten"] else "  NOT BEATEN"
+    error = f"+- {row['error']:.4f}" if row["error"] is not None else ""
+    print(f"{row['plan']:16} {row['bits']:.3f} bits {row['bytes']:>12,} bytes  "
+          f"predicted {row['predicted']:.5f} {error}  measured {row['measured']:.5f} "
+          f"({row['low']:.5f} to {row['high']:.5f})  ratio {row['ratio']:.3f}{verdict}",
+          flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Where a checkpoint stores experts that the network holds as one tensor: one matrix for each expert and projection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.models.layer import Layer, LayerKind, StoredTensor
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.quantized_tensor import QuantizedTensor
+
+PROJECTIONS = {"gate_up_proj": (("gate_proj", "up_proj"), ("w1", "w3")), "down_proj": (("down_proj",), ("w2",))}
+"""What stands for a fused parameter, in the order of its rows; checkpoints have two sets of names."""
+
+FIRST = re.compile(r"(.+)\.0\.\w+\.weight")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A tensor of the checkpoint, and the rows of the layer's matrix that it holds."""
+
+    name: str
+    rows: slice
+
+    @property
+    def module(self) -> str:
+        """The module that a loader knows it by."""
+        return self.name.removesuffix(".weight")
+
+
+Owners = Mapping[tuple[str, ...], Sequence[str]]
+"""Modules that hold experts, by the numbers in their names."""
+
+
+def owners_of(tensors: Iterable[str]) -> Owners:
+    """Return the modules that hold experts one by one."""
+    owners: dict[tuple[str, ...], list[str]] = {}
+    for name in tensors:
+        found = FIRST.fullmatch(name)
+        if found is not None and found[1] not in owners.setdefault(_numbers(found[1]), []):
+            owners[_numbers(found[1])].append(found[1])
+    return owners
+
+
+def pieces_of(layer: Layer, owners: Owners, tensors: Mapping[str, StoredTensor]) -> tuple[Piece, ...]:
+    """Return the tensors that stand for a layer of experts; none for a layer that is one tensor, or no experts.
+
+    The module may be called otherwise (``block_sparse_moe.experts`` for ``mlp.experts``): the numbers are the same.
+    """
+    if layer.kind is not LayerKind.EXPERTS or layer.parameter in tensors:
+        return ()
+    places = owners.get(_numbers(layer.parameter.rpartition(".")[0]), ())
+    return next((pieces for place in places if (pieces := _pieces(layer, place, tensors))), ())
+
+
+def _numbers(name: str) -> tuple[str, ...]:
+    """Return the numbers in a name: of the block, of the expert."""
+    return tuple(re.findall(r"(?<=\.)\d+(?=\.|$)", name))
+
+
+def _pieces(layer: Layer, owner: str, tensors: Mapping[str, StoredTensor]) -> tuple[Piece, ...]:
+    rows, columns = layer.matrix
+    for names in PROJECTIONS.get(layer.parameter.rpartition(".")[2], ()):
+        every = [f"{owner}.{expert}.{name}.weight" for expert in range(layer.experts) for name in names]
+        height = rows // len(every)
+        if all(name in tensors and tensors[name].shape == (height, columns) for name in every):
+            starts = range(0, rows, height)
+            return tuple(Piece(name=name, rows=slice(at, at + height)) for name, at in zip(every, starts, strict=True))
+    return ()
+
+
+def rows_of(stored: QuantizedTensor, rows: slice) -> QuantizedTensor:
+    """Return some rows of a symmetric matrix whose scales are those of rows or of groups; views where possible."""
+    height = stored.shape[0]
+    arrays = {name: np.ascontiguousarray(array.reshape(height, -1)[rows]) for name, array in stored.arrays.items()}
+    return QuantizedTensor(scheme=stored.scheme, shape=(rows.stop - rows.start, stored.shape[1]), arrays=arrays)
+
+
+def joined(parts: Sequence[QuantizedTensor]) -> QuantizedTensor | None:
+    """Return matrices one below the other, the inverse of :func:`rows_of`; None where they have no common form."""
+    first = parts[0]
+    if any(part.scheme != first.scheme or part.shape[1] != first.shape[1] for part in parts):
+        return None
+    arrays = {name: np.concatenate([part.arrays[name] for part in parts]) for name in first.arrays}
+    shape = sum(part.shape[0] for part in parts), first.shape[1]
+    stored = QuantizedTensor(scheme=first.scheme, shape=shape, arrays=arrays)
+    return stored if 8 * stored.nbytes == parse_scheme(first.scheme).bits(shape) else None
