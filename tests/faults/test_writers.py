@@ -81,7 +81,7 @@ def test_another_model_in_the_file_is_told(tmp_path: Path) -> None:
     file = SharedFile.open(tmp_path / "s.qwb")
     model = dataclasses.replace(full_session().model, fingerprint="sha256:" + "1" * 64)
     dataclasses.replace(full_session(), model=model).save(tmp_path / "s.qwb")
-    with pytest.raises(SessionError, match="another model by now"):
+    with pytest.raises(SessionError, match="another model now"):
         file.save(lambda session: session)
 
 

@@ -137,7 +137,7 @@ def test_an_error_budget_goes_on_too(model: NetworkModel) -> None:
 
 
 def test_data_of_which_nothing_is_left_are_refused(model: NetworkModel) -> None:
-    bad, named = rows(1, 5, 9), "no batch of rows went through without NaN or infinity: batch 3"
+    bad, named = rows(1, 5, 9), "no batch of rows ran without NaN or infinity: batch 3"
     bound = quantize(model, Plan()).bind(model)
     with pytest.raises(DataError, match=named):
         score(model, "measured_kl", ["int4-channel"], dataset=bad, batch_size=4)

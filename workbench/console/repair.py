@@ -18,7 +18,7 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
 
     source, out = Path(arguments.session), Path(arguments.out)
     if out.exists():
-        raise SessionError(f"{out} exists already; choose a name that is not taken")
+        raise SessionError(f"{out} exists already; choose another name")
     session, lost = repair_session(source, Session)
     session.save(out)
     text = f"{out} holds what is whole of {source}; {len(lost)} part{'' if len(lost) == 1 else 's'} lost"

@@ -99,8 +99,8 @@ def _outliers(arguments: argparse.Namespace, progress: Progress) -> Report:
     session, pattern = Session.load(arguments.session), arguments.layer
     if not session.outliers:
         raise MissingResultError(
-            "the session holds no outlier tokens: it was not calibrated on data, or by an earlier version; "
-            "calibrate it",
+            "the session holds no outlier tokens: it was calibrated without data or by an earlier version; "
+            "calibrate it again",
             command=CALIBRATE,
         )
     matching = largest_tensors(session, pattern, arguments.tokens)

@@ -90,7 +90,7 @@ def layer_refusal(layer: Layer, scheme: str | None, name: str | None) -> str | N
         return None
     if not isinstance(chosen, GgufScheme | LatticeScheme):
         types = "q4_0 to q8_0, q2_k to q6_k, iq1_s to iq4_xs, mxfp4-gguf, fp16, ..."
-        return f"{scheme} is no type of GGUF; its types are {types}"
+        return f"{scheme} is not a GGUF type; the types are {types}"
     instead, width = chosen.fallback(layer.matrix), chosen.block.width if isinstance(chosen, GgufScheme) else WIDTH
     if instead is not chosen:
         return (

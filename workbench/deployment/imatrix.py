@@ -77,8 +77,8 @@ def with_imatrix(
             missing.append(layer.name)
     if not used:
         raise DataError(
-            f"{path} knows none of the model's {len(layers)} layers: it has {_some(list(entries))}, the model "
-            f"{_some([name for layer in layers for name in names[layer.name]])}; give the matrix of this model"
+            f"{path} matches none of the model's {len(layers)} layers: it has {_some(list(entries))}, the model "
+            f"{_some([name for layer in layers for name in names[layer.name]])}; give this model's matrix"
         )
     unknown = [name for name in entries if name not in used]
     parts = [f"{Path(path).name} gave the input statistics of {len(used)} tensors"]

@@ -27,7 +27,8 @@ def load_packed(path: str | Path, network: nn.Module) -> nn.Module:
     for name in file.names:
         if name not in owners:
             raise ExportError(
-                f"{path} holds {name}, which the network lacks{nearest(name, owners)}; is it of that class?"
+                f"{path} holds {name}, which the network lacks{nearest(name, owners)}; does it "
+                "belong to this class of network?"
             )
     ties: dict[int, list[str]] = {}
     for name, (module, part) in owners.items():
@@ -45,7 +46,7 @@ def load_packed(path: str | Path, network: nn.Module) -> nn.Module:
                 _place(*owners[alias], torch.from_numpy(file.read(name)))
     missing = [name for name, (module, part) in owners.items() if _is_meta(module, part)]
     if missing:
-        raise ExportError(f"{path} lacks {missing[0]}, which the network has; is it of that class?")
+        raise ExportError(f"{path} lacks {missing[0]}, which the network has; does it belong to this class of network?")
     return network.eval()
 
 

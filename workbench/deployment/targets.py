@@ -124,6 +124,6 @@ def target(name: str) -> Target:
     if first in profiles() and not second:
         return Target(name=name, chip=hardware(first))
     raise PlanError(
-        f"there is no target {name!r}{nearest(name, target_names())}; there are {', '.join(target_names())}, and "
+        f"there is no target {name!r}{nearest(name, target_names())}; choose one of {', '.join(target_names())}, or "
         "runtime@hardware such as vllm@nvidia-9.0"
     )

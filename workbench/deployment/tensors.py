@@ -72,9 +72,9 @@ def refuse_quantized_activations(quantized: QuantizedModel, model: Model, kind: 
     for layers, what, schemes in ((inputs, "the inputs", "input"), (cached, "the KV cache", "cache")):
         if layers:
             raise ExportError(
-                f"the plan quantizes {what} of {len(layers)} layers ({layers[0]}, ...), which {kind} cannot say: who "
-                "loads it would compute something else than was evaluated; export to script or safetensors, or take "
-                f"the {schemes} schemes out of the plan"
+                f"the plan quantizes {what} of {len(layers)} layers ({layers[0]}, ...), which {kind} cannot "
+                "express: a program that loads the file would compute something other than what was evaluated; export "
+                f"to script or safetensors, or remove the {schemes} schemes from the plan"
             )
 
 

@@ -87,7 +87,7 @@ class Engine:
         as a note), CancelledError, or EngineDiedError.  One at a time: raises RuntimeError if a job is running.
         """
         if self._job is not None:
-            raise RuntimeError(f"the engine is running job {self._job}; it takes one at a time")
+            raise RuntimeError(f"the engine is running job {self._job}; it runs one at a time")
         self._job, self._on_progress = job, on_progress
         self._result = asyncio.get_running_loop().create_future()
         sending = asyncio.create_task(self._send(job, request))
@@ -110,7 +110,7 @@ class Engine:
             self._process.send(wire.CANCEL, job)
             self._insist = asyncio.get_running_loop().call_later(HEED_SECONDS, self._end_deaf_job)
         else:
-            self._settle(CancelledError("cancelled before it began"))
+            self._settle(CancelledError("cancelled before it started"))
 
     async def close(self) -> None:
         """End the process, in order if it can, and wait until it is gone."""
@@ -144,7 +144,7 @@ class Engine:
             elif not process.retired:
                 self._settle(
                     EngineDiedError(
-                        f"the engine process ended in the middle of the job: {self._reason}; it is started again"
+                        f"the engine process ended during the job: {self._reason}; it is started again"
                     )
                 )
             self._tell("died", process.retired or self._reason)

@@ -152,7 +152,7 @@ def predicted(target_name: str, timings: Sequence[Timing], session: Session | No
     """
     chip = chip_of(target_name)
     if chip is None:
-        raise PlanError(f"{target_name} names no hardware to estimate for; there are {', '.join(profiles())}")
+        raise PlanError(f"{target_name} names no hardware to estimate for; choose one of {', '.join(profiles())}")
     assignments = resolve(session.plan, session.model.layers) if session else {}
     rows = []
     for timing in timings:

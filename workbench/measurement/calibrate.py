@@ -111,7 +111,7 @@ def calibrate(
         if saved.due():
             saved.save({"sums": (number + 1, sums.state())})
     if not sums.samples:
-        raise DataError(f"no batch of {dataset.record.name} went through without NaN or infinity: {sums.notes[0]}")
+        raise DataError(f"no batch of {dataset.record.name} ran without NaN or infinity: {sums.notes[0]}")
     progress(1.0, "calibrated")
     return sums.result(all_experts)
 

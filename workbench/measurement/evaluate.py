@@ -83,7 +83,10 @@ def require_classes(outputs: Outputs) -> None:
         return
     between = labels[labels != labels.round()] if labels.is_floating_point() else labels[:0]
     if len(between):
-        raise DataError(f"the label {float(between[0]):g} is no class; give the class's number, 0 to {classes - 1}")
+        raise DataError(
+            f"the label {float(between[0]):g} is not a class; give the number of a "
+            f"class, 0 to {classes - 1}"
+        )
     low, high = (int(bound) for bound in torch.aminmax(labels))
     if low < 0 or high >= classes:
         raise DataError(

@@ -39,7 +39,7 @@ class FiniteBatches:
                 if self._is_finite(number, batch, output):
                     yield number, batch, output
         if self._finite and not any(self._finite.values()):
-            raise DataError(f"no batch of {data.record.name} went through without NaN or infinity: {self.notes[-1]}")
+            raise DataError(f"no batch of {data.record.name} ran without NaN or infinity: {self.notes[-1]}")
 
     def _run(self, batch: Batch) -> torch.Tensor:
         with torch.no_grad():

@@ -231,4 +231,4 @@ class _Unpacking:
 
                 flat = torch.frombuffer(bytearray(self._arrays[name].tobytes()), dtype=torch.uint8)
                 return flat.view(getattr(torch, dtype)).reshape(shape).to(device)
-        raise ValueError(f"{str(node)[:40]} is no part of a saved value")
+        raise ValueError(f"{str(node)[:40]} is not part of a saved value")

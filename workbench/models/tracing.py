@@ -142,7 +142,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def leave(self, layer: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         """Note the output of ``layer``."""
         if self._open is None or self._open[0] != layer:
-            raise TransformError(f"the layer {layer} runs inside of another layer: its graph cannot be followed")
+            raise TransformError(f"the layer {layer} runs inside of another layer: its graph cannot be traced")
         entered, self._open = self._open[1], None
         used = tuple(dict.fromkeys(self._used))
         self.trace.steps.append(LayerCall(layer=layer, input=entered, output=self.number(output), kept=used))
@@ -202,5 +202,5 @@ def probe(model: Model, data: Data | None = None, samples: int = 1, guess: bool 
     if guess and first is not None and first.kind is LayerKind.LINEAR:
         return {"inputs": torch.randn(samples, first.matrix[1], generator=generator)}
     raise TransformError(
-        f"nothing is known of what {model.summary.name} takes, so its graph cannot be followed; calibrate it first"
+        f"the inputs of {model.summary.name} are not known, so its graph cannot be traced; calibrate it first"
     )

@@ -86,7 +86,10 @@ def hardware(name: str) -> Hardware:
     """Return the profile called ``name``; PlanError that names the closest ones."""
     known = profiles()
     if name not in known:
-        raise PlanError(f"there is no hardware profile {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+        raise PlanError(
+            f"there is no hardware profile {name!r}{nearest(name, known)}; choose "
+            f"one of {', '.join(known)}"
+        )
     return known[name]
 
 

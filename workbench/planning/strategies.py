@@ -101,7 +101,7 @@ def simple_plan(
         by_name = {member.name: member for member in STRATEGIES}
         if strategy not in by_name:
             hint = nearest(strategy, NAMES)
-            raise PlanError(f"there is no strategy {strategy!r}{hint}; there are {', '.join(NAMES)}")
+            raise PlanError(f"there is no strategy {strategy!r}{hint}; choose one of {', '.join(NAMES)}")
         strategy = by_name[strategy]
     if budgets.microseconds is not None or budgets.loss is not None:
         raise PlanError("this strategy takes budgets of bytes or bits per weight only; use the strategy optimal")

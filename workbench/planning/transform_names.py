@@ -26,7 +26,7 @@ def check_names(names: Iterable[str]) -> None:
     known = (*KNOWN, *(entry.name for entry in entry_points(group=GROUP)))
     for name in names:
         if name not in known and rotation_seed(name) is None:
-            raise PlanError(f"there is no transform {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+            raise PlanError(f"there is no transform {name!r}{nearest(name, known)}; choose one of {', '.join(known)}")
 
 
 def rotation_seed(name: str) -> int | None:

@@ -46,7 +46,7 @@ class SharedFile:
             if os.path.realpath(target) == os.path.realpath(self.path) and _stamp(self.path) != self.stamp:
                 current = Session.load(self.path)
                 if current.model.fingerprint != self.session.model.fingerprint:
-                    raise SessionError(f"{self.path} holds another model by now; the result was not written")
+                    raise SessionError(f"{self.path} holds another model now; the result was not written")
             after = change(current)
             after.save(target)
         return after

@@ -332,8 +332,8 @@ def _require_unchanged(before: Stamp, after: Stamp, title: str, written: object)
     gone = [name for name, *_ in sorted({*before} - {*after}) if written is None or str(written) != name]
     if gone:
         raise ModelError(
-            f"{title}: {gone[0]} changed while it was read, so that the result would be of two models and was thrown "
-            "away; open the model again, and repeat it when nothing writes to that file"
+            f"{title}: {gone[0]} changed while it was read, so the result would mix two models and was discarded; "
+            "open the model again, and repeat the step when nothing writes to that file"
         )
 
 

@@ -111,7 +111,7 @@ def _run(context: Context, options: TrainOptions) -> tuple[str, ...]:
 
     chosen = exporter(options.kind)
     if not chosen.needs_model:
-        raise ExportError(f"{options.kind} holds no weights, which are all that training changes; choose another kind")
+        raise ExportError(f"{options.kind} holds no weights, which is what training changes; choose another kind")
     model, training = context.model(), asdict(options)
     del training["kind"], training["out"]
     training["checkpoint"] = checkpoint = options.checkpoint or f"{options.out.rstrip('/')}.training"

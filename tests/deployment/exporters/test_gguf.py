@@ -90,7 +90,7 @@ def test_every_layer_that_does_not_fit_is_named_with_its_reason(tmp_path: Path) 
     message = str(refused.value)
     assert "4 tensors" in message and "nothing was written" in message and not (tmp_path / "model.gguf").exists()
     assert "transformer.h.0.attn.c_attn, transformer.h.1.mlp.c_fc: q4_k stores blocks of 256" in message
-    assert "takes q5_0 there" in message and "transformer.h.0.mlp.c_proj: int4-g64 is no type" in message
+    assert "takes q5_0 there" in message and "transformer.h.0.mlp.c_proj: int4-g64 is not a GGUF type" in message
     assert "transformer.wpe: llama.cpp reads position_embd.weight in float32" in message
 
 

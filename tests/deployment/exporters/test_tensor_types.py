@@ -44,7 +44,7 @@ def test_it_names_the_types_that_the_gguf_file_has(model: Model, tmp_path: Path)
 def test_what_is_no_type_is_refused_and_nothing_is_written(model: Model, tmp_path: Path) -> None:
     names = [layer.name for layer in model.summary.stored]
     for plan, reason in (
-        (Plan().assign(names[:2], weights="int4-g32"), "is no type of GGUF"),
+        (Plan().assign(names[:2], weights="int4-g32"), "is not a GGUF type"),
         (Plan().assign(names[:2], weights="q4_0", inputs="int8-token"), "schemes of inputs"),
         (Plan(transforms=("fold-norms",)).assign(names[:2], weights="q4_0"), "transforms"),
     ):

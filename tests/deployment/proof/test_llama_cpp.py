@@ -87,7 +87,7 @@ def test_the_answers_of_another_network_fail(tmp_path: Path, monkeypatch: pytest
 
     model = open_model(folder_of("llama", tmp_path))
     monkeypatch.setattr(gguf_tensors, "row_order", lambda *given: None)  # queries and keys in transformers' order
-    with pytest.raises(ExportError, match="computes something else than was evaluated"):
+    with pytest.raises(ExportError, match="computes something other than what was evaluated"):
         proof(model, Plan())
 
 

@@ -205,5 +205,5 @@ def test_labels_outside_the_classes_are_told(labels: list[int]) -> None:
 
 def test_fractions_are_no_classes() -> None:
     model = model_of(nn.Sequential(nn.Linear(6, 3)), OutputKind.CLASS_LOGITS)
-    with pytest.raises(DataError, match=r"the label 0.5 is no class; give the class's number, 0 to 2"):
+    with pytest.raises(DataError, match=r"the label 0.5 is not a class; give the number of a class, 0 to 2"):
         evaluate(model, model, Rows(inputs=torch.randn(3, 6), labels=torch.tensor([0.5, 1, 2])))

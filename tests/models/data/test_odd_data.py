@@ -52,7 +52,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "nested ids": ([{"input_ids": [[1]]}], r"row 1 of input_ids holds \[1\]"),
     "a mask of another length": ([IDS | {"attention_mask": [1]}], "row 1 has 3 token ids and 1 of attention_mask"),
     "a mask of zeros": ([IDS | {"attention_mask": [0, 0, 0]}], "the attention mask leaves 1 windows no token"),
-    "a conversation that is no JSON": ([{"messages": "[{bad"}], "row 1 is no conversation"),
+    "a conversation that is no JSON": ([{"messages": "[{bad"}], "row 1 is not a conversation"),
     "labels of two kinds": ([TEXT | {"label": 1}, TEXT | {"label": "a"}], "the label of row 2 is a text"),
     "labels that are lists": ([TEXT | {"label": [0, 1]}], "the label in row 1 is a list of whole numbers"),
     "labels that are tables": ([TEXT | {"label": {"a": 1}}], "the label in row 1 is an object"),
@@ -68,7 +68,7 @@ def test_odd_rows_are_told(tmp_path: Path, folder: Path, name: str) -> None:
 
 def test_a_damaged_line_is_told_by_its_number(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "w1"}\n\n{"text": \n')
-    with pytest.raises(DataError, match="line 3 is no JSON"):
+    with pytest.raises(DataError, match="line 3 is not JSON"):
         open_dataset(tmp_path / "a.jsonl", spec_of(folder))
 
 

@@ -171,8 +171,8 @@ def test_conversations_go_through_the_chat_template(
         ([{"input_ids": [1, 2.5]}], "row 1 of input_ids holds 2.5"),
         ([{"input_ids": [1, 10**30]}], "a number beyond 64 bits"),
         ([{"text": "w3", "label": 10**400}], "a number beyond 64 bits"),
-        ([{"messages": "[{1"}], "row 1 is no conversation"),
-        ([{"messages": "[{" + "[" * 99999}], "row 1 is no conversation"),
+        ([{"messages": "[{1"}], "row 1 is not a conversation"),
+        ([{"messages": "[{" + "[" * 99999}], "row 1 is not a conversation"),
     ],
 )
 def test_cells_of_other_kinds_are_named(tmp_path: Path, decoder: Any, rows: list[Any], reason: str) -> None:
@@ -187,7 +187,7 @@ def test_columns_of_other_lengths_are_damage(tmp_path: Path, decoder: Any, monke
 
     file = write(tmp_path / "rows.jsonl", ROWS)
     monkeypatch.setattr(table_file, "_parsed", lambda *_: table_file.Columns({"text": "string"}, lambda name: [], 3))
-    with pytest.raises(DataError, match="its columns have not the 3 rows"):
+    with pytest.raises(DataError, match="its columns do not have the 3 rows"):
         open_dataset(file, decoder)
 
 
@@ -273,7 +273,7 @@ def test_images_and_numbers_of_a_table(tmp_path: Path) -> None:
      ("c.jsonl", "[]\n", "a table|empty"),
      ("d.parquet", "no parquet", "cannot be read as a table"), ("e.arrow", "no arrow", "cannot be read as a table"),
      ("f.jsonl", '{"text": "w3"}\n{"text": null}\n', "1 rows have no text, the first is row 2"),
-     ("g.jsonl", '{"messages": [{"content": "w3"}]}\n', "row 1 is no conversation"),
+     ("g.jsonl", '{"messages": [{"content": "w3"}]}\n', "row 1 is not a conversation"),
      ("h.csv", "text\n", "is empty"), ("i.jsonl", '{"text": ["a"]}\n', "column text holds list, the model takes text")],
 )  # fmt: skip
 def test_bad_tables_are_told(tmp_path: Path, encoder: Any, name: str, content: str, reason: str) -> None:

@@ -76,7 +76,7 @@ def test_a_model_without_any_place_says_what_its_channels_met():
     model = language_model(After)
     with pytest.raises(TransformError, match="After has no place.*n1.weight meets.*wide meets the operation tanh"):
         folds_of(model).require(model.summary)
-    with pytest.raises(TransformError, match="nothing is known of what Convolutions takes"):
+    with pytest.raises(TransformError, match="the inputs of Convolutions are not known"):
         trace(convolutions())
 
 

@@ -350,7 +350,7 @@ def cache_args(summary: ModelSummary, assignments: Mapping[str, Assignment]) -> 
     assert name is not None
     args = input_args(parse_scheme(name))
     if isinstance(args, str) or args["strategy"] != "token":
-        raise ExportError(f"a KV cache in {name} cannot be said to compressed-tensors; choose fp8-e4m3-token")
+        raise ExportError(f"a KV cache in {name} cannot be expressed in compressed-tensors; choose fp8-e4m3-token")
     return args
 
 
@@ -367,7 +367,7 @@ def _scheme_of(settings: str, name: str, kind: str) -> Any:
         for group in config.config_groups.values():
             if any(target == kind or match_name(name, target) for target in group.targets):
                 return group
-    raise ExportError(f"compressed-tensors finds no scheme for {name} in what was written; please report")
+    raise ExportError(f"compressed-tensors has no scheme for {name} in what was written; please report")
 
 
 @lru_cache(maxsize=8)

@@ -42,7 +42,7 @@ def origin_of(model: Model, folder: Path) -> Origin:
     """Return the checkpoint in ``folder``, from which ``model`` was opened; ExportError where it cannot be read."""
     files = weight_files(folder)
     if not files:
-        raise ExportError(f"{folder} has lost its .safetensors files, whose names and layout are copied")
+        raise ExportError(f"{folder} no longer has its .safetensors files, whose names and layout are copied")
     try:
         stores = {file.name: tensors_in_files([file]) for file in files}
     except ModelError as error:

@@ -106,7 +106,7 @@ class PackedFile:
             self.schemes: dict[str, Any] = json.loads(metadata["schemes"])
             packed = {f"{name}.{part}" for name, entry in self.tensors.items() for part in entry["parts"]}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ExportError(f"{path} is damaged: it does not say what its tensors are") from error
+            raise ExportError(f"{path} is damaged: it does not describe its tensors") from error
         self.names = (*self.tensors, *(name for name in self.store.tensors if name not in packed))
 
     def read(self, name: str) -> np.ndarray:

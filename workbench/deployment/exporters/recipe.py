@@ -36,7 +36,7 @@ class Recipe:
             raise ExportError(f"there is no tool {self.tool!r}{nearest(self.tool, TOOLS)}; there are {known}")
         if quantized.plan.transforms:
             named = ", ".join(quantized.plan.transforms)
-            raise ExportError(f"the plan rewrites the model first ({named}), which a recipe does not say")
+            raise ExportError(f"the plan rewrites the model first ({named}), which a recipe cannot express")
         if model is not None:
             model.summary.require_fingerprint(quantized.fingerprint, "the quantized model")
         tool = TOOLS[self.tool]

@@ -38,8 +38,8 @@ class TensorTypes:
         if quantized.plan.transforms or any(each.inputs for each in assignments.values()):
             more = "transforms" if quantized.plan.transforms else "schemes of inputs"
             raise ExportError(
-                f"llama.cpp's quantizer takes the types of tensors alone, and this plan also has {more}: take them "
-                "out, or export a GGUF file"
+                f"llama.cpp's quantizer takes tensor types only, and this plan also has {more}: remove "
+                "them, or export a GGUF file"
             )
         schemes = {name: each.weights for name, each in assignments.items() if each.weights != KEEP}
         types = tensor_types(quantized.summary, schemes)

@@ -67,7 +67,7 @@ class Codes:
         """The scheme; ExportError for one that ONNX does not know."""
         scheme = parse_scheme(self.stored.scheme)
         if not isinstance(scheme, ScaledScheme):
-            raise ExportError(f"ONNX has no form for {scheme.name}")
+            raise ExportError(f"ONNX has no representation for {scheme.name}")
         return scheme
 
     @property
@@ -186,7 +186,7 @@ def refusal(scheme_name: str) -> str | None:
     if not isinstance(scheme, ScaledScheme) or (
         not scheme.element.shiftable and scheme.element.name not in FLOATS
     ) or (scheme.element.shiftable and scheme.element.bits not in (2, 4, 8)):  # fmt: skip
-        return f"ONNX has no form for {scheme_name}; it has int2, int4, int8, fp8, fp16 and bf16"
+        return f"ONNX has no representation for {scheme_name}; it has int2, int4, int8, fp8, fp16 and bf16"
     if scheme.scale_format.name not in SCALES:
         return f"ONNX Runtime reads scales in {', '.join(SCALES)}, not in {scheme.scale_format.name}"
     if scheme.offset_format is not None:

@@ -75,7 +75,7 @@ def _config(model: Model) -> Any:
     config = getattr(network, "config", None)
     if config is None or model.summary.output is not OutputKind.TOKEN_LOGITS or config.is_encoder_decoder:
         raise ExportError(
-            f"{model.summary.name} is no language model of transformers, which alone have a cache of keys and values; "
+            f"{model.summary.name} is not a language model of transformers; only those have a KV cache; "
             "export it to onnx"
         )
     return config.get_text_config()

@@ -38,7 +38,7 @@ class InputQuantizers:
             made: Callable[..., Any]
             made = partial(self._cast, node, value, scheme)
         elif not isinstance(scheme, ScaledScheme):
-            raise ExportError(f"ONNX has no form for inputs in {name}")
+            raise ExportError(f"ONNX has no representation for inputs in {name}")
         elif takes_range(scheme):
             parameters = self._static(layer, scheme)
             key = (value, name, *parameters)
@@ -63,10 +63,10 @@ class InputQuantizers:
 
         element = scheme.element
         if element.shiftable and element.bits != 8:
-            raise ExportError(f"ONNX has no form for inputs in {scheme.name}; give them 8 bits")
+            raise ExportError(f"ONNX has no representation for inputs in {scheme.name}; give them 8 bits")
         kind = ("INT8" if scheme.symmetric else "UINT8") if element.shiftable else FLOATS.get(element.name)
         if kind is None:
-            raise ExportError(f"ONNX has no form for inputs in {scheme.name}")
+            raise ExportError(f"ONNX has no representation for inputs in {scheme.name}")
         by = self.builder.constant(f"{name}.scale", np.array(scale, np.float32))
         zero = self.builder.constant(
             f"{name}.zero_point", np.array(shift).astype(onnx_ir.DataType[kind].numpy()), kind
@@ -93,7 +93,7 @@ class InputQuantizers:
         """Return the values rounded by each token's own scale (``rank`` > 0: each sample's), in float32."""
         element = scheme.element
         if not element.shiftable or not isinstance(scheme.granularity, PerToken):
-            raise ExportError(f"ONNX has no form for dynamic inputs in {scheme.name}; int8-token has one")
+            raise ExportError(f"ONNX has no representation for dynamic inputs in {scheme.name}; int8-token has one")
         add, number = self.builder.node, self._number
         axes = self.builder.constant(f"axes.{rank}", np.arange(1, rank) if rank else np.array([-1], np.int64))
         low = add(node, "Min", [add(node, "ReduceMin", [value, axes], f"{name}.least"), number(0)], f"{name}.low")

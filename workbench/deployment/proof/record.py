@@ -49,7 +49,7 @@ def require_as_evaluated(proof: RuntimeProof, program: str) -> RuntimeProof:
     """Return ``proof``; raises ExportError if ``program`` computed something else than was evaluated."""
     if not proof.difference <= max(SUMS, LUCK * proof.rounding):
         raise ExportError(
-            f"{program} computes something else than was evaluated: its answers lie {proof.difference:.3g} "
+            f"{program} computes something other than what was evaluated: its outputs are {proof.difference:.3g} "
             f"{proof.unit} from the evaluation, of which its rounding of inputs explains {proof.rounding:.3g}; please "
             "report"
         )

@@ -58,7 +58,10 @@ def _resized(logits: torch.Tensor, size: torch.Size) -> torch.Tensor:
     """Return logits as classes x height x width of ``size``, by bilinear interpolation where they are coarser."""
     height = round((len(logits) * size[0] / size[1]) ** 0.5)
     if height * (len(logits) // max(height, 1)) != len(logits):
-        raise DataError(f"the model answers {len(logits)} positions, which are no grid like the labels' {tuple(size)}")
+        raise DataError(
+            f"the model answers {len(logits)} positions, which do not form a grid "
+            f"like the labels' {tuple(size)}"
+        )
     from torch.nn import functional as F
 
     image = logits.T.reshape(1, logits.shape[1], height, -1)

@@ -62,7 +62,7 @@ def _matches(expression: str, module: str) -> bool:
     try:
         return re2.compile(expression, options).match(module) is not None
     except re2.error:
-        raise NotAModelError(f"the target re:{expression[:80]} of config.json is no regular expression") from None
+        raise NotAModelError(f"the target re:{expression[:80]} of config.json is not a regular expression") from None
 
 
 def _weight(store: TensorStore, module: str, group: Mapping[str, Any], parts: tuple[str, ...]) -> PackedWeight:

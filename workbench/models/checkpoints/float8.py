@@ -70,7 +70,10 @@ def read_mxfp4(store: TensorStore, config: Config) -> Packed:
         parameter = name.removesuffix("_blocks")
         parts, shape = (name, f"{parameter}_scales"), store.tensors[name].shape
         if parts[1] not in store.tensors or len(shape) != 4 or shape[3] != 16:
-            raise NotAModelError(f"{parameter} is no MXFP4 weight: its blocks are {shape}; fetch the checkpoint again")
+            raise NotAModelError(
+                f"{parameter} is not an MXFP4 weight: its blocks are {shape}; fetch the "
+                "checkpoint again"
+            )
         experts, outputs, blocks, _ = shape
         packed[parameter] = PackedWeight(
             parts=parts, shape=(experts, 32 * blocks, outputs), scheme="mxfp4", transposed=True,

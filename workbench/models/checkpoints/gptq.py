@@ -90,7 +90,10 @@ def read_awq(store: TensorStore, config: Config) -> Packed:
         columns, words = store.tensors[parts[0]].shape
         groups, rows = _groups(store, module, parts), store.tensors[parts[2]].shape[1]
         if rows != 8 * words or columns % groups:
-            raise NotAModelError(f"{module} is no AWQ weight: {words} words for {rows} outputs; fetch the file again")
+            raise NotAModelError(
+                f"{module} is not an AWQ weight: {words} words for {rows} outputs; "
+                "fetch the file again"
+            )
         granularity = "channel" if groups == 1 else f"g{columns // groups}"
         scheme = named("int4", granularity, _dtype(store, parts[2]), symmetric=False)
         load = partial(_awq_weight, store, parts, (rows, columns), scheme)

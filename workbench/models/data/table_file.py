@@ -60,7 +60,7 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
             raise DataError(f"{file} is empty; give at least one row")
         columns = {name: table.values(name) for name in choose(table)}
         if {len(values) for values in columns.values()} != {table.rows}:
-            raise DataError(f"{file} is damaged: its columns have not the {table.rows} rows that it names")
+            raise DataError(f"{file} is damaged: its columns do not have the {table.rows} rows that it names")
         return [np.frombuffer(json.dumps(columns, default=_plain).encode(), np.uint8)]
 
     seconds, memory = 10 + content.size / SPEED, 2 * MEMORY + ROOM * content.size
@@ -124,7 +124,7 @@ def _csv(content: MappedFile, stream: Any) -> Any:
 def _json_rows(text: str, suffix: str) -> list[dict[str, Any]]:
     rows = json.loads(text) if suffix == ".json" and text.lstrip()[:1] == "[" else list(_json_lines(text))
     if not all(isinstance(row, dict) for row in rows):
-        raise ValueError("its rows are no tables of names and values")
+        raise ValueError("its rows are not tables of names and values")
     return rows
 
 
@@ -134,7 +134,7 @@ def _json_lines(text: str) -> Iterator[Any]:
             try:
                 yield json.loads(line)
             except ValueError as error:
-                raise ValueError(f"line {number} is no JSON ({first_line(error)})") from None
+                raise ValueError(f"line {number} is not JSON ({first_line(error)})") from None
 
 
 def _of_rows(rows: list[dict[str, Any]]) -> Columns:
@@ -170,5 +170,5 @@ def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int) -> Columns:
         return listed
 
     if len(set(schema.names)) < len(schema.names):
-        raise ValueError("it has two columns of one name")
+        raise ValueError("it has two columns with the same name")
     return Columns({field.name: kind(field.type) for field in schema}, values, rows)

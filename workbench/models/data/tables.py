@@ -75,7 +75,7 @@ def _usual(known: list[str], table: Columns, file: Path) -> list[str]:
         return strings
     if not strings and numbers:
         return numbers
-    raise DataError(f"{file}: which column is meant? Its columns are {', '.join(known)} (--column)")
+    raise DataError(f"{file}: which column is meant? The columns are {', '.join(known)} (--column)")
 
 
 def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table:
@@ -166,7 +166,7 @@ def messages_of(value: Any, file: Path, row: int) -> list[dict[str, Any]]:
             value = None
     messages = [_message(each) for each in value] if isinstance(value, list) else []
     if not messages or not all(each.get("role") for each in messages):
-        raise DataError(f"{file}: row {row + 1} is no conversation; expected messages with role and content")
+        raise DataError(f"{file}: row {row + 1} is not a conversation; expected messages with role and content")
     return messages
 
 

@@ -114,7 +114,7 @@ class _Cursor:
 
 def _read(cursor: _Cursor) -> GgufFile:
     if bytes(cursor.data[:4]) != MAGIC:
-        raise NotAModelError(f"{cursor.path} is no GGUF file: it does not begin with GGUF")
+        raise NotAModelError(f"{cursor.path} is not a GGUF file: it does not begin with GGUF")
     cursor.at = 4
     version = cursor.one("I")
     if version not in VERSIONS:

@@ -47,7 +47,7 @@ def read_imatrix(path: str | Path) -> dict[str, InputSquares]:
     except OSError as error:
         raise DataError(f"the importance matrix {place} cannot be read: {error.strerror or error}") from error
     except NotAModelError as error:
-        raise DataError(f"no importance matrix: {error}") from error
+        raise DataError(f"not an importance matrix: {error}") from error
     for name, entry in entries.items():
         if not np.isfinite(entry.means).all() or (entry.means < 0).any():
             raise DataError(f"{place} has negative or infinite squares for {name}; make it again")
@@ -85,7 +85,7 @@ def _of_legacy(path: Path) -> dict[str, InputSquares]:
     try:
         number = struct.unpack_from("<i", data)[0]
         if not 0 < number <= len(data) // 13:
-            raise DataError(f"{path} is no importance matrix: give what llama-imatrix wrote (.gguf or .dat)")
+            raise DataError(f"{path} is not an importance matrix: give what llama-imatrix wrote (.gguf or .dat)")
         for _ in range(number):
             length = struct.unpack_from("<i", data, at)[0]
             name = struct.unpack_from(f"<{length}s", data, at + 4)[0].decode()
@@ -98,7 +98,7 @@ def _of_legacy(path: Path) -> dict[str, InputSquares]:
             means = (values / max(calls, 1)).reshape(1, -1)
             entries[name] = InputSquares(means=means, counts=np.array([max(calls, 1) * CHUNK]))
     except (struct.error, ValueError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is no whole importance matrix: {len(entries)} entries can be read") from error
+        raise DataError(f"{path} is not a whole importance matrix: {len(entries)} entries can be read") from error
     return entries
 
 

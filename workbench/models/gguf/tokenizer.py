@@ -91,7 +91,7 @@ def _byte_level(metadata: Mapping[str, Any], tokens: list[str], types: Sequence[
     name = metadata.get(_GGML + "pre", "default")
     steps = pre_tokenizer_steps(str(name))
     if steps is None:
-        raise DataError(f"{where} splits text as {name} does, which is not known here; give token windows (.npy)")
+        raise DataError(f"{where} splits text as {name} does, which is not supported; give token windows (.npy)")
     merges = [merge.split(" ", 1) for merge in metadata.get(_GGML + "merges") or ()]
     vocab = {token: place for place, token in enumerate(tokens)}
     return {

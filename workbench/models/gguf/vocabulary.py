@@ -63,7 +63,7 @@ def _read(file: Path, error: type[WorkbenchError]) -> dict[str, Any] | None:
     except (OSError, ValueError) as failure:
         raise error(f"{file} cannot be read as JSON: {failure}") from None
     if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
-        raise error(f"{file} is no tokenizer: an object with a model was expected")
+        raise error(f"{file} is not a tokenizer: an object with a model was expected")
     return document
 
 

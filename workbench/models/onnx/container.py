@@ -162,7 +162,7 @@ def _parsed(document: bytes) -> list[np.ndarray]:
         node.ClearField("metadata_props")
         if node.domain not in DOMAINS or node.op_type == "EPContext":
             raise NotAModelError(
-                f"its operator {node.domain}.{node.op_type} needs a library of its own, and none is loaded for a file"
+                f"its operator {node.domain}.{node.op_type} needs a custom operator library, and a file never loads one"
             )
     _hoist_constants(model.graph)
     _require_order(model.graph)
@@ -229,16 +229,19 @@ def _require_order(graph: Any) -> None:
     known = {"", *(value.name for value in graph.input)}
     own = [tensor.name for tensor in graph.initializer]
     if len(set(own)) != len(own):
-        raise NotAModelError("two of its tensors have one name; it is damaged")
+        raise NotAModelError("two of its tensors have the same name; it is damaged")
     known.update(own)
     for node in graph.node:
         if missing := [name for name in node.input if name not in known]:
-            raise NotAModelError(f"its node {node.name or node.op_type} takes {missing[0]}, which nothing made before")
+            raise NotAModelError(
+                f"its node {node.name or node.op_type} takes {missing[0]}, which no "
+                "node before it computes"
+            )
         if any(name and name in known for name in node.output):
-            raise NotAModelError(f"its node {node.name or node.op_type} makes a name that there is already")
+            raise NotAModelError(f"its node {node.name or node.op_type} defines a name that exists already")
         known.update(node.output)
     if missing := [value.name for value in graph.output if value.name not in known]:
-        raise NotAModelError(f"nothing makes its output {missing[0]}")
+        raise NotAModelError(f"no node computes its output {missing[0]}")
 
 
 def _entry(tensor: Any) -> tuple[list[Any], np.ndarray | None]:

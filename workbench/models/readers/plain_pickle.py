@@ -121,7 +121,7 @@ class PlainPickle:
 
     def _reduced(self, function: Any, arguments: Any) -> object:
         if not isinstance(function, Named) or not isinstance(arguments, tuple):
-            raise NotPlainError("it calls something that is no name")
+            raise NotPlainError("it calls something that is not a name")
         return self._call(function.name, arguments)
 
     def _top(self, count: int) -> list[Any]:
@@ -149,11 +149,11 @@ def keys(items: Iterable[Any]) -> list[Any]:
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError("it appends to something that is no list")
+        raise ValueError("it appends to something that is not a list")
     return value
 
 
 def _table(value: Any) -> dict[Any, Any]:
     if not isinstance(value, dict):
-        raise ValueError("it sets entries of something that is no table")
+        raise ValueError("it sets entries of something that is not a table")
     return value

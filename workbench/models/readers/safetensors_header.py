@@ -53,9 +53,9 @@ def read_header(file: MappedFile) -> Header:
     except RecursionError:
         raise ValueError("its header is nested too deep") from None
     except UnicodeDecodeError:
-        raise ValueError("its header is no text") from None
+        raise ValueError("its header is not text") from None
     if not isinstance(header, dict):
-        raise ValueError("its header is no table of tensors")
+        raise ValueError("its header is not a table of tensors")
     metadata = header.pop("__metadata__", None) or {}
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ValueError("its metadata are not texts")
@@ -92,7 +92,7 @@ def _entry(name: str, entry: Any, base: int) -> StoredEntry:
         known = ", ".join(BY_CODE)
         raise UnknownDtypeError(f"the tensor {name} has the dtype {code!s:.40}, known are {known}; convert it")
     if type(shape) is not list or len(shape) > MOST_AXES:
-        raise ValueError(f"the shape of the tensor {name} is no list of whole numbers")
+        raise ValueError(f"the shape of the tensor {name} is not a list of whole numbers")
     for number in (*shape, first, last):
         if type(number) is not int or not 0 <= number < 1 << 62:
             raise ValueError(f"the shape and offsets of the tensor {name} are not whole numbers")

@@ -102,9 +102,9 @@ def _archive(path: Path, file: MappedFile) -> tuple[Any, Mapping[str, tuple[int,
     with opened(path) as stream, zipfile.ZipFile(stream) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
         if len(entries) < len(archive.infolist()):
-            raise ValueError("it has two members of one name")
+            raise ValueError("it has two members with the same name")
         if any(name.endswith("/constants.pkl") for name in entries):
-            raise NotPlainError("it is a TorchScript archive, which is code")
+            raise NotPlainError("it is a TorchScript archive, which contains code")
         main = next((name for name in entries if name.rpartition("/")[2] == "data.pkl"), "")
         if not main:
             raise ValueError("it has no data.pkl")
@@ -113,7 +113,7 @@ def _archive(path: Path, file: MappedFile) -> tuple[Any, Mapping[str, tuple[int,
             if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:
                 raise ValueError(f"its member {entry.filename[:100]} is compressed, torch.save compresses nothing")
         if root + "byteorder" in entries and archive.read(root + "byteorder") != b"little":
-            raise ValueError("it is of a big-endian machine")
+            raise ValueError("it is from a big-endian machine")
         if entries[main].file_size > PICKLE_BYTES:
             raise ValueError(f"its pickle has {entries[main].file_size} bytes")
         value = _Reader().read(io.BytesIO(archive.read(main)))
@@ -137,7 +137,7 @@ def _in_a_row(file: MappedFile) -> tuple[Any, Mapping[str, tuple[int, int]]]:
     if (_Reader().read(stream), _Reader().read(stream)) != (MAGIC, PROTOCOL):
         raise ValueError("it does not begin as torch.save does")
     if _Reader().read(stream).get("little_endian") is not True:
-        raise ValueError("it is of a big-endian machine")
+        raise ValueError("it is from a big-endian machine")
     reader = _Reader()
     value, keys = reader.read(stream), _Reader().read(stream)
     place, places = stream.tell(), dict[str, tuple[int, int]]()
@@ -159,7 +159,7 @@ class _Reader(PlainPickle):
     def _storage(self, identity: Any) -> _Storage:
         kind, storage, key, _, count = identity[:5]
         if kind != "storage" or not isinstance(storage, Named) or (len(identity) > 5 and identity[5] is not None):
-            raise NotPlainError("it stores something that is no numbers")
+            raise NotPlainError("it stores something that is not numbers")
         dtype = STORAGES[storage.name.removeprefix("torch.")]
         self.storages.append(_Storage(dtype, str(key), _whole([count])[0]))
         return self.storages[-1]
@@ -252,7 +252,7 @@ class _Tensors:
         count = math.prod(view.shape)
         steps = sum((length - 1) * step for length, step in zip(view.shape, view.strides, strict=True))
         if count and view.offset + steps >= held:
-            raise ValueError(f"a tensor reaches beyond the storage {storage.key[:100]} of {held} numbers")
+            raise ValueError(f"a tensor extends beyond the storage {storage.key[:100]} of {held} numbers")
         if not count:
             return torch.empty(view.shape, dtype=dtype)
         if count > held:

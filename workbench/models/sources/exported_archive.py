@@ -162,7 +162,7 @@ def _tensors(
         if not NAME.fullmatch(key):
             raise Unsafe(f"it names something {key[:200]!r}")
         if meta["dtype"] not in ELEMENT_BYTES or meta["layout"] != 7:
-            raise ValueError(f"the tensor {key} has a data type or layout that is not known here")
+            raise ValueError(f"the tensor {key} has a data type or layout that is not supported")
         if meta["device"]["type"] not in ("cpu", "cuda", "mps", "xpu"):
             raise ValueError(f"the tensor {key} has no values: it lies on the device {meta['device']['type']!r:.40}")
         sizes, strides = _integers(meta["sizes"]), _integers(meta["strides"])

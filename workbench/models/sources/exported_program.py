@@ -121,13 +121,14 @@ def _signature(program: Any, path: Path) -> tuple[dict[str, torch.Tensor], torch
     if not inputs or len(inputs) < len(values):
         other = [name for name in values if name not in inputs]
         raise NotAModelError(
-            f"{path} takes {', '.join(other) or 'nothing'}, which is no tensor; export it with tensors alone as inputs"
+            f"{path} takes {', '.join(other) or 'nothing'}, which is not a tensor; export it "
+            "with tensors as its only inputs"
         )
     (result,) = [node for node in program.graph.nodes if node.op == "output"]
     outputs = [getattr(node, "meta", {}).get("val") for node in result.args[0]]
     gives = next((value for value in outputs if isinstance(value, torch.Tensor) and value.is_floating_point()), None)
     if gives is None:
-        raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to speak of")
+        raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to measure")
     return inputs, gives
 
 

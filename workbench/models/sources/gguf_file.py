@@ -198,7 +198,7 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
         with quiet(transformers), torch.device("meta"):
             skeleton = cls(cls.config_class(**settings), **options)
     except Exception as error:  # transformers raises nearly everything for settings that make no sense
-        raise NotAModelError(f"its metadata make no {architecture.network}: {first_line(error)}") from error
+        raise NotAModelError(f"its metadata do not make a {architecture.network}: {first_line(error)}") from error
     config = skeleton.config.to_dict()
     mapped = _mapped(file, architecture, config, skeleton)
     transposed = {f"{path}.weight" for path, module in skeleton.named_modules() if type(module).__name__ == "Conv1D"}
@@ -221,7 +221,10 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
     table = file.tensors.get("token_embd.weight")
     blocks = settings.get("num_hidden_layers", settings.get("n_layer"))
     if table is None or not isinstance(blocks, int) or not 0 < blocks <= len(file.tensors):
-        raise NotAModelError(f"it says {blocks!r} blocks and has {len(file.tensors)} tensors; it is damaged or a part")
+        raise NotAModelError(
+            f"it says {blocks!r} blocks and has {len(file.tensors)} tensors; it is "
+            "damaged or incomplete"
+        )
     settings |= {"vocab_size": table.matrix[0], "tie_word_embeddings": "output.weight" not in file.tensors}
     for kind in ("bos", "eos", "pad"):
         place = stated.get(f"tokenizer.ggml.{ {'pad': 'padding'}.get(kind, kind) }_token_id")

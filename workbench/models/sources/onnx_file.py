@@ -204,7 +204,7 @@ def _input(value: Any) -> _Input:
     shape = tuple(each.dim_value if each.dim_value > 0 else None for each in tensor.shape.dim)
     name = "float32" if tensor.elem_type in FLOATS else DTYPES.get(tensor.elem_type)
     if name is None or name in ("uint16", "uint32", "uint64"):
-        raise NotAModelError(f"its input {value.name} is no tensor of numbers that torch has")
+        raise NotAModelError(f"its input {value.name} is not a tensor of numbers that torch supports")
     return _Input(name=value.name, dtype=getattr(torch, name), shape=shape)
 
 
@@ -289,7 +289,7 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, _Input], batch:
         raise NotAModelError(f"ONNX Runtime does not run {path}: {first_line(error)}") from error
     floating = [at for at, each in enumerate(outputs) if each.is_floating_point() and each.ndim > 1]
     if not floating:
-        raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to speak of")
+        raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to measure")
     place = next((at for at in floating if execution(network).outputs[at] == "logits"), floating[0])
     return place, outputs[place]
 

@@ -72,7 +72,10 @@ class QuantizedCheckpoint:
         settings = config.pop("quantization_config")
         checkpoint = Checkpoint.of(raw, _packed(folder, raw, settings))
         if not checkpoint.packed:
-            raise NotAModelError(f"{folder} says that it is quantized ({settings['quant_method']}), and no tensor is")
+            raise NotAModelError(
+                f"{folder} says that it is quantized ({settings['quant_method']}), but "
+                "none of its tensors is"
+            )
         source = ModelSource(kind=self.name, path=str(folder))
         try:
             require_memory(memory_to_run(checkpoint.logical.tensors.values()), str(folder))

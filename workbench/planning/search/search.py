@@ -221,7 +221,7 @@ def _together(space: SearchSpace, joint: Joint, minimise: str, limits: dict[str,
         least = min(least, whole)
         tight["loss"] *= min(limits["loss"] / whole, 0.95)
     raise BudgetError(
-        f"no plan was found within {budgets}: the errors of its layers cost more together than one by one, "
+        f"no plan was found within {budgets}: the errors of its layers cost more together than separately, "
         f"{least + space.fixed_loss:.6g} at the least; raise the budget or allow larger schemes"
     )
 

@@ -128,7 +128,7 @@ def compare(model: Model, view: Model, data: Data | None, names: Iterable[str]) 
     if not deviation <= TOLERANCE:
         raise TransformError(
             f"after {', '.join(names)} the outputs of {model.summary.name} differ by {deviation:.1e} of the largest "
-            f"output, {TOLERANCE:g} is allowed: its graph does more than could be followed; take the transform out of "
+            f"output, {TOLERANCE:g} is allowed: its graph does more than the trace shows; take the transform out of "
             "the plan"
         )
     return deviation

@@ -95,7 +95,7 @@ def read_whole_parts(image: bytes | memoryview, largest: int) -> tuple[Group, li
         place = "/" if answer is not None else ending.partition("\n")[2]
         if place in ("", "/", *skip):
             reason = (answer or {}).get("damaged") or (answer or {}).get("refused") or ending.partition("\n")[0]
-            raise SessionError(f"nothing of it can be read: {reason}")
+            raise SessionError(f"none of it can be read: {reason}")
         skip.append(place)
         lost.append(f"{place}: {ending.partition(chr(10))[0]}")
     raise SessionError(f"more than {ATTEMPTS} of its parts are damaged")

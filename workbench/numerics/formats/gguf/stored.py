@@ -82,7 +82,7 @@ class StoredScheme(Scheme):
         rows, columns = stored.shape
         blocks = stored.arrays["blocks"].reshape(rows, -1)
         if 8 * blocks.size != self.bits(stored.shape):
-            raise SchemeError(f"a {rows} x {columns} matrix in {self.name} has {blocks.size} bytes; damaged?")
+            raise SchemeError(f"a {rows} x {columns} matrix in {self.name} has {blocks.size} bytes; it may be damaged")
         out = torch.empty(rows, columns)
         for part in row_tiles(rows, columns):
             kind = gguf.GGMLQuantizationType[self.ggml_type]
