@@ -1,6 +1,7 @@
-"""Runtimes x plans: bytes, distance there and here, speed, memory, with the floating-point model in each runtime.
+"""Runtimes x plans: bytes, loss there and here, speed, memory, with the floating-point model in each runtime.
 
 ``python -m tests.benchmarks.runtimes MODEL DATA [SCHEME[+INPUTS] ...]``: a model, evaluation data, number formats.
+Every installed runtime runs every plan that it can hold; the reasons of the others are printed.
 """
 
 from __future__ import annotations
@@ -10,61 +11,56 @@ import sys
 from dataclasses import asdict, replace
 
 import workbench as wb
-from workbench.deployment.proof.onnx_proof import RUNTIMES, prove_in_onnx
+from workbench.deployment.proof.record import RuntimeProof
 from workbench.errors import WorkbenchError
-from workbench.models.data.datasets import open_dataset
 from workbench.models.model import Model
-from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
-from workbench.quantization.quantized_model import QuantizedModel
-from workbench.session.calibrated_ranges import ranges_in_force
+from workbench.session.session import Session
+from workbench.steps.checks.runtime import RUNTIME, RuntimeOptions, runtimes
+from workbench.steps.step import Context
 
-SAMPLES, POSITIONS = 4, 8
-SCHEMES = ("keep", "int8-channel", "int4-g32-asym", "int8-channel+int8-token")
+SAMPLES = 4
+SCHEMES = ("int8-channel", "int4-g32-asym", "q8_0", "q4_0", "q4_k", "int8-channel+int8-token")
+HEADS = ("runtime", "plan", "MB", "there", "here", "apart", "prompt/s", "gen./s", "RAM MB")
 
 
 def main(place: str, data: str, *schemes: str) -> None:
     """Print a table and one line of JSON."""
-    model = open_model(place)
-    batch = next(iter(open_dataset(data, model, samples=SAMPLES).batches(SAMPLES)))
-    length = batch["input_ids"].shape[1] if "input_ids" in batch else 0
-    places = [length // 8 + step * (length - length // 8 - 2) // (POSITIONS - 1) for step in range(POSITIONS)]
-    rows = []
-    print(f"{'runtime':26} {'plan':26} {'file MB':>8} {'there':>9} {'here':>9} {'apart':>9} {'speed/s':>9} {'MB':>6}")
+    model = wb.open(place)
+    session = wb.calibrate(model, data, samples=SAMPLES)
+    rows: dict[tuple[str, str], RuntimeProof] = {}
+    print("{:46} {:26} {:>8} {:>9} {:>9} {:>9} {:>9} {:>8} {:>7}".format(*HEADS))
     for scheme in schemes or SCHEMES:
-        try:
-            quantized = _quantized(model, data, scheme)
-        except WorkbenchError as error:
-            print(f"{'-':26} {scheme:26} {error}")
-            continue
-        for runtime in RUNTIMES:
-            try:
-                proof = prove_in_onnx(
-                    quantized, model, None, batch, places if model.summary.output.per_token else [], runtime=runtime,
-                    data=data,
-                )  # fmt: skip
-            except WorkbenchError as error:
-                print(f"{runtime:26} {scheme:26} {error}")
-                continue
-            rows.append({**asdict(proof), "scheme": scheme})
-            figures = f"{proof.file_bytes / 1e6:8.2f} {proof.runtime_loss:9.2e} {proof.plan_loss:9.2e}"
-            speed = f"{proof.difference:9.2e} {proof.prompt_speed:9.1f} {proof.peak_bytes / 1e6:6.0f}"
-            print(f"{proof.runtime:26} {scheme:26} {figures} {speed}", flush=True)
-    print(json.dumps(rows))
+        planned = replace(session, plan=_plan(model, scheme))
+        for runtime in runtimes():
+            for proof in _proofs(planned, model, runtime.value, data):
+                if rows.setdefault((proof.runtime, proof.plan), proof) is proof:
+                    print(_line(proof), flush=True)
+    print(json.dumps([asdict(proof) for proof in rows.values()]))
 
 
-def _quantized(model: Model, data: str, scheme: str) -> QuantizedModel:
+def _plan(model: Model, scheme: str) -> Plan:
     weights, _, inputs = scheme.partition("+")
-    if weights == "keep":
-        return wb.quantize(model, Plan())
     names = [layer.name for layer in quantizable(model.summary.layers) if layer.matrix[1] % 32 == 0]
-    plan = Plan(name=scheme).assign(names, weights=weights, inputs=inputs or None, algorithm="rtn")
-    if "tensor" not in inputs:
-        return wb.quantize(model, plan)
-    session = wb.calibrate(model, data, samples=8)
-    ranges = ranges_in_force(model.summary, plan, session.ranges, {})
-    return wb.quantize(model, plan, session=replace(session, active_ranges=ranges))
+    return Plan(name=scheme).assign(names, weights=weights, inputs=inputs or None)
+
+
+def _proofs(session: Session, model: Model, runtime: str, data: str) -> tuple[RuntimeProof, ...]:
+    """Return the proofs of the plan and of the floating-point model; none, with the reason printed, where it cannot."""
+    options = RuntimeOptions(runtime=runtime, data=data, samples=SAMPLES)
+    try:
+        return RUNTIME.run(Context(document=session, opened=model), options).rows(RuntimeProof)
+    except WorkbenchError as error:
+        print(f"{runtime:46} {session.plan.name:26} {str(error)[:120]}")
+        return ()
+
+
+def _line(proof: RuntimeProof) -> str:
+    losses = f"{proof.runtime_loss:9.2e} {proof.plan_loss:9.2e} {proof.difference:9.2e}"
+    speeds = f"{proof.prompt_speed:9.1f} {proof.generation_speed:8.1f}"
+    named = f"{proof.runtime:46} {proof.plan_name:26} {proof.file_bytes / 1e6:8.2f}"
+    return f"{named} {losses} {speeds} {proof.peak_bytes / 1e6:7.0f}"
 
 
 if __name__ == "__main__":
