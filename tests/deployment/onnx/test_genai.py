@@ -62,5 +62,5 @@ def test_an_architecture_that_it_does_not_know_is_refused(tmp_path: Path) -> Non
 def test_other_networks_are_refused(tmp_path: Path) -> None:
     from workbench.deployment.onnx.decoder import capture_decoder
 
-    with pytest.raises(ExportError, match="no language model of transformers"):
+    with pytest.raises(ExportError, match="not a language model of transformers"):
         capture_decoder(tagger())

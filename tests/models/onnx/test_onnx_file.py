@@ -193,7 +193,7 @@ def _unmade(model: Any) -> None:
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    ((_foreign, "library of its own"), (_wrong_size, "bytes, not"), (_unmade, "nothing made before")),
+    ((_foreign, "custom operator library"), (_wrong_size, "bytes, not"), (_unmade, "no node before it computes")),
 )
 def test_hostile_graphs_are_refused_in_one_line(change: Any, said: str, tmp_path: Path) -> None:
     with pytest.raises(NotAModelError, match=said) as caught:

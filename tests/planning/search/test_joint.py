@@ -110,7 +110,7 @@ def test_a_loss_that_interaction_makes_impossible_is_said():
     table = replace(plain, directions=Directions.gather(plain.schemes, same))
     smallest = pareto(summary, plain, Plan())
     budgets = Budgets(loss=float(smallest.loss[0]), nbytes=int(smallest.nbytes[0]))
-    with pytest.raises(BudgetError, match="cost more together than one by one"):
+    with pytest.raises(BudgetError, match="cost more together than separately"):
         search(summary, table, budgets=budgets, minimise="nbytes", base=Plan())
 
 
