@@ -85,5 +85,5 @@ def test_the_bound_is_the_rounding_and_not_the_plans_loss() -> None:
     )  # fmt: skip
     assert require_as_evaluated(proof, "it") is proof
     for changes in ({"rounding": 0.004}, {"rounding": 0.0}, {"difference": float("nan")}):
-        with pytest.raises(ExportError, match="something else than was evaluated"):
+        with pytest.raises(ExportError, match="something other than what was evaluated"):
             require_as_evaluated(replace(proof, **changes), "it")

@@ -85,7 +85,7 @@ def _prove(folder: Path, entries: list[Entry], model: Model) -> None:
 
     def compare(name: str, tensor: torch.Tensor) -> None:
         if not np.array_equal(tensor_bytes(tensor), written[name].data()):
-            raise ExportError(f"transformers loads values for {name} that differ from the evaluated ones; please report")
+            raise ExportError(f"transformers loads other values for {name} than the evaluated ones; please report")
 
     for layer in model.summary.stored:
         compare(layer.parameter, layer.tensor_of(loaded.weight(layer.name)))
