@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ import workbench
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
 from workbench.models.data.files import ALL
+from workbench.models.layer import Layer
 from workbench.models.model import Model
 from workbench.models.summary import embeddings, quantizable
 from workbench.planning.plan import Plan
-from workbench.planning.totals import plan_totals
+from workbench.planning.totals import layer_bits, plan_totals
 from workbench.quantization.quantize import quantize
 from workbench.session.session import Session
 
@@ -55,14 +56,14 @@ def main() -> None:
     def row(name: str, plan: Plan) -> dict[str, Any]:
         sums = plan_totals(model.summary, plan, table)
         found = evaluate(model, quantize(model, plan).bind(model), held_out, batch_size=asked.batch_size)
-        loss = next(iter(found.values()))
+        loss = found.get("kl") or found["half_squared_distance"]
         assert sums.predicted is not None
-        return {"plan": name, "bits": sums.bits_per_weight, "bytes": sums.nbytes, "predicted": sums.predicted,
+        return {"plan": name, "bits": bits_of(plan, layers), "bytes": sums.nbytes, "predicted": sums.predicted,
                 "error": sums.error, "measured": loss.value, "low": loss.low, "high": loss.high,
                 "ratio": sums.predicted / loss.value}  # fmt: skip
 
     locked = sorted(embeddings(model.summary.layers))
-    layers = quantizable(model.summary.layers)
+    layers = [layer for layer in quantizable(model.summary.layers) if layer.name not in table.unused]
     uniform = {scheme: Plan.uniform(layers, scheme, algorithm=asked.algorithm) for scheme in SCHEMES}
     rows = []
     for bits in map(float, asked.bits.split(",")):
@@ -70,7 +71,9 @@ def main() -> None:
         names = [layer.name for layer in layers if found.of(layer.name).weights != "keep"]
         rows.append(row(f"mixed {bits:g}", found.assign(names, algorithm=asked.algorithm)))
         _print(rows[-1])
-        scheme = best(uniform, bits, lambda plan: plan_totals(model.summary, plan, table))
+        fitting = {scheme: plan_totals(model.summary, plan, table).predicted or 0.0
+                   for scheme, plan in uniform.items() if bits_of(plan, layers) <= bits}  # fmt: skip
+        scheme = min(fitting, key=fitting.__getitem__, default=None)
         if scheme is not None:
             rows.append(row(scheme, uniform[scheme]))
             rows[-1]["beaten"] = rows[-2]["measured"] < rows[-1]["measured"]
@@ -89,11 +92,10 @@ def scored(model: Model, asked: argparse.Namespace) -> Session:
     return session
 
 
-def best(plans: dict[str, Plan], bits: float, totals: Callable[[Plan], Any]) -> str | None:
-    """Return the scheme whose uniform plan takes at most ``bits`` and is predicted to cost least."""
-    sums = {scheme: totals(plan) for scheme, plan in plans.items()}
-    fitting = {scheme: each.predicted for scheme, each in sums.items() if each.bits_per_weight <= bits}
-    return min(fitting, key=fitting.__getitem__, default=None)
+def bits_of(plan: Plan, layers: Sequence[Layer]) -> float:
+    """Return the bits per weight of ``layers``: those that the output depends on, without embeddings."""
+    bits = sum(layer_bits(layer, plan.of(layer.name).weights) for layer in layers)
+    return bits / sum(layer.parameters for layer in layers)
 
 
 def _print(row: dict[str, Any]) -> None:

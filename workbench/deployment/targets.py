@@ -72,7 +72,9 @@ def _runtime(name: str) -> Runtime:
     )  # fmt: skip
 
 
-RUNTIMES: tuple[Runtime, ...] = tuple(map(_runtime, ("vllm", "onnxruntime", "tensorrt", "gguf", "torchao", "mlx")))
+RUNTIMES: tuple[Runtime, ...] = tuple(
+    map(_runtime, ("vllm", "onnxruntime", "openvino", "tensorrt", "gguf", "torchao", "mlx"))
+)
 """A new one is a file and its name here."""
 
 

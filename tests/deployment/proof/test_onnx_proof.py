@@ -21,7 +21,11 @@ from workbench.quantization.quantize import quantize
 for package in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(package)
 
+from tests.deployment.onnx.test_plans import MODELS, with_ranges  # noqa: E402
+from workbench.deployment.onnx.capture import _CAPTURED, capture  # noqa: E402
 from workbench.deployment.proof import onnx_proof  # noqa: E402
+from workbench.deployment.targets import target  # noqa: E402
+from workbench.numerics.formats import all_schemes  # noqa: E402
 
 TOKENS = {"input_ids": torch.arange(3, 51).reshape(2, 24), "attention_mask": torch.ones(2, 24, dtype=torch.int64)}
 
@@ -78,3 +82,39 @@ def test_a_missing_runtime_is_named_with_the_line_that_installs_it(monkeypatch: 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "openvino" else find(name))
     with pytest.raises(BackendUnavailableError, match=r"pip install 'quantization-workbench\[openvino\]'"):
         onnx_proof.require_runtime("openvino")
+
+
+@pytest.mark.parametrize("scheme", ["int2-g16-asym", "int2-g32", "fp8-e4m3fnuz-channel"])
+def test_what_openvino_does_not_read_is_refused_by_name(
+    llama: Model, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(onnx_proof, "require_runtime", lambda name: None)
+    plan = Plan().assign(["model.layers.0.mlp.up_proj"], weights=scheme, algorithm="rtn")
+    with pytest.raises(ExportError, match="for OpenVINO cannot hold 1 tensor .*0.mlp.up_proj: ") as refused:
+        onnx_proof.prove_in_onnx(quantize(llama, plan), llama, None, TOKENS, [2], runtime="openvino", data="tokens")
+    assert "--target openvino --repair" in str(refused.value.command)
+
+
+@pytest.mark.skipif(not installed("openvino"), reason="openvino is not installed")
+@pytest.mark.parametrize("which, names", [("tagger", ("up",)), ("pictures", ("grouped", "wider"))])
+def test_openvino_runs_what_its_rules_accept_and_refuses_int2(
+    which: str, names: tuple[str, ...], tmp_path: Path
+) -> None:
+    model, batch = MODELS[which]
+    _CAPTURED.setdefault(model.body.network, {})[tuple(x.name for x in model.summary.tied)] = capture(model, batch)
+    inputs = [None, "int8-tensor", "int8-tensor-asym", "int8-token", "fp8-e4m3-tensor"]
+    tried = [(name, scheme.name, one) for name in names for scheme in all_schemes() for one in inputs]
+    tried += [(name, "int8-channel-asym", one) for name in names for one in inputs]
+    tried = [each for each in tried if target("openvino").legal(model.summary.by_name[each[0]], *each[1:]) is None]
+    assert len(tried) > 12 and ("wider", "int8-channel-asym", "int8-tensor") not in tried
+    for name, weights, one in tried:
+        plan = Plan().assign([name], weights=weights, inputs=one, algorithm="rtn")
+        quantized = with_ranges(model, batch, plan)
+        exporter("onnx").export(quantized, model, tmp_path / "m.onnx", silent)
+        there = onnx_proof.run(tmp_path / "m.onnx", batch, [], "openvino").values
+        ours = quantized.bind(model).run(batch).detach().numpy()
+        assert abs(there - ours).max() < (1e-4 if one is None else 5e-2) * abs(ours).max(), (name, weights, one)
+    quantized = quantize(model, Plan().assign(names[:1], weights="int2-g16-asym", algorithm="rtn"))
+    exporter("onnx").export(quantized, model, tmp_path / "m.onnx", silent)
+    with pytest.raises(ExportError, match="OpenVINO does not run the file: Error: .*nsupported type"):
+        onnx_proof.run(tmp_path / "m.onnx", batch, [], "openvino")

@@ -76,6 +76,61 @@ def test_a_bias_that_is_not_added_to_the_product_itself_is_added_once(tmp_path: 
     assert answers("perceptron", model, values) == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.parametrize("bias", (False, True))
+@pytest.mark.parametrize("kind", ("perceptron", "words"))
+def test_products_that_onnx_runtime_scales_itself(kind: str, bias: bool, tmp_path: Path) -> None:
+    exported(kind, tmp_path / "m.onnx")
+    in_integers(kind, tmp_path / "m.onnx", tmp_path / "q.onnx", dynamic=True, per_channel=True)
+    assert scaled_products(tmp_path / "q.onnx", tmp_path / "o.onnx", bias=bias) >= 2
+    values = batch(kind, samples=1)
+    model = open_model(tmp_path / "o.onnx")
+    session = start(model)
+    plan = resolve(session.plan, model.summary.layers)
+    linear = [layer for layer in model.summary.stored if layer.kind != "embedding"]
+    assert {plan[layer.name].inputs for layer in linear} == {"int8-token-asym"} and len(linear) >= 2
+    assert all(plan[layer.name].weights.startswith("int8-") for layer in linear)
+    ours = answers(kind, wb.quantize(model, session.plan, session=session).bind(model), values)
+    theirs = run(tmp_path / "o.onnx", kind, values)
+    assert np.abs(ours - theirs).max() < np.abs(theirs).max() / 100
+    plain = run(tmp_path / "q.onnx", kind, values)
+    assert (np.abs(theirs - plain).max() > np.abs(plain).max() / 50) == bias  # the operators are used as ONNX Runtime's
+
+
+def scaled_products(source: Path, out: Path, *, bias: bool) -> int:
+    """Write MatMulInteger, Cast and Mul as one MatMulIntegerToFloat, with a bias of 1 or none; return how many."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    model = onnx.load(source)
+    graph = model.graph
+    makers = {output: node for node in graph.node for output in node.output}
+    joined = 0
+    for last in [node for node in graph.node if node.op_type == "Mul"]:
+        cast = next((makers[name] for name in last.input if name in makers and makers[name].op_type == "Cast"), None)
+        product = makers.get(cast.input[0]) if cast is not None else None
+        if cast is None or product is None or product.op_type != "MatMulInteger":
+            continue
+        a, b, a_zero, b_zero = product.input
+        both = makers[next(name for name in last.input if name != cast.output[0])]
+        constants = {each.name: each for each in graph.initializer}
+        b_scale, a_scale = sorted(both.input, key=lambda name: name not in constants)
+        extra = []
+        if bias:
+            width = constants[b].dims[1]
+            ones = numpy_helper.from_array(np.ones(width, np.float32), f"ones{joined}")
+            graph.initializer.append(ones)
+            extra = [ones.name]
+        node = helper.make_node("MatMulIntegerToFloat", [a, b, a_scale, b_scale, a_zero, b_zero, *extra],
+                                list(last.output), domain="com.microsoft")  # fmt: skip
+        graph.node.insert(list(graph.node).index(last), node)
+        for old in (last, both, cast, product):
+            graph.node.remove(old)
+        joined += 1
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    onnx.save(model, out)
+    return joined
+
+
 @pytest.mark.parametrize("kind", ["QLinearMatMul", "QLinearConv", "QGemm", "MatMulInteger", "QLinearAdd", "Gather"])
 def test_operators_without_what_they_need_are_refused_in_one_line(kind: str, tmp_path: Path) -> None:
     import onnx

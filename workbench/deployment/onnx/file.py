@@ -75,24 +75,25 @@ def content_of(
     )  # fmt: skip
 
 
-def refusals(quantized: QuantizedModel, model: Model) -> dict[str, str]:
-    """Return why ONNX Runtime does not run each layer as the plan says, for those that it does not."""
-    runtime, reasons = target("onnxruntime"), {}
-    for name, assignment in resolve(quantized.plan, model.summary.layers).items():
-        layer = model.summary.by_name[name]
-        weights = KEEP if layer.tied_to is None and name not in quantized.tensors else assignment.weights
+def refusals(quantized: QuantizedModel, model: Model, name: str = "onnxruntime") -> dict[str, str]:
+    """Return why the runtime ``name`` does not run each layer as the plan says, for those that it does not."""
+    runtime, reasons = target(name), {}
+    for layer_name, assignment in resolve(quantized.plan, model.summary.layers).items():
+        layer = model.summary.by_name[layer_name]
+        weights = KEEP if layer.tied_to is None and layer_name not in quantized.tensors else assignment.weights
         reason = runtime.legal(layer, weights, assignment.inputs)
         reason = reason or (None if weights == KEEP else refusal(weights))
         if assignment.cache is not None:
-            reason = "ONNX Runtime has no cache of keys and values in another format; take the cache schemes out"
+            reason = f"{runtime.title} has no cache of keys and values in another format; take the cache schemes out"
         if reason is not None:
-            reasons[name] = reason
+            reasons[layer_name] = reason
     return reasons
 
 
-def require_fit(reasons: Mapping[str, str]) -> None:
+def require_fit(reasons: Mapping[str, str], name: str = "onnxruntime") -> None:
     """Raise ExportError that names every layer that does not fit, by reason."""
-    require_that_all_fit(reasons, "an ONNX file", "onnxruntime")
+    what = "an ONNX file" if name == "onnxruntime" else f"an ONNX file for {target(name).title}"
+    require_that_all_fit(reasons, what, name)
 
 
 def write(path: Path, content: Content, data: Path | None, progress: Progress) -> None:

@@ -72,7 +72,12 @@ def _openvino(file: str, threads: int, output: str) -> tuple[list[str], Run, str
     settings: dict[str, Any] = {
         "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
     }  # fmt: skip
-    compiled = openvino.Core().compile_model(file, "CPU", settings)
+    try:
+        compiled = openvino.Core().compile_model(file, "CPU", settings)
+    except RuntimeError as error:  # of many lines; the first say in which of its sources
+        lines = [line.strip() for line in str(error).splitlines()]
+        words = [line for line in lines if line and not line.startswith(("Exception from", "Check "))]
+        raise SystemExit(f"Error: {' '.join(words) or error}") from None
     names = [each.get_any_name() for each in compiled.inputs]
 
     def run(arrays: Arrays) -> np.ndarray:

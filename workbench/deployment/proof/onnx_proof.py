@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from workbench.deployment.onnx.capture import require_onnx
-from workbench.deployment.onnx.file import LARGE, content_of, prove, write
+from workbench.deployment.onnx.file import LARGE, content_of, prove, refusals, require_fit, write
 from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
@@ -88,6 +88,7 @@ def prove_in_onnx(
     """
     require_runtime(runtime)
     batch = {name: tensor for name, tensor in batch.items() if name != "labels"}
+    require_fit(refusals(quantized, check(quantized, model), runtime), runtime)
     content = content_of(quantized, check(quantized, model))
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
         place = file or Path(folder) / "model.onnx"

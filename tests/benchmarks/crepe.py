@@ -1,11 +1,6 @@
-"""Predicted against measured losses of real models: an encoder's plans, a network's ranks. A table and a line of JSON.
+"""Predicted against measured losses of CREPE on pure tones: rank agreement within each scheme, and a line of JSON.
 
-    python tests/benchmarks/targets.py encoder FOLDER TEXT [--samples 1000] [--bits 4 4.5 5]
-    python tests/benchmarks/targets.py crepe WEIGHTS [--samples 64]
-
-``encoder``: a sentence encoder on the lines of TEXT; plans by size, predicted and measured on the evaluation half,
-beside the best uniform plan of at most their size.  ``llm``: the same for a language model in windows of 128 tokens,
-rounded to nearest.  ``crepe``: CREPE's weights on pure tones; rank agreement of layers' losses within each scheme.
+    python tests/benchmarks/crepe.py WEIGHTS [--samples 64]
 """
 
 from __future__ import annotations
@@ -14,28 +9,14 @@ import argparse
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from workbench.measurement.calibrate import calibrate
-from workbench.measurement.evaluate import evaluate
-from workbench.models.data.batches import Data
 from workbench.models.data.datasets import open_dataset
-from workbench.models.model import Model
 from workbench.models.sources import open_model
-from workbench.models.summary import embeddings, quantizable
-from workbench.planning.budgets import Budgets
-from workbench.planning.constraints import Constraints
-from workbench.planning.plan import Plan
-from workbench.planning.search.search import search
-from workbench.planning.totals import plan_totals
-from workbench.quantization.quantize import quantize
 from workbench.sensitivity.score import score
 
-UNIFORM = ("int3-g32-asym", "int4-channel", "int4-g64-asym", "int4-g32", "int4-g32-asym", "int5-g64-asym")
-SCHEMES = ("int2-g32-asym", "int3-g64-asym", *UNIFORM, "int5-g32-asym", "int6-g64-asym", "int8-channel")
 RANKED = ("int4-channel", "int5-channel", "int6-channel", "int8-channel")
 CREPE = '''
 import torch
@@ -64,29 +45,6 @@ class Crepe(nn.Module):
 def build():
     return Crepe()
 '''
-
-
-def plans(model: Model, data: Data, held_out: Data, bits: list[float]) -> list[dict[str, Any]]:
-    """Return predicted and measured losses of mixed plans and of the best uniform plans of at most their size."""
-    table = score(model, "predicted_kl", SCHEMES, curvature=calibrate(model, data).curvature, dataset=data)
-    layers, rows = quantizable(model.summary.layers), []
-
-    def judged(plan: Plan) -> tuple[float, float]:
-        figures = evaluate(model, quantize(model, plan).bind(model), held_out)
-        figure = figures.get("kl") or figures["half_squared_distance"]
-        return plan_totals(model.summary, plan, table).predicted or 0.0, figure.value
-
-    uniform = {scheme: Plan.uniform(layers, scheme) for scheme in UNIFORM}
-    for size in bits:
-        plan = search(model.summary, table, budgets=Budgets(bits_per_weight=size), base=Plan(),
-                      constraints=Constraints(locked=embeddings(model.summary.layers)))  # fmt: skip
-        predicted, measured = judged(plan)
-        fitting = [p for p in uniform.values() if plan_totals(model.summary, p, table).bits_per_weight <= size]
-        best = min((judged(each)[1] for each in fitting), default=float("nan"))
-        rows.append({"bits": size, "predicted": predicted, "measured": measured, "uniform": best})
-        print(f"{size:g} bits   predicted {predicted:.4g}   measured {measured:.4g}   ratio {predicted / measured:.2f} "
-              f"(asked: 0.75 to 1.33)   best uniform {best:.4g}", flush=True)  # fmt: skip
-    return rows
 
 
 def tones(samples: int, folder: Path) -> Path:
@@ -125,22 +83,10 @@ def crepe(weights: Path, samples: int) -> dict[str, dict[str, float]]:
 def main() -> None:
     """Read the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("encoder", "llm", "crepe"))
-    parser.add_argument("model", type=Path)
-    parser.add_argument("text", nargs="?")
+    parser.add_argument("weights", type=Path)
     parser.add_argument("--samples", type=int, default=64)
-    parser.add_argument("--bits", type=float, nargs="+", default=[4.0, 4.5, 5.0])
     options = parser.parse_args()
-    if options.what == "crepe":
-        print(json.dumps(crepe(options.model, options.samples)))
-        return
-    model = open_model(options.model)
-    length = None if options.what == "encoder" else 128
-    data, held_out = (
-        open_dataset(options.text, model, split=split, samples=options.samples, sequence_length=length)
-        for split in ("calibration", "evaluation")
-    )
-    print(json.dumps(plans(model, data, held_out, options.bits)))
+    print(json.dumps(crepe(options.weights, options.samples)))
 
 
 if __name__ == "__main__":
