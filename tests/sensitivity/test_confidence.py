@@ -8,7 +8,7 @@ import pytest
 from tests.models.networks import convolutions, images
 from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals
-from workbench.sensitivity.confidence import interval, resolution
+from workbench.sensitivity.confidence import coarseness, interval, resolution
 from workbench.sensitivity.score import score
 
 
@@ -31,3 +31,22 @@ def test_few_samples_are_said_with_what_more_would_do() -> None:
         assert resolution(*unknown, 80) == "" and interval(*unknown) is None
     low, high = interval(2.0, 2.0 * 0.5 / 1.96)
     assert low * high == pytest.approx(4.0) and high / low == pytest.approx(np.exp(1.0))
+
+
+@pytest.mark.parametrize(("predicted", "measured"), [
+    (0.0735, 0.0699), (0.1539, 0.1773), (0.3102, 0.4234), (0.6397, 1.3856), (1.2819, 3.0215),
+    (0.6936, 0.8340), (1.4224, 1.1904), (0.1690, 0.1709),
+])  # fmt: skip
+def test_the_interval_of_a_coarse_plan_holds_what_was_measured(predicted: float, measured: float) -> None:
+    """Plans of 2.5 to 4.5 bits of the small Llama, then of SmolLM2-135M (tests/benchmarks/budgets.py)."""
+    low, high = interval(predicted, 0.04 * predicted, nats=True)
+    assert low < measured < high
+    plain = interval(predicted, 0.04 * predicted)
+    assert low < plain[0] and plain[1] < high
+    assert ("evaluate or audit" in coarseness(predicted)) == (predicted > 0.1)
+
+
+def test_fine_plans_keep_their_interval() -> None:
+    assert interval(0.004, 0.0002, nats=True) == pytest.approx(interval(0.004, 0.0002), rel=1e-3)
+    assert coarseness(0.09) == "" == coarseness(None) == coarseness(float("inf"))
+    assert "0.31 nats" in coarseness(0.31) and "-37 %, +59 %" in coarseness(0.31)

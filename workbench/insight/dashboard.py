@@ -18,7 +18,7 @@ from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import Plan
 from workbench.planning.totals import Totals, layer_bits
-from workbench.sensitivity.confidence import interval
+from workbench.sensitivity.confidence import coarseness, interval
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -182,13 +182,16 @@ def _width(low: float, high: float) -> str:
 
 def _predicted(session: Session, state: State, totals: Totals, differences: tuple[Difference, ...]) -> KeyFigure:
     unit, table = shown_unit(session, state.metric), session.table(state.metric)
-    sure = interval(totals.predicted, totals.error)
+    nats = table is not None and table.unit == "nats"
+    sure = interval(totals.predicted, totals.error, nats=nats)
     missing = "not known with transforms" if session.plan.transforms else "not scored"
     tip = "Sum of the scores of all layers' schemes, and of what their errors cost together; lower is better."
     if table is not None and table.samples:
         tip += f"\nFrom {quantities.plural(table.samples, 'sample')} of {_data(session)}."
     if sure:
         tip += "\nThe range holds the mean of other samples of the same data 95 times in 100."
+    if nats and coarseness(totals.predicted):
+        tip += f"\nCoarse plan: {coarseness(totals.predicted)}."
     title = _with_unit(metric_title(state.metric, unit), unit)
     if totals.predicted is None:
         return KeyFigure(title=title, value=quantities.NONE, detail=missing, tip=tip)

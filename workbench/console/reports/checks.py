@@ -33,7 +33,7 @@ def audited(outcome: Outcome[Any, PlanAudit]) -> Report:
     return Report(
         facts=row(
             audit, "samples correction notes low high", sentence=audit.sentence(), **sums,
-            predicted_interval=interval(audit.predicted_whole, audit.predicted_error),
+            predicted_interval=interval(audit.predicted_whole, audit.predicted_error, nats=True),
             uniform=[asdict(plan) for plan in audit.uniform], against_uniform=audit.against_uniform(),
             left_out=outcome.result.rounded_inputs, cache_left_out=outcome.result.cached,
         ),

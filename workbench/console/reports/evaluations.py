@@ -51,7 +51,7 @@ def figures_of(evaluation: Evaluation) -> Row:
     metrics = {
         name: row(metric, "unit value baseline low high samples") for name, metric in evaluation.metrics.items()
     }
-    bounds = interval(evaluation.predicted_kl, evaluation.predicted_error)
+    bounds = interval(evaluation.predicted_kl, evaluation.predicted_error, nats=KL.name in evaluation.metrics)
     return row(
         evaluation, "bits_per_weight bytes=nbytes predicted_kl notes", predicted_interval=bounds, metrics=metrics
     )
@@ -73,7 +73,7 @@ def _heading(evaluation: Evaluation) -> str:
     if evaluation.predicted_kl is None:
         return heading
     unit = "KL {:.4g} nats" if KL.name in evaluation.metrics else f"{HALF_DISTANCE.unit} {{:.4g}}"
-    bounds = interval(evaluation.predicted_kl, evaluation.predicted_error)
+    bounds = interval(evaluation.predicted_kl, evaluation.predicted_error, nats=KL.name in evaluation.metrics)
     heading = f"{heading}, predicted {unit.format(evaluation.predicted_kl)}"
     return heading if bounds is None else f"{heading} ({bounds[0]:.3g} to {bounds[1]:.3g})"
 

@@ -14,7 +14,7 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.search.search import Front
 from workbench.planning.totals import Totals, cache_bits, cached_layers, quantized_inputs, totals
-from workbench.sensitivity.confidence import interval, resolution
+from workbench.sensitivity.confidence import coarseness, interval, resolution
 from workbench.sensitivity.metrics import TABLE_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
@@ -37,13 +37,15 @@ def planned(session: Session, plan: Plan, metric: str | None = None, *, correcte
         "cache": cached_layers(layers, assignments),
     }
     token, plain = (bits / 8 for bits in cache_bits(layers, assignments))
-    bounds = interval(sums.predicted, sums.error)
+    nats = scores is not None and scores.unit == "nats"
+    bounds = interval(sums.predicted, sums.error, nats=nats)
     lines = [
         f"{sums.bits_per_weight:.3f} bits per weight, {readable_bytes(sums.nbytes)}, "
         + ("no prediction" if sums.predicted is None else f"predicted {sums.predicted:.4g}")
         + ("" if bounds is None else f" ({bounds[0]:.3g} to {bounds[1]:.3g})")
     ]
-    lines += filter(None, [resolution(sums.predicted, sums.error, sums.samples)])
+    coarse = coarseness(sums.predicted) if nats else ""
+    lines += filter(None, [resolution(sums.predicted, sums.error, sums.samples), coarse])
     if counts not in (None, "weights"):
         lines.append(f"the prediction counts {counts}")
     if correction:
