@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Sequence
@@ -12,19 +13,22 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
+import workbench
 from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.checkpoints import compressed_tensors
 from workbench.deployment.exporters import exporter
 from workbench.errors import ExportError
 from workbench.models.model import Model
 from workbench.models.sources import open_model
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
-from workbench.steps.files.first_look import as_stored
+from workbench.steps.files.first_look import as_stored, start
 
 SCHEMES = ("keep", "int4-g32", "int4-g64-asym", "int8-channel", "fp8-e4m3-channel", "fp8-e4m3-tensor", "mxfp4", "nvfp4",
            "mxfp8-e4m3", "int3-g32-asym", "int4-channel", "fp8-e4m3-b32x64", "int8-tensor", "int8-tensor-asym", "bf16",
@@ -203,3 +207,51 @@ def test_kept_experts_and_their_router_are_ignored_by_the_names_of_their_modules
     for name in ("gate", "experts", "experts.3.gate_proj", "shared_expert_gate"):
         assert any(match_name(f"model.layers.1.mlp.{name}", each) for each in ignore), name
     assert not any(match_name("model.layers.1.mlp.shared_expert.up_proj", each) for each in ignore)
+
+
+@pytest.mark.parametrize("weights, inputs", [
+    ("int8-channel", "int8-tensor"), ("int8-tensor", "int8-tensor-asym"), ("fp8-e4m3-tensor", "fp8-e4m3-tensor"),
+])  # fmt: skip
+def test_static_inputs_come_back_with_their_ranges(model: Model, tmp_path: Path, weights: str, inputs: str) -> None:
+    names = [layer.name for layer in model.summary.stored if "mlp" in layer.name]
+    ranges = {(name, "input"): Range(low=-0.3 - place, high=1.7, method="min-max", clipped=0.0)
+              for place, name in enumerate(names)}  # fmt: skip
+    plain = quantize(model, Plan().assign(names, weights=weights, algorithm="rtn"))
+    plan = plain.plan.assign(names, inputs=inputs)
+    exporter("compressed-tensors").export(
+        dataclasses.replace(plain, plan=plan, ranges=ranges), model, tmp_path / "out", silent
+    )
+    again = open_model(tmp_path / "out")
+    session = start(again)
+    assert {session.plan.of(name).inputs for name in names} == {inputs}
+    for name in names:
+        ours = parse_scheme(inputs).fit_range(ranges[name, "input"].low, ranges[name, "input"].high)
+        stated = session.active_ranges[name, "input"]
+        assert torch.equal(parse_scheme(inputs).fit_range(stated.low, stated.high).scale, ours.scale)
+    exporter("compressed-tensors").export(
+        workbench.quantize(again, session.plan, session=session), again, tmp_path / "second", silent
+    )
+    second, first = (load_file(tmp_path / name / "model.safetensors") for name in ("second", "out"))
+    assert second.keys() == first.keys()
+    assert all(torch.equal(second[name].view(torch.uint8), first[name].view(torch.uint8)) for name in first)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_static_scale_that_is_none_leaves_the_inputs_as_they_are(model: Model, tmp_path: Path, scale: float) -> None:
+    name = "model.layers.0.mlp.up_proj"
+    plain = quantize(model, Plan().assign([name], weights="int8-channel", algorithm="rtn"))
+    fixed = dataclasses.replace(plain, plan=plain.plan.assign([name], inputs="int8-tensor"), ranges={
+        (name, "input"): Range(low=-1.0, high=1.0, method="min-max", clipped=0.0)
+    })  # fmt: skip
+    exporter("compressed-tensors").export(fixed, model, tmp_path / "out", silent)
+    tensors = load_file(tmp_path / "out" / "model.safetensors")
+    tensors[f"{name}.input_scale"].fill_(scale)
+    save_file(tensors, tmp_path / "out" / "model.safetensors", {"format": "pt"})
+    session = start(open_model(tmp_path / "out"))
+    assert session.plan.of(name).inputs is None and not session.active_ranges
+
+
+def test_a_plan_that_packs_nothing_is_a_folder_that_opens_as_it_was(model: Model, tmp_path: Path) -> None:
+    exporter("compressed-tensors").export(quantize(model, Plan()), model, tmp_path / "out", silent)
+    assert "quantization_config" not in json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
+    assert open_model(tmp_path / "out").summary.source.kind == "huggingface"

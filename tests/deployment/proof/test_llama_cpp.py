@@ -73,6 +73,15 @@ def test_every_type_is_run(tmp_path: Path) -> None:
     assert result.plan_loss > 0.05 and result.difference < 0.1 * result.plan_loss and result.agreement >= 0.75
 
 
+def test_layers_that_a_transform_changed_and_the_plan_keeps_are_those_of_the_file(tmp_path: Path) -> None:
+    model = open_model(folder_of("llama", tmp_path / "folder"))
+    plan = Plan(transforms=("fold-norms",)).assign(["model.layers.*.mlp.up_proj"], weights="q4_0", algorithm="rtn")
+    out = tmp_path / "model.gguf"
+    exporter("gguf").export(quantize(model, plan), model, out, silent)
+    for file in (out, None):
+        assert proof(model, plan, file=file).plan_loss > 1e-6
+
+
 def test_a_file_of_another_plan_is_told_by_its_first_tensor(tmp_path: Path) -> None:
     model = open_model(folder_of("llama", tmp_path / "folder"))
     out = tmp_path / "model.gguf"

@@ -242,6 +242,9 @@ class CompressedTensorsMethod:
         bare = job.model.summary.cannot_run is not None
         if bare and not any(layer.name == "lm_head" for layer in linear):
             ignored.append("lm_head")  # which may be tied to the table; the tensors alone do not say
+        cache = cache_args(job.model.summary, job.assignments)
+        if not packed and cache is None:
+            return {}  # a folder as it was: loaders look for packed tensors where it says that there are
         formats = sorted({group["format"] for group, layers in groups.values() if layers})
         written = {
             f"group_{number}": {"targets": _targets(layers, len(groups) + bare, job), **group}
@@ -250,7 +253,7 @@ class CompressedTensorsMethod:
         return {"quantization_config": {
             "quant_method": "compressed-tensors", "version": library().__version__, "config_groups": written,
             "format": formats[0] if len(formats) == 1 else MIXED if formats else "dense", "ignore": ignored,
-            "kv_cache_scheme": cache_args(job.model.summary, job.assignments), "quantization_status": "compressed",
+            "kv_cache_scheme": cache, "quantization_status": "compressed",
             "global_compression_ratio": None, "sparsity_config": {}, "transform_config": {},
         }}  # fmt: skip
 

@@ -16,6 +16,7 @@ from workbench.deployment.proof.llama_cpp import Run, require_llama_cpp, run
 from workbench.deployment.proof.losses import cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_llama_cpp
+from workbench.deployment.tensors import check
 from workbench.models.gguf.values import value_of
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
@@ -36,7 +37,7 @@ def prove_in_llama_cpp(
     that llama.cpp does not run, or whose answers differ by more than its rounding explains; BackendUnavailableError.
     """
     require_llama_cpp()
-    content = content_of(quantized, model)
+    content = content_of(quantized, check(quantized, model))
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
         place = _file(content, file, Path(folder), part_of(progress, 0.0, 0.3))
         size = (file or place).stat().st_size

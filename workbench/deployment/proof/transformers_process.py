@@ -49,7 +49,7 @@ def load(folder: str) -> Any:
 
     with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
         config = json.load(file)
-    if config["quantization_config"]["quant_method"] == "compressed-tensors":
+    if config.get("quantization_config", {}).get("quant_method") == "compressed-tensors":
         _let_zero_points_in()
     cls = getattr(transformers, config["architectures"][0])
     plain = {"attn_implementation": None, "experts_implementation": None}  # else config.json may name code of the Hub

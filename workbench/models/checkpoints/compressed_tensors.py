@@ -5,6 +5,7 @@ Layouts: the package compressed-tensors (its compressors); see ``deployment/chec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from workbench.models.checkpoints.packed import (
     words_as_rows,
 )
 from workbench.models.sources.stored import TensorStore
+from workbench.numerics.formats.floating import FP8_E4M3
 from workbench.numerics.packing import pack, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
@@ -79,8 +81,10 @@ def _weight(store: TensorStore, module: str, group: Mapping[str, Any], parts: tu
         rows, columns = store.read(f"{module}.weight_shape").tolist()
         shape = int(rows), int(columns)
     load = partial(_load, store, module, scheme, shape, int(args["num_bits"]))
-    inputs = _input_scheme(group.get("input_activations"))
-    return PackedWeight(parts=parts, shape=shape, scheme=scheme, load=load, inputs=inputs)
+    args = group.get("input_activations")
+    clipped = _input_range(store, module, args)
+    inputs = _static_scheme(args) if args and clipped else _input_scheme(args)
+    return PackedWeight(parts=parts, shape=shape, scheme=scheme, load=load, inputs=inputs, input_range=clipped)
 
 
 def _scheme(store: TensorStore, module: str, args: Mapping[str, Any]) -> str:
@@ -144,7 +148,7 @@ def _inverse(stored: np.ndarray) -> np.ndarray:
 
 
 def _input_scheme(args: Mapping[str, Any] | None) -> str | None:
-    """Return the scheme of dynamic inputs; None for static ones, whose ranges a calibration has to find again."""
+    """Return the scheme of dynamic inputs; None for static ones."""
     if not args or args.get("dynamic") is not True:
         return None
     bits, kind, strategy, size = args["num_bits"], args["type"], args["strategy"], args.get("group_size")
@@ -154,3 +158,25 @@ def _input_scheme(args: Mapping[str, Any] | None) -> str | None:
     if strategy == "token":
         return f"{element}-token" + ("" if args["symmetric"] else "-asym")
     return f"{element}-g{size}" if strategy == "group" else None
+
+
+def _static_scheme(args: Mapping[str, Any]) -> str:
+    element = "int8" if args["type"] == "int" else "fp8-e4m3"
+    return f"{element}-tensor" + ("" if args["symmetric"] else "-asym")
+
+
+def _input_range(store: TensorStore, module: str, args: Mapping[str, Any] | None) -> tuple[float, float] | None:
+    """Return what static inputs of one scale are clipped to; None where they are not, or the scale is no number."""
+    if not args or args.get("dynamic") or args.get("strategy") != "tensor" or args.get("num_bits") != 8:
+        return None
+    scales, zeros = (store.tensors.get(f"{module}.input_{part}") for part in ("scale", "zero_point"))
+    if scales is None or math.prod(scales.shape) != 1:
+        return None
+    scale = float(store.read(scales.name).double().reshape(()))
+    if not (math.isfinite(scale) and scale > 0):
+        return None
+    if args["type"] != "int":
+        return FP8_E4M3.lowest * scale, FP8_E4M3.highest * scale
+    shifted = zeros is not None and math.prod(zeros.shape) == 1 and not args["symmetric"]
+    zero = float(store.read(zeros.name).reshape(())) if zeros is not None and shifted else 0.0
+    return (-128 - zero) * scale, (127 - zero) * scale

@@ -26,7 +26,8 @@ class PackedWeight:
 
     ``shape`` is as the network has it; ``transposed`` says that its last two axes are inputs x outputs.  ``load``
     returns it as a matrix of outputs x inputs.  ``scheme`` is None for one that no scheme of ours describes (columns
-    in another order): ``values`` then returns it in float32.  ``inputs`` is the scheme of the layer's inputs.
+    in another order): ``values`` then returns it in float32.  ``inputs`` is the scheme of the layer's inputs,
+    ``input_range`` what static ones are clipped to.
     """
 
     parts: tuple[str, ...]
@@ -36,6 +37,7 @@ class PackedWeight:
     values: Callable[[], torch.Tensor] | None = None
     transposed: bool = False
     inputs: str | None = None
+    input_range: tuple[float, float] | None = None
 
     def stored(self) -> QuantizedTensor | None:
         """Return the codes, None for a weight without a scheme; NotAModelError where its tensors do not fit together.

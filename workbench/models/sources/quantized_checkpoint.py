@@ -132,6 +132,11 @@ class Checkpoint:
         weight = self.weight(layer)
         return None if weight is None else weight.inputs
 
+    def input_range(self, layer: Layer) -> tuple[float, float] | None:
+        """Return what the layer's static inputs are clipped to."""
+        weight = self.weight(layer)
+        return None if weight is None else weight.input_range
+
 
 class QuantizedWeights(WeightsOnlyModel):
     """The tensors of a checkpoint whose network is not known."""
@@ -151,6 +156,10 @@ class QuantizedWeights(WeightsOnlyModel):
     def encoded_inputs(self, layer: str) -> str | None:
         """See the contract."""
         return self.checkpoint.inputs(self.summary.layer(layer))
+
+    def encoded_range(self, layer: str) -> tuple[float, float] | None:
+        """See the contract."""
+        return self.checkpoint.input_range(self.summary.layer(layer))
 
 
 class QuantizedNetwork(NetworkModel):
@@ -172,6 +181,10 @@ class QuantizedNetwork(NetworkModel):
     def encoded_inputs(self, layer: str) -> str | None:
         """See the contract."""
         return self.checkpoint.inputs(self.summary.layer(layer))
+
+    def encoded_range(self, layer: str) -> tuple[float, float] | None:
+        """See the contract."""
+        return self.checkpoint.input_range(self.summary.layer(layer))
 
 
 def _packed(folder: Path, raw: TensorStore, settings: Any) -> Packed:
