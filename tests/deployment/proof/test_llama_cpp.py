@@ -75,7 +75,7 @@ def test_every_type_is_run(tmp_path: Path) -> None:
 
 def test_layers_that_a_transform_changed_and_the_plan_keeps_are_those_of_the_file(tmp_path: Path) -> None:
     model = open_model(folder_of("llama", tmp_path / "folder"))
-    plan = Plan(transforms=("fold-norms",)).assign(["model.layers.*.mlp.up_proj"], weights="q4_0", algorithm="rtn")
+    plan = Plan(transforms=("equalize",)).assign(["model.layers.*.mlp.up_proj"], weights="q4_0", algorithm="rtn")
     out = tmp_path / "model.gguf"
     exporter("gguf").export(quantize(model, plan), model, out, silent)
     for file in (out, None):
