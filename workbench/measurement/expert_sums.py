@@ -150,6 +150,7 @@ class ExpertMoments:
     sums: dict[str, torch.Tensor] = field(default_factory=dict)
     counts: dict[str, torch.Tensor] = field(default_factory=dict)
     _again: set[str] = field(default_factory=set)
+    _divided: set[str] = field(default_factory=set)
 
     def forward(self, name: str, routed: Routed, x: torch.Tensor, output: torch.Tensor) -> None:
         """Add the tokens of a product."""
@@ -173,7 +174,10 @@ class ExpertMoments:
 
     def means(self, name: str) -> torch.Tensor:
         """Return the means in place of the sums; an expert without tokens gets the mean of all tokens."""
-        sums, counts = self.sums.pop(name), self.counts[name]
+        sums, counts = self.sums[name], self.counts[name]
+        if name in self._divided:
+            return sums
+        self._divided.add(name)
         everything = sums.sum(dim=0) / counts.sum().clamp_min(1)
         for expert, count in enumerate(counts.tolist()):
             sums[expert] = sums[expert] / count if count else everything

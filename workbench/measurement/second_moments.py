@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 
 from workbench.errors import AlgorithmError
 from workbench.measurement.expert_sums import ExpertMoments, shown_everything
 from workbench.measurement.gradients import GradientPass, fitting_batch
+from workbench.measurement.symmetric_sum import SymmetricSum, held_bytes
 from workbench.measurement.unfinished import digest
 from workbench.measurement.weight_gradients import ConvolutionGeometry, same_tensor
 from workbench.memory import Spill, available_memory, disk_room, size_text
@@ -71,7 +73,7 @@ class SecondMoments(Mapping[str, Curvature]):
         self._all_experts = any(shown_everything(curvature.get(name)) for name in model.routed)
         self._nbytes = nbytes or max(available_memory() // SHARE_OF_MEMORY, disk_room(), LEAST_BYTES)
         self._groups = self._grouped()
-        self._collected: dict[str, Curvature] = {}
+        self._collected: _Sums | None = None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._curvature)
@@ -80,13 +82,13 @@ class SecondMoments(Mapping[str, Curvature]):
         return len(self._curvature)
 
     def __getitem__(self, name: str) -> Curvature:
-        if name not in self._collected:
+        if self._collected is None or name not in self._collected.layers:
             number = next((number for number, group in enumerate(self._groups) if name in group), None)
             if number is None:
                 return self._curvature[name]
-            self._collected = {}
+            self._collected = None
             self._collected = self._collect(self._groups[number])
-        return self._collected[name]
+        return self._collected.mean(name, self._curvature[name])
 
     @property
     def groups(self) -> int:
@@ -95,7 +97,7 @@ class SecondMoments(Mapping[str, Curvature]):
 
     def first_group(self) -> dict[str, Curvature]:
         """Return the curvature of the first group's layers, collected now."""
-        return self._collect(self._groups[0]) if self._groups else {}
+        return self._whole(self._groups[0]) if self._groups else {}
 
     @property
     def digest(self) -> str:
@@ -107,12 +109,16 @@ class SecondMoments(Mapping[str, Curvature]):
         layers = {name: layer for group in self._groups for name, layer in group.items()}
         whole: dict[str, Layer] = {}
         for name, layer in layers.items():
-            nbytes -= _nbytes(layer)
+            nbytes -= _nbytes(layer, whole=True)
             if nbytes < 0:
                 break
             whole[name] = layer
-        collected = self._collect(whole) if whole else {}
+        collected = self._whole(whole) if whole else {}
         return {**self._curvature, **collected}, tuple(name for name in layers if name not in whole)
+
+    def _whole(self, group: Mapping[str, Layer]) -> dict[str, Curvature]:
+        sums = self._collect(group)
+        return {name: sums.mean(name, self._curvature[name]) for name in group}
 
     def _grouped(self) -> list[dict[str, Layer]]:
         groups: list[dict[str, Layer]] = []
@@ -128,7 +134,7 @@ class SecondMoments(Mapping[str, Curvature]):
             room -= _nbytes(layer)
         return groups
 
-    def _collect(self, group: Mapping[str, Layer]) -> dict[str, Curvature]:
+    def _collect(self, group: Mapping[str, Layer]) -> _Sums:
         name, needed = next(iter(group)), sum(_nbytes(layer) for layer in group.values())
         if needed > (most := available_memory() + disk_room()):
             raise AlgorithmError(
@@ -144,7 +150,7 @@ class SecondMoments(Mapping[str, Curvature]):
             elif differing := sums.differing():
                 alone |= differing
             else:
-                return {name: sums.mean(name, self._curvature[name]) for name in group}
+                return sums
 
     def _run(self, passes: GradientPass, sums: _Sums, left_out: set[int]) -> int | None:
         """Add up all batches but those left out; return the number of one with NaN or infinite values, if any."""
@@ -168,8 +174,8 @@ class SecondMoments(Mapping[str, Curvature]):
 class _Sums:
     """Sums of products over positions, ``counts`` of them, and over ``sampled`` tokens' output gradients.
 
-    ``inputs`` are float32 ``[groups, columns, columns]``; layers that get the same tensor share the sums of ``owner``,
-    but for those that are ``alone``.  ``outputs`` are ``[rows, rows]``.  ``calls`` counts the tensors of each layer;
+    ``inputs`` are of ``[groups, columns, columns]``; layers that get the same tensor share the sums of ``owner``,
+    but for those that are ``alone``.  ``outputs`` are of ``[rows, rows]``.  ``calls`` counts the tensors of each layer;
     ``apart`` are layers that did not get their owner's tensor again.
     """
 
@@ -180,13 +186,14 @@ class _Sums:
     calls: Counter[str] = field(default_factory=Counter)
     apart: set[str] = field(default_factory=set)
     owner: dict[str, str] = field(default_factory=dict)
-    inputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    inputs: dict[str, SymmetricSum] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    outputs: dict[str, SymmetricSum] = field(default_factory=dict)
     sampled: dict[str, int] = field(default_factory=dict)
     finite: bool = True
     _masks: tuple[torch.Tensor, ...] = ()
     _last: tuple[str, torch.Tensor, int] | None = None
+    _shared: tuple[str, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         self.experts = ExpertMoments(spill=self.spill)
@@ -207,9 +214,9 @@ class _Sums:
         rows = _multiplied(self.layers[name], tensor, output, self._masks) if owner == name else None
         if rows is not None:
             if name not in self.inputs:
-                size = rows.shape[-1]
-                self.inputs[name], self.counts[name] = self.spill.zeros(rows, len(rows), size, size), 0
-            self.inputs[name].baddbmm_(rows.transpose(1, 2), rows)
+                self.inputs[name] = SymmetricSum(len(rows), rows.shape[-1], rows, self.spill)
+                self.counts[name] = 0
+            self.inputs[name].add(rows)
             self.counts[name] += rows.shape[1]
 
     def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
@@ -220,8 +227,8 @@ class _Sums:
         some = flat[:: -(-len(flat) // OUTPUT_POSITIONS)].float()
         self.finite = self.finite and bool(some.isfinite().all())
         if name not in self.outputs:
-            self.outputs[name], self.sampled[name] = self.spill.zeros(some, some.shape[-1], some.shape[-1]), 0
-        self.outputs[name].addmm_(some.T, some)
+            self.outputs[name], self.sampled[name] = SymmetricSum(1, some.shape[-1], some, self.spill), 0
+        self.outputs[name].add(some.unsqueeze(0))
         self.sampled[name] += len(some)
 
     def is_finite(self, output: torch.Tensor) -> bool:
@@ -236,14 +243,14 @@ class _Sums:
         """Return ``known`` with the layer's whole moments; as it is where no batch reached the layer."""
         if name in self.experts.sums:
             return replace(known, full=self.experts.means(name).cpu().numpy())
-        total = self.inputs.get(self.owner.get(name, ""))
-        if total is None:
+        owner = self.owner.get(name, "")
+        if owner not in self.inputs:
             return known
-        if self.owner[name] == name:
-            total.div_(self.counts[name])
-        outputs = self.outputs[name].div_(self.sampled[name]).cpu().numpy() if name in self.outputs else None
-        whole = total if self.layers[name].kind.is_convolution else total[0]
-        return replace(known, full=whole.cpu().numpy(), outputs=outputs)
+        if self._shared is None or self._shared[0] != owner:  # the layers after it may get the same inputs
+            mean = self.inputs[owner].mean(self.counts[owner])
+            self._shared = owner, (mean if self.layers[owner].kind.is_convolution else mean[0]).numpy()
+        outputs = self.outputs[name].mean(self.sampled[name])[0].numpy() if name in self.outputs else None
+        return replace(known, full=self._shared[1], outputs=outputs)
 
 
 def _multiplied(
@@ -256,11 +263,13 @@ def _multiplied(
     return None if geometry is None else sampled_inputs(geometry, tensor)
 
 
-def _nbytes(layer: Layer) -> int:
-    """Return the bytes of a layer's whole moments, at most."""
+def _nbytes(layer: Layer, *, whole: bool = False) -> int:
+    """Return the bytes of a layer's moments, at most, as they are summed, or of the ``whole`` matrices."""
     rows, columns = layer.matrix
     outputs = rows if layer.kind is LayerKind.LINEAR and rows <= OUTPUT_ROWS else 0
-    return 4 * (layer.experts * columns**2 + outputs**2)
+    if whole:
+        return 4 * (layer.experts * columns**2 + outputs**2)
+    return held_bytes(columns, layer.experts) + held_bytes(outputs)
 
 
 def sampled_inputs(geometry: ConvolutionGeometry, x: torch.Tensor) -> torch.Tensor | None:

@@ -49,24 +49,33 @@ def descend_coupled(
     grids = _grids(values, scheme, parameters)
     if grids is None:
         return values
-    scale, base, table = grids
     coupling = _damped(outputs.to("cpu", torch.float32))
     moments = moments.to("cpu", torch.float32)
     order = moments.diagonal().argsort(descending=True, stable=True)
-    current, exact = values.cpu().T.contiguous(), weight.cpu().T
+    moments = moments[order][:, order].contiguous()
+    scale, base = (each[order].contiguous() for each in grids[:2])
+    table, step = grids[2].numpy(), _step(grids[2])
+    current = values.cpu().T[order].contiguous()
+    pulls = (current - weight.cpu().T[order]).contiguous() @ coupling  # (D G)^T, kept up to date by what moves
     for _ in range(sweeps):
         moved = 0
-        for part in torch.split(order, BLOCK):
-            slopes = moments[part] @ (current - exact) @ coupling
-            block = current[part]
+        for start in range(0, len(order), BLOCK):
+            part = slice(start, start + BLOCK)
             moved += move_block(
-                block.numpy(), slopes.numpy(), moments[part][:, part].numpy(), coupling.numpy(),
-                scale[part].numpy(), base[part].numpy(), table.numpy(),
+                current[part].numpy(), pulls[part].numpy(), (moments[part] @ pulls).numpy(),
+                moments[part, part].contiguous().numpy(), coupling.numpy(), scale[part].numpy(), base[part].numpy(),
+                table, step,
             )  # fmt: skip
-            current[part] = block
         if not moved:
             break
-    return scheme.round(current.T.contiguous().to(values.device), parameters)
+    return scheme.round(current[order.argsort()].T.contiguous().to(values.device), parameters)
+
+
+def _step(table: torch.Tensor) -> float:
+    """Return how far the entries of the ascending ``table`` lie apart; 0.0 where they are not whole numbers in line."""
+    steps = table.diff()
+    even = bool((steps == steps[0]).all()) and bool((table == table.round()).all())
+    return float(steps[0]) if even else 0.0
 
 
 def _damped(outputs: torch.Tensor) -> torch.Tensor:

@@ -263,26 +263,38 @@ def _static(weight: torch.Tensor, curved: Hessian, scheme: Scheme, rows: torch.T
 def _descend(weight: torch.Tensor, curved: Hessian, scheme: Scheme, start: Rounded, sweeps: int) -> Rounded:
     """Move each weight to its best value given all others, ``sweeps`` times over, until none moves."""
     order = curved.diagonal.sum(dim=0).cpu().argsort(descending=True, stable=True)
-    values = _split(start.values, curved.groups).clone()
-    errors = values - _split(weight, curved.groups)
+    values = _split(start.values[:, order], curved.groups).clone()
+    errors = values - _split(weight[:, order], curved.groups)
+    matrix = curved.matrix[:, order][:, :, order]
     fast = compiled_columns(scheme, start.parameters, weight) if curved.groups == 1 else None
     for _ in range(sweeps):
-        before = values.clone()
+        moved = False
         for first in range(0, len(order), BLOCK):
-            part = order[first : first + BLOCK]
-            slopes = errors @ curved.matrix[:, :, part]
-            local = curved.matrix[:, part][:, :, part]
+            part = slice(first, first + BLOCK)
+            slopes, local = errors @ matrix[:, :, part], matrix[:, part, part]
             if fast is not None:
-                values[0, :, part], moves = fast.descend(values[0, :, part], slopes[0], local[0], part)
-                errors[0, :, part] += moves
-                continue
-            for j, column in enumerate(part.tolist()):
-                target = values[..., column] - slopes[..., j] / local[:, j, j, None]
-                moved = _nearest(scheme, start.parameters, column, target) - values[..., column]
-                values[..., column] += moved
-                errors[..., column] += moved
-                slopes[..., j:] += moved[..., None] * local[:, j, None, j:]
-        if bool((values == before).all()):
+                values[0, :, part], moves = fast.descend(values[0, :, part], slopes[0], local[0], order[part])
+            else:
+                moves = _moves(values[..., part], slopes, local, scheme, start.parameters, order[part])
+            errors[..., part] += moves
+            moved = moved or bool(moves.any())
+        if not moved:
             break
-    flat = values.flatten(0, 1)
+    flat = values.flatten(0, 1)[:, order.argsort()]
     return Rounded(parameters=start.parameters, values=scheme.round(flat, start.parameters))
+
+
+def _moves(
+    values: torch.Tensor, slopes: torch.Tensor, local: torch.Tensor, scheme: Scheme, parameters: Parameters,
+    columns: torch.Tensor,
+) -> torch.Tensor:  # fmt: skip
+    """Move the ``values`` ``[groups, r, n]`` of some ``columns`` in place, and return how far each moved."""
+    import torch
+
+    moves = torch.empty_like(values)
+    for j, column in enumerate(columns.tolist()):
+        target = values[..., j] - slopes[..., j] / local[:, j, j, None]
+        moves[..., j] = _nearest(scheme, parameters, column, target) - values[..., j]
+        values[..., j] += moves[..., j]
+        slopes[..., j:] += moves[..., j, None] * local[:, j, None, j:]
+    return moves
