@@ -95,9 +95,10 @@ class SecondMoments(Mapping[str, Curvature]):
         """How many groups of layers there are: as many runs over the data collect all."""
         return len(self._groups)
 
-    def first_group(self) -> dict[str, Curvature]:
-        """Return the curvature of the first group's layers, collected now."""
-        return self._whole(self._groups[0]) if self._groups else {}
+    def collect_first(self) -> tuple[str, ...]:
+        """Collect the moments of the first group's layers now, and return their names."""
+        self._collected = self._collect(self._groups[0]) if self._groups else None
+        return () if self._collected is None else tuple(self._collected.layers)
 
     @property
     def digest(self) -> str:
@@ -113,12 +114,9 @@ class SecondMoments(Mapping[str, Curvature]):
             if nbytes < 0:
                 break
             whole[name] = layer
-        collected = self._whole(whole) if whole else {}
+        sums = self._collect(whole) if whole else None
+        collected = {} if sums is None else {name: sums.mean(name, self._curvature[name]) for name in whole}
         return {**self._curvature, **collected}, tuple(name for name in layers if name not in whole)
-
-    def _whole(self, group: Mapping[str, Layer]) -> dict[str, Curvature]:
-        sums = self._collect(group)
-        return {name: sums.mean(name, self._curvature[name]) for name in group}
 
     def _grouped(self) -> list[dict[str, Layer]]:
         groups: list[dict[str, Layer]] = []
@@ -232,7 +230,7 @@ class _Sums:
         self.sampled[name] += len(some)
 
     def is_finite(self, output: torch.Tensor) -> bool:
-        self.finite = bool(output.isfinite().all())
+        self.finite = bool(output.sum().isfinite() or output.isfinite().all())  # a finite sum says it all
         return self.finite
 
     def differing(self) -> set[str]:

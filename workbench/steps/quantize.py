@@ -53,15 +53,15 @@ def moments_of(model: Model, session: Session) -> Callable[[Data], SecondMoments
 
 
 def costs(
-    model: Model, plan: Plan, session: Session | None, out: str = "", nbytes: int | None = None
+    model: Model, plan: Plan, session: Session | None, out: str = "", nbytes: int | None = None, preparing: float = 0.0
 ) -> Estimate | None:
-    """Estimate what rounding takes, and writing ``nbytes`` (default: those of the plan) to ``out``."""
+    """Estimate what rounding takes, ``preparing``, and writing ``nbytes`` (default: those of the plan) to ``out``."""
     from workbench.steps.preflight.costs import quantizing
 
     record = None if session is None else session.calibration
     return quantizing(
         model, plan, None if record is None else session_data.recorded(model, record), out=out, nbytes=nbytes,
-        moments=moments_of(model, session) if session is not None else lambda data: None,
+        moments=moments_of(model, session) if session is not None else lambda data: None, preparing=preparing,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.models.sources import reopen
 from workbench.planning.plan import Plan
+from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
@@ -85,15 +86,19 @@ def train(
     if session.model.cannot_run is not None:
         raise CannotRunError(f"{session.model.name} cannot be trained: {session.model.cannot_run}")
     model = model or reopen(session.model, trust=trust, placement=Placement(device))
-    if not data and session.calibration is not None:
-        dataset = session_data.recorded(model, session.calibration, samples=samples)
-    else:
-        dataset = session_data.for_calibration(model, data, samples=samples, seed=seed)
+    dataset = _data(session, model, data, samples, seed)
     return learn(
         model, plan, dataset, steps=_steps(model, dataset, epochs, batch_size) or steps, learning_rate=learning_rate,
         batch_size=batch_size, loss=loss, seed=seed, ranges=ranges_of_plan(session, plan), checkpoint=checkpoint,
         progress=progress,
     )  # fmt: skip
+
+
+def _data(session: Session, model: Model, data: str | Path | None, samples: int | None, seed: int) -> Dataset:
+    """Return the data, by default the calibration's."""
+    if not data and session.calibration is not None:
+        return session_data.recorded(model, session.calibration, samples=samples)
+    return session_data.for_calibration(model, data, samples=samples, seed=seed)
 
 
 def _steps(model: Model, dataset: Dataset, epochs: float, batch_size: int | None) -> int:
@@ -122,6 +127,19 @@ def _run(context: Context, options: TrainOptions) -> tuple[str, ...]:
     return tuple(str(path) for path in paths)
 
 
+def _costs(context: Context, options: TrainOptions) -> Estimate | None:
+    from workbench.deployment.exporters import exporter, preparing
+    from workbench.quantization.learning.loop import LearnOptions
+    from workbench.steps.preflight.costs import training
+
+    session, model = context.session, context.model()
+    dataset = _data(session, model, options.data, options.samples, options.seed)
+    steps = _steps(model, dataset, options.epochs, options.batch_size) or options.steps
+    learn = LearnOptions(steps=steps, batch_size=options.batch_size, limit=None, loss=options.loss, seed=options.seed)
+    before = preparing(exporter(options.kind), model)
+    return training(model, session.plan, dataset, learn, out=options.out, preparing=before)
+
+
 def _first(session: Session) -> TrainOptions:
     """Start with a run of a minute or so."""
     return TrainOptions(
@@ -131,7 +149,7 @@ def _first(session: Session) -> TrainOptions:
 
 
 TRAIN: Step[TrainOptions, tuple[str, ...]] = Step(
-    runs_model=True,
+    runs_model=True, costs=_costs,
     name="train", title="Train", options=TrainOptions, requires=(RUNS, QUANTIZES), run=_run, first=_first,
     summary="Trains new weights on the grids of the plan's schemes, from the floating-point model, and writes them. "
     "The run is saved every 50 steps and when it is cancelled: Retry goes on from there. The model itself stays as it "

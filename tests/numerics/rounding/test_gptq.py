@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from workbench.errors import AlgorithmError, NonFiniteError
 from workbench.numerics.curvature import output_energy
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import Context, Gptq, Hqq, Rtn, RtnWeighted
+from workbench.numerics.rounding.coupled_compiled import nearest
 from workbench.numerics.rounding.hessian import hessian
 from workbench.numerics.rounding.parameter_parts import take_rows
 from workbench.numerics.scheme import Parameters
@@ -216,3 +218,13 @@ def test_feedback_is_the_factor_of_the_inverse() -> None:
     exact = torch.linalg.inv(curved.matrix[0][order][:, order].double())
     assert torch.equal(factor, factor.triu())
     torch.testing.assert_close(factor.T @ factor, exact, rtol=1e-4, atol=1e-5 * float(exact.abs().max()))
+
+
+@pytest.mark.parametrize("first", [0, -4, -127])
+@pytest.mark.parametrize("count", [2, 8, 16, 255])
+def test_the_nearest_of_whole_numbers_in_line_is_that_of_the_search(first: int, count: int) -> None:
+    table = np.arange(first, first + count, dtype=np.float32)
+    spread = np.linspace(first - 2.25, first + count + 2.25, 64 * count).astype(np.float32)
+    beyond = np.float32([np.inf, -np.inf, 1e30, -1e30])
+    for value in (*spread, *(table[:-1] + np.float32(0.5)), *beyond):
+        assert nearest(table, value, 1.0) == nearest(table, value, 0.0), value

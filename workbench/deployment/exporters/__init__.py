@@ -60,6 +60,14 @@ class Exporter(Protocol):
         """
 
 
+@runtime_checkable
+class Prepares(Protocol):
+    """An exporter that works before it writes: what the estimate of an export adds."""
+
+    def preparing(self, model: Model) -> float:
+        """Return the seconds that pass before anything is written, from a trial."""
+
+
 EXPORTERS: tuple[Exporter, ...] = (
     PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(), CompressedTensors(),
     Gptq(), Mlx(), Torchao(), Recipe(), TensorTypes(), ImportanceMatrix(),
@@ -87,6 +95,11 @@ def exporter(name: str, settings: Sequence[str] = ()) -> Exporter:
         values[key] = _parsed(key, text, known[key])
     changed: Exporter = replace(member, **values) if values else member  # type: ignore[type-var]
     return changed
+
+
+def preparing(member: Exporter, model: Model) -> float:
+    """Return the seconds that an exporter works before it writes; 0 where that is nothing to speak of."""
+    return member.preparing(model) if isinstance(member, Prepares) else 0.0
 
 
 def exporter_options(member: Exporter) -> dict[str, bool | int | float | str]:

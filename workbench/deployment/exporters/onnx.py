@@ -37,6 +37,12 @@ class Onnx:
     accuracy: int = 1
     standard: bool = False
 
+    def preparing(self, model: Model) -> float:
+        """Return the seconds that capturing the network takes."""
+        from workbench.deployment.onnx.capture_cost import capture_seconds
+
+        return capture_seconds(model)
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by the package onnx, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         from workbench.deployment.onnx.capture import require_onnx

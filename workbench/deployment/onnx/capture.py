@@ -140,7 +140,7 @@ def captured(
     errors = []
     for axes in (shapes,) if shapes is not None else _shapes(batch):
         try:
-            with model.body.lock, no_fused_attention(), _quiet(), torch.no_grad():
+            with model.body.lock, no_fused_attention(), quietly(), torch.no_grad():
                 program: Any = torch.onnx.export(
                     runner, (), kwargs={"batch": batch}, dynamo=True, dynamic_shapes={"batch": axes},
                     opset_version=OPSET, optimize=False, verbose=False, input_names=names,
@@ -172,7 +172,7 @@ def _reason(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Keep the exporter's reports off the terminal."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
@@ -197,7 +197,7 @@ def _named(program: Any, runner: _Runner) -> Graph:
             value.const_value = None
             values[name] = value
             graph.inputs.append(value)
-    with _quiet():
+    with quietly():
         program.optimize()
     graph = program.model.graph
     by_place = {value.name: value for value in graph.inputs}

@@ -36,11 +36,11 @@ DAMPING = 0.01
 def descend_coupled(
     weight: torch.Tensor, values: torch.Tensor, scheme: Scheme, parameters: Parameters, moments: torch.Tensor,
     outputs: torch.Tensor, sweeps: int,
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor | None:  # fmt: skip
     """Return better ``values`` on the same grid: float32 ``[rows, columns]`` as ``weight``.
 
     ``moments`` is A, positive definite ``[columns, columns]``, ``outputs`` G ``[rows, rows]``, positive semidefinite.
-    Returns ``values`` themselves where the scheme's grid is not a scaled and shifted table.
+    None where the scheme's grid is not a scaled and shifted table.
     """
     import torch
 
@@ -48,7 +48,7 @@ def descend_coupled(
 
     grids = _grids(values, scheme, parameters)
     if grids is None:
-        return values
+        return None
     coupling = _damped(outputs.to("cpu", torch.float32))
     moments = moments.to("cpu", torch.float32)
     order = moments.diagonal().argsort(descending=True, stable=True)

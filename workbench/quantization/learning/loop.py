@@ -17,6 +17,7 @@ from workbench.models.model import Batch, Model, Replacement
 from workbench.models.summary import OutputKind
 from workbench.numerics.rounding.descent import Descent, rate_factor
 from workbench.numerics.rounding.lsq import LearnedMatrix
+from workbench.preflight import clock
 from workbench.progress import Progress, silent
 from workbench.quantization.learning.checkpoint import EVERY, Checkpoint
 from workbench.quantization.learning.data import Samples, Teacher
@@ -103,6 +104,19 @@ class Run:
         checkpoint.save(descent.state())
         self._undo_unless_better(teacher)
         self.progress(1.0, f"{self.purpose}: done")
+
+    def tried(self) -> tuple[float, float]:
+        """Take two steps; return the seconds of the second, and of the mean loss of one batch afterwards."""
+        descent, teacher = self._descent(), Teacher(self.teacher, self.samples)
+        self._step(descent, teacher)
+        start = clock()
+        self._step(descent, teacher)
+        step = clock() - start
+        start = clock()
+        with torch.no_grad():
+            for piece, _ in self._pieces(np.arange(min(self._batch_size(), len(self.samples)))):
+                self._loss(piece, teacher)
+        return step, clock() - start
 
     @torch.no_grad()
     def _undo_unless_better(self, teacher: Teacher) -> None:

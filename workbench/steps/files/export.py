@@ -119,13 +119,16 @@ WHOLE = ("huggingface", "state-dict")
 
 
 def _costs(context: Context, options: ExportOptions) -> Estimate | None:
-    from workbench.deployment.exporters import exporter
+    from workbench.deployment.exporters import exporter, preparing
 
-    if not exporter(options.kind, options.settings).needs_model:
+    chosen = exporter(options.kind, options.settings)
+    if not chosen.needs_model:
         return None
     model = context.model()
     nbytes = 4 * model.summary.parameters if options.kind in WHOLE else None
-    return costs(model, context.session.plan, context.session, options.out, nbytes)
+    return costs(
+        model, context.session.plan, context.session, options.out, nbytes, preparing=preparing(chosen, model)
+    )
 
 
 def _needs(session: Session, options: ExportOptions) -> Session:

@@ -5,6 +5,8 @@ None where the step is short.  A trial that fails says nothing: the step itself 
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +23,6 @@ from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import anonymous_memory, limit, scratch_folder
 from workbench.models.data.batches import Data, batches_of
 from workbench.models.model import Model
-from workbench.numerics.curvature import Curvature
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
@@ -29,6 +30,8 @@ from workbench.numerics.statistics.observe import observe
 from workbench.planning.plan import KEEP, LEARNED, Assignment, Plan, resolve
 from workbench.planning.totals import totals
 from workbench.preflight import SHORT, Estimate, clock
+from workbench.quantization.learning.loop import LearnOptions
+from workbench.quantization.learning.trial import learning_trial
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.measured import replaced_rows
@@ -51,6 +54,9 @@ RANGES = 6
 
 MATRICES = 6
 """Float32 copies of a weight that rounding it holds at most."""
+
+WRITTEN = 1 << 23
+"""Bytes of a trial of the disk."""
 
 
 def calibration(model: Model, data: Data, *, batch_size: int, weights: bool) -> Estimate | None:
@@ -167,8 +173,10 @@ def evaluation(
 ) -> Estimate | None:  # fmt: skip
     """Estimate rounding by the plan and running both models; the exact one's outputs may lie on the disk.
 
-    ``looks_again``: how sure the model is of its answers is compared, too.
+    ``looks_again``: how sure the model is of its answers is compared, too.  None, too, for plans with transforms.
     """
+    if plan.transforms:
+        return None
     before, batch = anonymous_memory(), fitting_batch(batch_size, data, model, gradients=False)
 
     def bare(count: int) -> None:
@@ -204,42 +212,79 @@ def evaluation(
 
 def quantizing(
     model: Model, plan: Plan, calibration: Data | None, *, moments: Callable[[Data], SecondMoments | None],
-    out: str = "", nbytes: int | None = None,
+    out: str = "", nbytes: int | None = None, preparing: float = 0.0,
 ) -> Estimate | None:  # fmt: skip
     """Estimate rounding a model by a plan, and writing ``nbytes`` (default: those of the plan) to ``out``.
 
-    ``moments(data)`` are the second moments that algorithms look at.  None, too, for plans that learn.
+    ``moments(data)`` are the second moments that algorithms look at, ``preparing`` the seconds before anything is
+    written.  None, too, for plans with transforms.
     """
-    before, cells = anonymous_memory(), _cells(model, plan)
-    if any(assignment.algorithm == LEARNED for _, assignment in cells) or plan.transforms:
+    if plan.transforms:
         return None
+    before, cells = anonymous_memory(), _cells(model, plan)
+    learned = [cell for cell in cells if cell[1].algorithm == LEARNED]
     quick = [cell for cell in cells if is_quick(cell[1])]
-    others = [cell for cell in cells if not is_quick(cell[1])]
-    seconds = rounding_seconds(model, quick, stores=True)
+    others = [cell for cell in cells if cell not in learned and not is_quick(cell[1])]
+    seconds = preparing + rounding_seconds(model, quick, stores=True)
     size = totals(model.summary, resolve(plan, model.summary.layers)).nbytes
     largest = max((layer.parameters for layer, _ in cells), default=0)
     peak = size + largest * 4 * MATRICES
     if others and calibration is not None:
         more = _with_moments(model, others, calibration, moments)
         seconds, peak = seconds + more[0], peak + more[1]
+    if learned and calibration is not None:
+        trial = learning_trial(model, {layer.name: each.weights for layer, each in learned}, calibration)
+        seconds, peak = seconds + trial.seconds(LearnOptions().steps), peak + trial.nbytes
     if seconds < SHORT and not out:
         return None
     written = (size if nbytes is None else nbytes) if out else 0
+    if out:
+        seconds += writing_seconds(Path(out).parent, written)
     return _estimate(max(seconds, 0.1), before, peak, disk=written, folder=str(Path(out).parent) if out else "")
+
+
+def training(
+    model: Model, plan: Plan, data: Data, options: LearnOptions, *, out: str, preparing: float
+) -> Estimate | None:  # fmt: skip
+    """Estimate training new weights by a plan and writing them to ``out``, ``preparing`` seconds before it."""
+    before, cells = anonymous_memory(), _cells(model, plan)
+    if not cells:
+        return None
+    trial = learning_trial(model, {layer.name: each.weights for layer, each in cells}, data, options)
+    size = totals(model.summary, resolve(plan, model.summary.layers)).nbytes
+    seconds = trial.seconds(options.steps) + preparing + writing_seconds(Path(out).parent, size)
+    return _estimate(seconds, before, size + trial.nbytes, disk=size, folder=str(Path(out).parent))
+
+
+def writing_seconds(folder: Path, nbytes: int) -> float:
+    """Return the seconds of writing so many bytes into a folder that exists, and of reading them to compare."""
+    size = min(nbytes, WRITTEN)
+    if not size or not folder.is_dir():
+        return 0.0
+    block = bytes(size)
+    start = clock()
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+        file.seek(0)
+        same = file.read() == block
+    return (clock() - start) * nbytes / size if same else 0.0
 
 
 def _with_moments(
     model: Model, cells: Sequence[Cell], data: Data, moments: Callable[[Data], SecondMoments | None]
 ) -> tuple[float, int]:
     """Return the seconds and the bytes of collecting second moments and rounding by them."""
-    collected: list[Mapping[str, Curvature]] = []
+    names: list[str] = []
     tried: list[SecondMoments] = []
 
     def run(count: int) -> None:
         part = moments(First(data, count))
         if part is not None:
+            tried.clear()  # the moments of the trial before
+            names[:] = part.collect_first()
             tried[:] = [part]
-            collected[:] = [part.first_group()]
 
     line = pilot(run, len(data), 1, passes=4)
     if line is None or not tried:
@@ -250,10 +295,10 @@ def _with_moments(
     seconds = line.seconds(len(data), 1) * (passes + 0.7 * len(sequential))
     known = [
         (layer, Assignment(weights=each.weights, algorithm="gptq")) for layer, each in cells
-        if layer.name in collected[0]
+        if layer.name in names
     ]  # fmt: skip
     if known:
-        seconds += moment_seconds(model, known, collected[0]) * len(cells) / len(known)
+        seconds += moment_seconds(model, known, tried[0]) * len(cells) / len(known)
     return seconds, line.nbytes(1)
 
 
