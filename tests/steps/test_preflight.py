@@ -13,6 +13,7 @@ import workbench as wb
 from tests.engine.fakes import Fake
 from tests.engine.inline_engine import InlineEngine
 from workbench import preflight
+from workbench.deployment.onnx import capture_cost
 from workbench.engine.jobs import Jobs
 from workbench.errors import MemoryLimitError
 from workbench.memory import memory_limit
@@ -180,6 +181,54 @@ def test_every_long_step_has_an_estimate(everything_is_long: None, tmp_path: Pat
     assert all(isinstance(each, Estimate) and each.seconds > 0 and each.memory > 0 for each in asked), asked
     assert asked[-1] is not None and asked[-1].disk > 0
     assert wb.estimate("explain", session, model=model) is None
+
+
+def test_learned_plans_are_estimated_with_all_their_steps(everything_is_long: None, tmp_path: Path) -> None:
+    model = wb.open("demo:language-model")
+    session = wb.calibrate(model, samples=4)
+    plans = [wb.Plan.uniform(model.summary.stored, "int4-g32-asym", algorithm=name) for name in ("rtn", "learned")]
+    out = str(tmp_path / "a")
+    seconds = [
+        [wb.estimate("evaluate", session, model=model, plan=plan, samples=4) for plan in plans],
+        [wb.estimate("export", session, model=model, plan=plan, kind="gguf", out=out) for plan in plans],
+    ]
+    for plain, learned in seconds:
+        assert plain is not None and learned is not None and learned.seconds > 10 * plain.seconds
+        assert learned.memory > plain.memory
+    few, many = (
+        wb.estimate("train", session, model=model, plan=plans[0], steps=steps, kind="gguf", out=out)
+        for steps in (1000, 9000)
+    )
+    assert few is not None and many is not None and 3 * few.seconds < many.seconds < 27 * few.seconds
+
+
+def test_a_plan_with_transforms_has_no_estimate_rather_than_a_wrong_one(everything_is_long: None) -> None:
+    model = wb.open("demo:language-model")
+    session = wb.calibrate(model, samples=4)
+    plan = replace(wb.Plan.uniform(model.summary.stored, "int4-g32-asym"), transforms=("smoothquant",))
+    assert wb.estimate("evaluate", session, model=model, plan=plan, samples=4) is None
+    assert wb.estimate("export", session, model=model, plan=plan, kind="safetensors", out="a") is None
+
+
+def test_what_an_exporter_does_before_it_writes_is_part_of_the_estimate(
+    everything_is_long: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture_cost, "capture_seconds", lambda model: 1000.0)
+    model = wb.open("demo:language-model")
+    plan = wb.Plan.uniform(model.summary.stored, "int4-g32-asym", algorithm="rtn")
+    for kind, least in (("onnx", 1000.0), ("onnx-genai", 1000.0), ("safetensors", 0.0)):
+        expected = wb.estimate("export", wb.start(model), model=model, plan=plan, kind=kind, out=str(tmp_path / "a"))
+        assert expected is not None and least < expected.seconds < least + 500.0, kind
+
+
+def test_writing_is_tried_where_the_file_goes(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def synced(file: int) -> None:
+        clock.now += 0.5
+
+    monkeypatch.setattr(costs.os, "fsync", synced)
+    assert costs.writing_seconds(tmp_path, 10 * costs.WRITTEN) == pytest.approx(5.0)
+    assert costs.writing_seconds(tmp_path, 1000) == pytest.approx(0.5)
+    assert costs.writing_seconds(tmp_path / "none", 1000) == 0.0 and not list(tmp_path.iterdir())
 
 
 def test_the_first_samples_say_how_many_there_are() -> None:
