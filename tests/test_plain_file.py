@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
+import stat
 import threading
 from pathlib import Path
 
@@ -12,8 +14,9 @@ import pytest
 
 from tests.deployment.exporters.llamas import folder_of
 from tests.session.sessions import full_session
+from workbench.atomic import replacing, replacing_folder
 from workbench.cli import main
-from workbench.errors import DataError, ModelError, PlanError, SessionError
+from workbench.errors import DataError, ExportError, ModelError, PlanError, SessionError
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
 from workbench.plain_file import opened, read_bytes, read_json, require_files
@@ -111,3 +114,28 @@ def test_a_plan_from_another_command(tmp_path: Path, capsys: pytest.CaptureFixtu
     os.close(tells)
     assert main(["check", f"/dev/fd/{hears}", "--session", str(tmp_path / "s.qwb"), "--target", "vllm"]) == 0
     os.close(hears)
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device", "a socket"])
+def test_what_is_no_file_is_never_replaced(tmp_path: Path, kind: str) -> None:
+    """As root, a plan written to /dev/full took the place of the device."""
+    place = tmp_path / "place"
+    if kind == "a pipe":
+        os.mkfifo(place)
+    elif kind == "a socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(place))
+    else:
+        try:
+            os.mknod(place, 0o600 | stat.S_IFCHR, os.makedev(1, 7))
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    before = os.lstat(place)
+    for write in (replacing, replacing_folder):
+        for target in (place, tmp_path / "link"):
+            if target != place and not target.is_symlink():
+                target.symlink_to(place)
+            refused = pytest.raises(ExportError, match=f"it is {kind}, which a file would replace")
+            with refused, write(target, ExportError, "the plan"):
+                raise AssertionError("nothing is written")
+    assert os.lstat(place).st_ino == before.st_ino and sorted(os.listdir(tmp_path)) == ["link", "place"]

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.errors import WorkbenchError
+from workbench.plain_file import kind_of
 
 _HERE = f"{zlib.crc32(platform.node().encode()):08x}"
 """This machine in the names of temporary files: processes of others cannot be seen."""
@@ -78,6 +79,8 @@ def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tupl
         raise error(
             f"{what} cannot be written to {path}: there is no folder {target.parent}; create it or choose another"
         )
+    if (kind := kind_of(target)) is not None:
+        raise error(f"{what} cannot be written to {path}: it is {kind}, which a file would replace; choose a file")
     _remove_left_over(target)
     temporary = target.with_name(f".{target.name[:80]}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.part")
     _underway.add(temporary)

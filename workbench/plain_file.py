@@ -32,6 +32,14 @@ def opened(path: Path, *, pipe: bool = False) -> BinaryIO:
         raise
 
 
+def kind_of(path: Path) -> str | None:
+    """Return what stands at ``path`` that is neither a file nor a folder (a pipe, a device, a socket), else None."""
+    try:
+        return KINDS.get(stat.S_IFMT(path.stat().st_mode))
+    except OSError:
+        return None
+
+
 def require_files(folder: Path) -> None:
     """Raise OSError where a folder holds a pipe, a device or a socket, which a library might open."""
     for entry in folder.iterdir():

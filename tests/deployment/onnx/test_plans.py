@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 from tests.deployment.exporters.models import tensor_model
 from tests.deployment.onnx.networks import IMAGES, TOKENS, pictures, tagger
+from tests.models.networks import Rows, model_of
 from workbench.deployment.exporters import exporter
 from workbench.deployment.onnx import capture as capturing
 from workbench.deployment.tensors import check, expected_nbytes
 from workbench.errors import CannotRunError, ExportError
 from workbench.models.model import Batch, Model
+from workbench.models.summary import OutputKind
 from workbench.numerics.formats import all_schemes
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
@@ -136,6 +138,27 @@ def test_every_scheme_that_the_target_accepts_runs_and_no_other_is_written(tmp_p
         with pytest.raises(ExportError, match="up: ") as refusal:
             exporter("onnx").export(quantized, model, tmp_path / "m.onnx", silent)
         assert "nothing was written" in str(refusal.value) and os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("transforms", [("fold-norms",), ("equalize",), ("fold-norms", "equalize"), ()])
+def test_what_transforms_make_of_batch_norms_is_in_the_graph(transforms: tuple[str, ...], tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    norm = torch.nn.BatchNorm2d(8)
+    for tensor in (norm.weight, norm.bias, norm.running_mean, norm.running_var):
+        torch.nn.init.uniform_(tensor, 0.3, 3)
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(4, 8, 3), norm, torch.nn.ReLU(), torch.nn.Conv2d(8, 4, 3), torch.nn.Flatten(),
+        torch.nn.Linear(4 * 16, 5),
+    ).eval()  # fmt: skip
+    model = model_of(network, OutputKind.CLASS_LOGITS)
+    graph = capturing.capture(model, IMAGES)
+    capturing._CAPTURED.setdefault(network, {})[()] = graph
+    plan = Plan(transforms=transforms).assign(["5"], weights="int8-channel", algorithm="rtn")
+    quantized = quantize(model, plan, data=Rows(**IMAGES))
+    exporter("onnx").export(quantized, model, tmp_path / "m.onnx", silent)
+    assert apart(quantized, model, IMAGES, tmp_path / "m.onnx") < 1e-5
+    values = {each.name for each in onnx.load(tmp_path / "m.onnx").graph.initializer}
+    assert {"1.running_mean", "1.running_var"} <= values
 
 
 def test_tensors_beside_the_graph(tmp_path: Path) -> None:

@@ -95,12 +95,19 @@ def example(model: NetworkModel) -> dict[str, torch.Tensor]:
 
 
 class _Runner(nn.Module):
-    """The network with parameters of its own, one for each tensor that the view stores: tied ones under all names."""
+    """The network with parameters of its own, one for each tensor that the view stores: tied ones under all names.
+
+    Buffers that the view stores (means and variances of batch norms) are among them: transforms give them other values.
+    """
 
     def __init__(self, model: NetworkModel, forward: Callable[[Forward, Any], Any]) -> None:
         super().__init__()
         self.model, self.run = [model], forward
-        tensors = {name: parameter for name, parameter in model.body.network.named_parameters(remove_duplicate=False)}
+        kept = {tensor.name for tensor in model.summary.kept}
+        tensors: dict[str, torch.Tensor] = dict(model.body.network.named_parameters(remove_duplicate=False))
+        for name, buffer in model.body.network.named_buffers(remove_duplicate=False):
+            if name in kept and buffer.is_floating_point():
+                tensors[name] = buffer
         self.names = {name: name for name in tensors}
         for layer in model.summary.stored:
             self.names |= dict.fromkeys(model.parameter_names(layer.name), layer.parameter)

@@ -90,6 +90,8 @@ def rewrite(
         value = weights.get(tensor.name)
         if value is not None:
             _plain(builder, value, tensor, partial(_kept, quantized, model, tensor.name))
+        elif tensor.name in quantized.kept or tensor.name in model.overrides.kept:
+            raise ExportError(f"the plan changes {tensor.name}, which torch captures as a constant of the graph")
     _others(builder, weights, model)
     copy.graph.sort()
     RemoveUnusedNodesPass()(copy)
