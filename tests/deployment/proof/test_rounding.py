@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment.exporters.onnx import Onnx
 from workbench.deployment.proof import onnx_proof, runtime_proof
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_llama_cpp, with_plain_inputs
@@ -63,8 +65,29 @@ def test_a_coarse_plan_of_which_one_layer_is_wrong_is_told(llama: Model, monkeyp
     monkeypatch.setattr(onnx_proof, "_run", lambda *arguments: given)
     with pytest.raises(ExportError, match="rounding of inputs explains 0;") as refused:
         onnx_proof.prove_in_onnx(quantize(llama, plan), llama, None, batch, [4, 12, 20], data="tokens", threads=1)
-    apart = float(str(refused.value).partition("answers lie ")[2].partition(" ")[0])
+    apart = float(str(refused.value).partition("its outputs are ")[2].partition(" ")[0])
     assert apart < proof.plan_loss  # which was the bound before
+
+
+@pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+@pytest.mark.parametrize("options", [{"standard": True}, {"accuracy": 4}], ids=["standard", "accuracy"])
+def test_what_onnx_runtime_rounds_by_itself_explains_the_difference(
+    llama: Model, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    quantized, batch = quantize(llama, coarse(llama, "int4-g32")), {"input_ids": TOKENS}
+    Onnx(**options).export(quantized, llama, tmp_path / "m.onnx", silent)
+    proof = onnx_proof.prove_in_onnx(
+        quantized, llama, tmp_path / "m.onnx", batch, [4, 12, 20], data="tokens", threads=1
+    )
+    assert 1e-8 < proof.difference < 4 * proof.rounding < proof.plan_loss
+    plain = onnx_proof.prove_in_onnx(quantized, llama, None, batch, [4, 12, 20], data="tokens", threads=1)
+    assert abs(plain.difference) < 1e-8 and plain.rounding == 0
+
+
+def test_keys_and_values_that_transformers_does_not_round_explain_the_difference(llama: Model) -> None:
+    plan = coarse(llama, "int8-channel").assign(["model.layers.*.self_attn.[kv]_proj"], cache="int8-token")
+    plain = with_plain_inputs(quantize(llama, plan))
+    assert plain is not None and plain.plan.of("model.layers.0.self_attn.k_proj").cache is None
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")

@@ -17,7 +17,7 @@ from workbench.deployment.onnx.file import LARGE, content_of, prove, refusals, r
 from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
-from workbench.deployment.proof.rounding import with_plain_inputs
+from workbench.deployment.proof.rounding import as_in_onnx_runtime
 from workbench.deployment.tensors import check
 from workbench.errors import BackendUnavailableError, nearest
 from workbench.models.model import Batch, Model
@@ -97,12 +97,12 @@ def prove_in_onnx(
             write(place, content, data_file, part_of(progress, 0.0, 0.2))
         prove(place, content, part_of(progress, 0.2, 0.3))
         size = sum(each.stat().st_size for each in place.parent.glob(f"{place.name}*"))
+        rounded_there = as_in_onnx_runtime(quantized, place)
         answers = _run(model, place, batch, positions, runtime, threads, part_of(progress, 0.3, 0.7))
     progress(0.7, "evaluating the same samples")
     theirs = _comparable(answers.values, model)
     ours, reference = (_answers(each, batch, positions) for each in (quantized.bind(model), model))
-    plain = with_plain_inputs(quantized)
-    rounded = ours if plain is None else _answers(plain.bind(model), batch, positions)
+    rounded = ours if rounded_there is None else _answers(rounded_there.bind(model), batch, positions)
     logits = model.summary.output.is_logits
     apart = divergence if logits else cosine_distance
     per_run = next(iter(batch.values())).shape[:2].numel() if model.inputs.tokens else len(next(iter(batch.values())))

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.models.layer import LayerKind
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.scaled import ScaledScheme
+from workbench.numerics.granularity import PerGroup
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.totals import quantized_inputs
+from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.quantization.quantized_model import QuantizedModel, decoded
 
 if TYPE_CHECKING:
@@ -34,9 +38,9 @@ def as_in_llama_cpp(quantized: QuantizedModel) -> QuantizedModel:
 
 
 def as_in_transformers(quantized: QuantizedModel, model: Model) -> Model | None:
-    """Return the model with inputs as they are, and NVFP4 in bfloat16, in which compressed-tensors decodes it.
+    """Return the model with inputs, keys and values as they are, and NVFP4 in bfloat16, as the library decodes it.
 
-    None where the plan has neither.
+    None where the plan has none of them.
     """
     plain = with_plain_inputs(quantized)
     coarse = {name: stored for name, stored in quantized.tensors.items() if stored.scheme == "nvfp4"}
@@ -47,11 +51,48 @@ def as_in_transformers(quantized: QuantizedModel, model: Model) -> Model | None:
     )
 
 
+def as_in_onnx_runtime(quantized: QuantizedModel, file: Path) -> QuantizedModel | None:
+    """Return the plan with inputs as they are, or in 8 bits beside blocks of integers where ``file`` allows that.
+
+    None where neither differs from the plan.
+    """
+    plain = with_plain_inputs(quantized)
+    if not _allows_rounding(file):
+        return plain
+    blocks = {
+        name: f"int8-g{scheme.granularity.size}" for name, stored in quantized.tensors.items()
+        if isinstance(scheme := parse_scheme(stored.scheme), ScaledScheme) and isinstance(scheme.granularity, PerGroup)
+        and scheme.element.shiftable
+    }  # fmt: skip
+    tied = {layer.name: blocks[layer.tied_to] for layer in quantized.summary.tied if layer.tied_to in blocks}
+    return _with_inputs(plain or quantized, blocks | tied) if blocks else plain
+
+
+def _allows_rounding(file: Path) -> bool:
+    """Tell whether ONNX Runtime rounds inputs of the file's products by itself: at accuracy 4, or where a product
+    follows blocks of DequantizeLinear, which it joins at that accuracy."""
+    import onnx
+
+    graph = onnx.load(str(file), load_external_data=False).graph
+    products = {name for node in graph.node if node.op_type in ("MatMul", "Gemm") for name in node.input}
+    for node in graph.node:
+        numbers = {each.name: each.i for each in node.attribute}
+        if node.op_type == "MatMulNBits" and numbers.get("accuracy_level") == 4:
+            return True
+        if node.op_type == "DequantizeLinear" and numbers.get("block_size") and node.output[0] in products:
+            return True
+    return False
+
+
 def with_plain_inputs(quantized: QuantizedModel) -> QuantizedModel | None:
-    """Return the plan with inputs as they are; None where it rounds none."""
+    """Return the plan with inputs, keys and values as they are; None where it rounds none."""
     assignments = resolve(quantized.plan, quantized.summary.layers)
     rounded = quantized_inputs(quantized.summary, assignments)
-    return _with_inputs(quantized, dict.fromkeys(rounded)) if rounded else None
+    cached = cached_layers(quantized.summary.layers, assignments)
+    if not rounded and not cached:
+        return None
+    plain = _with_inputs(quantized, dict.fromkeys(rounded))
+    return replace(plain, plan=plain.plan.assign(cached, cache=None)) if cached else plain
 
 
 def _scheme(quantized: QuantizedModel, owner: str) -> str:
