@@ -76,6 +76,23 @@ def _leave_nothing() -> None:
             child.kill()
 
 
+def _stand_in() -> None:
+    """Open what the caller has closed of the standard streams: the next file would get its number, and their text.
+
+    What is written to the output then fails, as a result that went nowhere has to.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        way = os.O_RDONLY if name == "stdout" and os.name != "nt" else os.O_RDWR
+        descriptor = os.open(os.devnull, way)
+        if descriptor != number:
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        mode = "r" if name == "stdin" else "w"
+        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
 def main() -> Any:
     """Run the command line; returns its code, 130 after SIGINT and 143 after SIGTERM, also while modules are loaded.
 
@@ -84,6 +101,7 @@ def main() -> Any:
     try:
         signal.signal(signal.SIGINT, _stop)
         signal.signal(signal.SIGTERM, _stop)
+        _stand_in()
         if os.name != "nt":  # there, signals wake no pipe
             _watch()
         sys.unraisablehook = _again
@@ -109,8 +127,15 @@ def _ignore() -> None:
 
 
 def start() -> None:
-    """Run it and end the process."""
+    """Run it and end the process; what is printed on the way, such as help, may find no room either."""
     code = main()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where the end of Python writes the rest
+        if not isinstance(error, BrokenPipeError):
+            print(f"workbench: the result cannot be written: {error.strerror}", file=sys.stderr)
+            code = code or 1
     if _received:  # threads of libraries may not want to end
         sys.stdout.flush()
         os._exit(code or 0)

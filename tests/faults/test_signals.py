@@ -15,6 +15,7 @@ import pytest
 
 from tests.faults.endings import hears
 from tests.session.sessions import full_session
+from workbench.session.session import Session
 
 SEED = 10
 
@@ -51,6 +52,23 @@ def test_the_first_line_waits_for_no_imports() -> None:
     loaded = {name for name in ended.stdout.split() if not name.startswith("workbench")}
     assert loaded <= {"signal", "_signal", "enum", "types", "operator", "_operator", "reprlib", "itertools", "keyword",
                       "collections", "_collections", "functools", "_functools", "__future__"}  # fmt: skip
+
+
+@pytest.mark.skipif(os.name == "nt", reason="shells of POSIX close streams")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_file_s_place(tmp_path: Path, closed: str) -> None:
+    """The limited process of a session, and the session itself, would get the number of a stream that is closed."""
+    session = tmp_path / "s.qwb"
+    full_session().save(session)
+    repaired, words = tmp_path / "r.qwb", f"{sys.executable} -m workbench"
+    for command in (f"{words} info {session}", f"{words} repair {session} --out {repaired}", f"{words} --help"):
+        ended = subprocess.run(["sh", "-c", f"{command} {closed}"], capture_output=True, text=True)
+        nowhere = " >&-" in f" {closed}"
+        told = ended.stderr.splitlines()
+        assert ended.returncode == nowhere and len(told) == (nowhere and "2>" not in closed), (command, told)
+        assert all(line.endswith("the result cannot be written: Bad file descriptor") for line in told)
+    assert Session.load(repaired).model == Session.load(session).model
+    assert sorted(os.listdir(tmp_path)) == ["r.qwb", "s.qwb"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import zipfile
@@ -9,14 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
 
 from tests.deployment.exporters.llamas import ROWS, folder_of
-from tests.fuzz import archives
+from tests.fuzz import archives, structured
 from tests.models.data.test_datasets import model
 from tests.session.sessions import full_session
+from workbench.cli import main
 from workbench.deployment.exporters import exporter
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
@@ -25,14 +28,24 @@ from workbench.progress import silent
 from workbench.quantization.quantize import quantize
 from workbench.session.session import Session
 
+SHOWN = (
+    "info S", "info S --json", "explain S --json", "front S --json", "ranges S", "channels S", "outliers S",
+    "compare S S", "compare S S --json", "plan S --bits-per-weight 5 --metric weight-error",
+)  # fmt: skip
+"""Commands that show what a session holds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """``make`` writes whole files into an empty folder and returns the one to damage; ``open`` reads it."""
+    """``make`` writes whole files into an empty folder and returns the one to damage; ``open`` reads it.
+
+    ``whole``: the file stays JSON, of which another is formed.
+    """
 
     make: Callable[[Path], Path]
     open: Callable[[Path], object]
     is_json: bool = False
+    whole: bool = False
 
 
 def _read(path: Path, **spec: Any) -> None:
@@ -211,6 +224,110 @@ def _unsealed(folder: Path) -> Path:
     return folder / "s.qwb"
 
 
+def _look_at(path: Path) -> None:
+    """Open a model and read every weight, as it is stored and as numbers."""
+    from workbench.steps.files.first_look import as_stored
+
+    opened = open_model(path)
+    as_stored(opened, Plan())
+    for layer in opened.summary.stored:
+        opened.encoded(layer.name)
+        opened.weight(layer.name).sum()
+
+
+def _look_at_folder(path: Path) -> None:
+    _look_at(path.parent)
+
+
+def _header(folder: Path) -> Path:
+    return structured.safetensors_header(_safetensors(folder))
+
+
+def _open_header(path: Path) -> None:
+    _look_at(structured.with_header(path, path.with_name("m.safetensors")))
+
+
+def _metadata(folder: Path) -> Path:
+    return structured.gguf_metadata(_gguf(folder))
+
+
+def _open_metadata(path: Path) -> None:
+    file = path.with_name("m.gguf")
+    file.write_bytes(structured.gguf_of(structured.read(path), path.with_name(structured.TENSORS).read_bytes()))
+    _look_at(file)
+
+
+def _onnx_graph(folder: Path) -> Path:
+    return structured.onnx_graph(_onnx(folder))
+
+
+def _open_onnx_graph(path: Path) -> None:
+    data = structured.onnx_of(structured.read(path))
+    if data is not None:
+        path.with_name("m.onnx").write_bytes(data)
+        _look_at(path.with_name("m.onnx"))
+
+
+def _members(folder: Path) -> Path:
+    return structured.archive_members(_exported(folder))
+
+
+def _open_members(path: Path) -> None:
+    structured.write_members(path.with_name("net.pt2"), structured.read(path))
+    _look_at(path.with_name("net.pt2"))
+
+
+def _tree(folder: Path) -> Path:
+    """Write the tree of a session of the digits with every result that a command shows."""
+    file, digits = folder / "s.qwb", "demo:digits-classifier"
+    for command in ("calibrate D --data D --samples 8 --out S", "sensitivity S --metric weight-error", "front S"):
+        words = [{"D": digits, "S": str(file)}.get(word, word) for word in command.split()]
+        assert main([*words, "--quiet"]) == 0
+    return structured.session_tree(file)
+
+
+def _open_tree(path: Path) -> None:
+    """Open a session whose tree was changed, and print everything that commands show of it at once."""
+    file = path.with_name("s.qwb")
+    file.write_bytes(structured.session_of(structured.read(path)))
+    session = Session.load(file)
+    told = io.StringIO()
+    with mock.patch.object(Session, "load", lambda place: session), contextlib.redirect_stdout(io.StringIO()):
+        for command in SHOWN:
+            with contextlib.redirect_stderr(told):
+                main([*(str(file) if word == "S" else word for word in command.split()), "--quiet"])
+    if told.getvalue().count("\n") > len(SHOWN):
+        raise AssertionError(told.getvalue())
+
+
+def _checkpoint(kind: str) -> Callable[[Path], Path]:
+    """Return what writes a folder with quantized weights; its configuration is damaged."""
+
+    def make(folder: Path) -> Path:
+        opened = open_model(_llama(folder / "f"))
+        scheme = "fp8-e4m3-channel" if kind == "compressed-tensors" else "int4-g32-asym"
+        plan = Plan().assign(["model.layers.*.mlp.*"], weights=scheme, algorithm="rtn")
+        exporter(kind).export(quantize(opened, plan), opened, folder / "q", silent)
+        return folder / "q" / "config.json"
+
+    return make
+
+
+def _index(folder: Path) -> Path:
+    """Write a folder whose weights lie in two files, and return what says where."""
+    from safetensors.torch import load_file, save_file
+
+    file = _llama(folder) / "model.safetensors"
+    whole = sorted(load_file(file).items())
+    file.unlink()
+    for number, part in enumerate((whole[::2], whole[1::2])):
+        save_file(dict(part), folder / f"m{number}.safetensors", metadata={"format": "pt"})
+    names = {name: f"m{number % 2}.safetensors" for number, (name, _) in enumerate(whole)}
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": names}))
+    return index
+
+
 def _read_pictures(path: Path) -> None:
     _read(path.parents[1], tokens=False, channels=3, size=(16, 16))
 
@@ -241,4 +358,11 @@ FORMATS: dict[str, Format] = {
     "plan": Format(make=_plan, open=Plan.load, is_json=True),
     "session": Format(make=_session, open=Session.load),
     "old session": Format(make=_unsealed, open=Session.load),
+    "safetensors header": Format(make=_header, open=_open_header, whole=True),
+    "gguf metadata": Format(make=_metadata, open=_open_metadata, whole=True),
+    "onnx graph": Format(make=_onnx_graph, open=_open_onnx_graph, whole=True),
+    "pt2 members": Format(make=_members, open=_open_members, whole=True),
+    "session tree": Format(make=_tree, open=_open_tree, whole=True),
+    "quantized config": Format(make=_checkpoint("compressed-tensors"), open=_look_at_folder, is_json=True),
+    "weight index": Format(make=_index, open=_look_at_folder, is_json=True),
 }

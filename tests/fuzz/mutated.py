@@ -113,7 +113,8 @@ def run(name: str, first: int, count: int, seed: int, now: Path, warm: bool) -> 
         _limit()  # beyond what the libraries' threads take
         for number in range(first, first + count):
             now.write_text(f"{name} {number}")
-            data = mutated(whole, np.random.default_rng([seed, zlib.crc32(name.encode()), number]), kind.is_json)
+            random = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
+            data = mutated(whole, random, kind.is_json, kind.whole)
             file.write_bytes(data)
             start = time.process_time()
             outcome, details = _tried(kind.open, file, warm)

@@ -20,13 +20,14 @@ HEAD = 512
 """Bytes at the start, where most formats keep their structure: half of the damage falls there."""
 
 
-def mutated(data: bytes, random: np.random.Generator, is_json: bool) -> bytes:
-    """Return ``data`` with one to four damages."""
+def mutated(data: bytes, random: np.random.Generator, is_json: bool, whole: bool = False) -> bytes:
+    """Return ``data`` with one to four damages; ``whole``: it stays JSON."""
     for _ in range(int(random.integers(1, 5))):
         if not data:
             break
-        kind = int(random.integers(0, 8 if is_json else 7))
-        data = _json(data, random) if kind == 7 or (is_json and kind > 3) else _bytes(data, random, kind)
+        kind = 7 if whole else int(random.integers(0, 8 if is_json else 7))
+        as_json = kind == 7 or (is_json and kind > 3)
+        data = _json(data, random, 7 if whole else 5) if as_json else _bytes(data, random, kind)
     return data
 
 
@@ -54,8 +55,8 @@ def _bytes(data: bytes, random: np.random.Generator, kind: int) -> bytes:
             return (data[:place] + number + data[place + width :])[: len(data)]
 
 
-def _json(data: bytes, random: np.random.Generator) -> bytes:
-    """Replace, remove, rename, repeat or nest one value somewhere in the JSON."""
+def _json(data: bytes, random: np.random.Generator, kinds: int) -> bytes:
+    """Replace, remove, rename, repeat or nest one value in the JSON; of seven ``kinds``, move or step it, too."""
     try:
         lines = data.decode().splitlines() if data.count(b"\n{") else [data.decode()]
         row = int(random.integers(0, len(lines)))
@@ -73,7 +74,7 @@ def _json(data: bytes, random: np.random.Generator) -> bytes:
     walk(tree)
     node, key = places[int(random.integers(0, len(places)))]
     value = VALUES[int(random.integers(0, len(VALUES)))]
-    match int(random.integers(0, 5)):
+    match int(random.integers(0, kinds)):
         case 0 if isinstance(node, dict):
             del node[key]
         case 1 if isinstance(node, dict):
@@ -82,7 +83,16 @@ def _json(data: bytes, random: np.random.Generator) -> bytes:
             node.append(node[key])
         case 3:
             node[key] = [node[key]]
+        case 5:
+            other, place = places[int(random.integers(0, len(places)))]
+            node[key] = json.loads(json.dumps(other[place]))
+        case 6 if isinstance(node[key], int | float):
+            node[key] = _stepped(node[key], random)
         case _:
             node[key] = value
     lines[row] = json.dumps(tree[0] if tree else None)
     return "\n".join(lines).encode()
+
+
+def _stepped(number: float, random: np.random.Generator) -> float:
+    return (number + 1, number - 1, 2 * number, -number, number // 2, number * 2**20)[int(random.integers(0, 6))]

@@ -130,7 +130,8 @@ def largest_tensors(session: Session, pattern: str, tokens: int) -> list[dict[st
     """Return the tensors of the layers that match, the largest values in standard deviations first."""
     rows = [
         _tensor(session, layer, tap, peaks, tokens)
-        for (layer, tap), peaks in session.outliers.items() if fnmatchcase(layer, pattern)
+        for (layer, tap), peaks in session.outliers.items()
+        if fnmatchcase(layer, pattern) and (layer, tap) in session.statistics  # a repair may have lost these
     ]  # fmt: skip
     return sorted(rows, key=lambda row: -row["sigmas"])
 

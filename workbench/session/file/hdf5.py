@@ -40,6 +40,7 @@ from workbench.errors import DamagedSessionError, SessionError
 from workbench.measurement.evaluation import Timing
 from workbench.planning.plan import Assignment, Plan
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.coherence import require_coherent
 from workbench.session.columns import Coded, Columns, Numbers
 from workbench.session.contents import LAYOUTS, SCHEMA_VERSION, Contents
 from workbench.session.file import evaluations, records, results
@@ -101,6 +102,7 @@ def read_session(path: Path, kind: type[C]) -> C:
             raise DamagedSessionError(f"{BROKEN}; {advice}")
         _check_version(tree)
         session = session_of(tree, kind, Attempt())
+        require_coherent(session)
     except SessionError as error:
         raise type(error)(f"the session {path} cannot be read: {error}") from error
     except DAMAGE as error:

@@ -1,0 +1,78 @@
+"""Whether the parts of a session that was read fit together: a file may say anything, and every face believes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from workbench.errors import SessionError
+from workbench.models.dtypes import DTYPES
+from workbench.models.layer import Layer, StoredTensor
+from workbench.models.summary import ModelSummary
+from workbench.session.contents import LAYOUTS, TAPS, Contents
+
+LARGEST = 1 << 48
+"""Elements of one tensor; sums over all layers stay below 64 bits."""
+
+
+def require_coherent(session: Contents) -> None:
+    """Raise SessionError, in words that follow the file's name, where parts contradict each other."""
+    for problem in (*_of_model(session.model), *_of_results(session), *_of_tables(session)):
+        raise SessionError(problem)
+
+
+def _of_model(model: ModelSummary) -> Iterable[str]:
+    known = {layer.name: layer for layer in model.layers}
+    if len(known) < len(model.layers):
+        yield "two layers of its model have one name"
+    for each in (*model.layers, *model.kept):
+        if each.dtype not in DTYPES:
+            yield f"the tensor {each.name} has the unknown dtype {each.dtype}"
+        if any(size < 0 for size in each.shape) or math.prod(each.shape) > LARGEST:
+            yield f"the tensor {each.name} has the shape {_sizes(each)}"
+    for layer in model.layers:
+        if not _is_matrix(layer):
+            yield f"the layer {layer.name} of the shape {_sizes(layer)} is no matrix by the axes {layer.axes}"
+        if layer.calls < 0 or layer.calls > LARGEST or not 0 <= (layer.macs or 0) <= LARGEST:
+            yield f"the layer {layer.name} is called {layer.calls} times with {layer.macs} multiplications"
+        owner = known.get(layer.tied_to or layer.name)
+        if owner is None or owner.tied_to is not None:
+            yield f"the layer {layer.name} is tied to {layer.tied_to}, which is no layer with a weight of its own"
+        for name in layer.shares_with:
+            if name not in known:
+                yield f"the layer {layer.name} shares its scheme with {name}, and there is no such layer"
+
+
+def _sizes(tensor: Layer | StoredTensor) -> str:
+    return " x ".join(map(str, tensor.shape[:8]))
+
+
+def _is_matrix(layer: Layer) -> bool:
+    """Tell whether the stored axes, each once, make rows and columns."""
+    viewed = layer.viewed
+    fits = sorted(layer.axes) == list(range(len(viewed))) and 0 <= layer.row_axes <= len(viewed)
+    return fits and min(viewed, default=0) >= 0 and math.prod(viewed) == layer.parameters
+
+
+def _of_results(session: Contents) -> Iterable[str]:
+    known = session.model.by_name
+    for name in LAYOUTS:
+        for key in getattr(session, name):
+            layer, *tap = (key,) if isinstance(key, str) else key[:2]
+            if layer not in known or (tap and tap[0] not in TAPS):
+                yield f"its {name} name {' '.join((layer, *tap))}, which its model does not have"
+    for key, seen in session.statistics.items():
+        if len({each.shape for each in (seen.channel_absmax, seen.channel_minimum, seen.channel_maximum)}) > 1:
+            yield f"the statistics of {' '.join(key)} have channels of different lengths"
+
+
+def _of_tables(session: Contents) -> Iterable[str]:
+    for metric, table in session.sensitivities.items():
+        shape = (len(table.layers), len(table.schemes))
+        if table.metric != metric:
+            yield f"its table of {metric} says that it is one of {table.metric}"
+        if len(table.row) < shape[0] or len(table.column) < shape[1]:
+            yield f"its table of {metric} names a layer or a scheme twice"
+        for name, array, expected in (("error", table.error, shape[:1]), ("rerouting", table.rerouting, shape)):
+            if array is not None and array.shape != expected:
+                yield f"its table of {metric} has the {name} of shape {array.shape}, expected {expected}"
