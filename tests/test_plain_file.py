@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -139,3 +140,56 @@ def test_what_is_no_file_is_never_replaced(tmp_path: Path, kind: str) -> None:
             with refused, write(target, ExportError, "the plan"):
                 raise AssertionError("nothing is written")
     assert os.lstat(place).st_ino == before.st_ino and sorted(os.listdir(tmp_path)) == ["link", "place"]
+
+
+def sparse(path: Path, start: bytes = b"", size: int = 1 << 42) -> Path:
+    """Write a file that says that it has four terabytes, and takes a block of the disk."""
+    with path.open("wb") as stream:
+        stream.write(start)
+        stream.truncate(size)
+    return path
+
+
+def test_what_fills_the_memory_is_not_read(tmp_path: Path) -> None:
+    for path, largest in ((sparse(tmp_path / "a"), None), (sparse(tmp_path / "b", size=9), 8), (Path("/dev/zero"), 8)):
+        if path.is_file():
+            with pytest.raises(OSError, match="it holds .*B, and .*B is the most"):
+                read_bytes(path, largest=largest)
+    (tmp_path / "c").write_bytes(b"12345678")
+    assert read_bytes(tmp_path / "c", largest=8) == b"12345678"
+
+
+def test_a_pipe_without_end_is_not_read_to_its_end(pipe: Path) -> None:
+    def write() -> None:
+        with pytest.raises(BrokenPipeError), pipe.open("wb", buffering=0) as stream:
+            while True:
+                stream.write(b"1234" * 1024)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while writer.is_alive():
+        with contextlib.suppress(OSError):
+            assert len(read_bytes(pipe, pipe=True, largest=8)) <= 8
+
+
+def test_files_of_terabytes_are_one_error(tmp_path: Path) -> None:
+    session = sparse(tmp_path / "s.qwb", b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(SessionError, match="holds 4.4 TB, and .* of memory are free"):
+        Session.load(session)
+    with pytest.raises(PlanError, match="it holds .* is the most"):
+        Plan.load(sparse(tmp_path / "p.json"))
+    folder = folder_of("llama", tmp_path / "llama", hidden_size=32, intermediate_size=32, num_hidden_layers=1)
+    for name in ("generation_config.json", "tokenizer.json", "config.json"):
+        before = (folder / name).read_bytes()
+        sparse(folder / name)
+        with pytest.raises(ModelError, match=f"{name}.* holds .* is the most"):
+            open_model(folder)
+        (folder / name).write_bytes(before)
+    assert open_model(folder).summary.layers
+    for name in ("x.wav", "x.txt", "x.npy", "x.npz", "x.json"):
+        (tmp_path / name[2:]).mkdir()
+        sparse(tmp_path / name[2:] / name, b"PK" if name == "x.npz" else b"")
+        with pytest.raises(DataError) as caught:
+            for _ in open_dataset(tmp_path / name[2:] / name, open_model(folder)).batches(1):
+                pass
+        assert "\n" not in str(caught.value)

@@ -57,6 +57,8 @@ def parse_size(text: str) -> int:
 
 def size_text(nbytes: float) -> str:
     """Return bytes for people: ``2.34 GB``, ``12 MB``."""
+    if nbytes >= 1e12:
+        return f"{nbytes / 1e12:.3g} TB"
     return f"{nbytes / 1e9:.3g} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.3g} MB"
 
 

@@ -5,11 +5,22 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from workbench.memory import available_memory, size_text
+
 KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
+
+
+LARGEST_TEXT = 1 << 28
+"""Bytes of the largest text or JSON that is parsed: the vocabulary of a large model takes some tens of megabytes."""
+
+
+_PIECE = 1 << 24
+_SETTINGS = re.compile(r"(config|token|vocab|template).*\.(json|jinja|model|txt)$")
 
 
 def opened(path: Path, *, pipe: bool = False) -> BinaryIO:
@@ -41,25 +52,46 @@ def kind_of(path: Path) -> str | None:
 
 
 def require_files(folder: Path) -> None:
-    """Raise OSError where a folder holds a pipe, a device or a socket, which a library might open."""
+    """Raise OSError where a folder holds a pipe, a device or a socket, or settings without end.
+
+    A library might open them.
+    """
     for entry in folder.iterdir():
         try:
-            kind = stat.S_IFMT(entry.stat().st_mode)
+            status = entry.stat()
         except OSError:  # a link that leads nowhere
             continue
+        kind = stat.S_IFMT(status.st_mode)
+        if status.st_size > LARGEST_TEXT and _SETTINGS.search(entry.name):
+            raise _too_large(entry, f"{entry.name} holds", status.st_size, LARGEST_TEXT)
         if kind in KINDS:
             raise OSError(errno.EINVAL, f"{entry.name} is {KINDS[kind]}, and a file is expected", str(folder))
 
 
-def read_bytes(path: Path, *, pipe: bool = False) -> bytes:
-    """Return what a file holds; raises OSError."""
+def read_bytes(path: Path, *, pipe: bool = False, largest: int | None = None) -> bytes:
+    """Return what a file holds; raises OSError, also for more than ``largest`` bytes.
+
+    None stands for half of the memory that is free: a few bytes make a file of terabytes (a sparse one).
+    """
+    bound = available_memory() // 2 if largest is None else largest
     with opened(path, pipe=pipe) as stream:
-        return stream.read()
+        size = os.fstat(stream.fileno()).st_size
+        data = stream.read(size + 1) if size <= bound else b""
+        while data and size < len(data) <= bound:  # a pipe, which has no size, or a file that grows
+            size = len(data)
+            data += stream.read(min(_PIECE, bound + 1 - size))
+    if max(size, len(data)) > bound:
+        raise _too_large(path, "it holds", max(size, len(data)), bound)
+    return data
+
+
+def _too_large(path: Path, holds: str, size: int, largest: int) -> OSError:
+    return OSError(errno.EFBIG, f"{holds} {size_text(size)}, and {size_text(largest)} is the most", str(path))
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text in UTF-8; raises OSError and UnicodeDecodeError (a ValueError)."""
-    return read_bytes(path).decode("utf-8-sig")
+    """Return the text in UTF-8 of a file that is to be parsed; raises OSError and UnicodeDecodeError (a ValueError)."""
+    return read_bytes(path, largest=LARGEST_TEXT).decode("utf-8-sig")
 
 
 def read_json(path: Path) -> Any:

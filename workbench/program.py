@@ -27,10 +27,13 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _again(unraisable: UnraisableHookArgs) -> None:
-    """A signal that arrived in a finalizer, where Python drops exceptions, comes again; anything else is shown."""
+    """A signal that arrived in a finalizer, where Python drops exceptions, comes again.
+
+    Anything else is shown, but not after a signal: a finalizer that was interrupted fails for that reason.
+    """
     if issubclass(unraisable.exc_type, KeyboardInterrupt) and _received:
         threading.Thread(target=_send_again, args=(_received[-1],), daemon=True).start()
-    else:
+    elif not _received:
         sys.__unraisablehook__(unraisable)
 
 

@@ -54,6 +54,25 @@ def test_the_first_line_waits_for_no_imports() -> None:
                       "collections", "_collections", "functools", "_functools", "__future__"}  # fmt: skip
 
 
+FINALIZER = """
+import sys
+from workbench import program
+class Half:
+    def __del__(self): raise AttributeError("half")
+program._received += [2] * int(sys.argv[1])
+sys.unraisablehook = program._again
+Half()
+"""
+
+
+@pytest.mark.parametrize("signals", [0, 1])
+def test_a_finalizer_that_a_signal_interrupted_says_nothing(signals: int) -> None:
+    """As llvmlite's do, whose second half then misses what the first half would have left."""
+    command = [sys.executable, "-c", FINALIZER, str(signals)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert ("AttributeError: half" in told) == (signals == 0), told
+
+
 @pytest.mark.skipif(os.name == "nt", reason="shells of POSIX close streams")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_streams_are_no_file_s_place(tmp_path: Path, closed: str) -> None:

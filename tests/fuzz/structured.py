@@ -7,6 +7,7 @@ change, and the file is formed from it again.
 from __future__ import annotations
 
 import base64
+import functools
 import io
 import json
 import struct
@@ -149,7 +150,8 @@ def onnx_of(structure: Any) -> bytes | None:
     from google.protobuf import json_format
 
     try:
-        return json_format.ParseDict(structure, onnx.ModelProto(), ignore_unknown_fields=True).SerializeToString()
+        model = json_format.ParseDict(structure, onnx.ModelProto(), ignore_unknown_fields=True)
+        return bytes(model.SerializeToString())
     except (json_format.ParseError, ValueError, TypeError, AttributeError, OverflowError):
         return None
 
@@ -201,15 +203,15 @@ def session_of(structure: Any) -> bytes:
             values = np.frombuffer(base64.b64decode(node["bytes"]), np.dtype(node.get("dtype", "<f8")))
         else:
             values = np.array(node.get("values", [])).astype(np.dtype(node.get("dtype", "<f8")))
-        shape = tuple(node.get("shape", values.shape))
+        shape = tuple(node.get("shape") or values.shape)
         return np.resize(values, shape) if np.prod(shape, dtype=object) <= 1 << 20 else values
 
     def write(group: Any, node: Any) -> None:
         for name, value in (node.get("attributes") or {}).items():
             if name not in ("sealed", "attributes_crc32", "crc32"):
-                put(lambda name=name, value=value: group.attrs.__setitem__(name, value))
+                put(functools.partial(group.attrs.__setitem__, name, value))
         for name, member in (node.get("members") or {}).items():
-            put(lambda name=name, member=member: item(group, name, member))
+            put(functools.partial(item, group, name, member))
 
     def item(group: Any, name: str, node: dict[str, Any]) -> None:
         if "members" in node:

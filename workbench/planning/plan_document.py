@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.errors import PlanError, SchemeError, nearest
 from workbench.numerics.formats import parse_scheme
-from workbench.plain_file import read_bytes
+from workbench.plain_file import LARGEST_TEXT, read_bytes
 from workbench.planning.patterns import EXPRESSION, compiled
 
 TYPE = "quantization-workbench/plan"
@@ -27,7 +27,7 @@ _WORDS = {"object": "an object", "array": "a list", "string": "a string", "null"
 def read_text(path: Path) -> str:
     """Return the text of a plan file; raises PlanError."""
     try:
-        return read_bytes(path, pipe=True).decode("utf-8-sig")
+        return read_bytes(path, pipe=True, largest=LARGEST_TEXT).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PlanError(f"{path} is not a plan: byte {error.start} is not UTF-8; a JSON file was expected") from None
     except OSError as error:

@@ -25,7 +25,8 @@ def _of_model(model: ModelSummary) -> Iterable[str]:
     known = {layer.name: layer for layer in model.layers}
     if len(known) < len(model.layers):
         yield "two layers of its model have one name"
-    for each in (*model.layers, *model.kept):
+    tensors: tuple[Layer | StoredTensor, ...] = (*model.layers, *model.kept)
+    for each in tensors:
         if each.dtype not in DTYPES:
             yield f"the tensor {each.name} has the unknown dtype {each.dtype}"
         if any(size < 0 for size in each.shape) or math.prod(each.shape) > LARGEST:

@@ -151,9 +151,11 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
         if file.suffix in (".pt", ".pth"):
             return _tensors(file)
         with opened(file) as stream:
-            is_archive = stream.read(2) == b"PK"
-        if is_archive:
+            start = stream.read(6)
+        if start[:2] == b"PK":
             return {name: _tensor(array) for name, array in _unpacked(file).items()}
+        if start != b"\x93NUMPY":  # NumPy takes anything else for a pickle
+            raise DataError(f"{file} is no file of NumPy: it begins with neither \\x93NUMPY nor PK")
         return {"inputs": _tensor(np.load(file, allow_pickle=False))}
     except WorkbenchError:
         raise

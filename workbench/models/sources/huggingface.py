@@ -143,7 +143,8 @@ def _read_json(file: Path) -> Any:
     try:
         return read_json(file)
     except (OSError, ValueError) as error:
-        raise NotAModelError(f"{file} cannot be read as JSON: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise NotAModelError(f"{file} cannot be read as JSON: {reason}") from None
 
 
 def _weights(folder: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.errors import SessionError
+from workbench.memory import available_memory, size_text
 from workbench.session.file.hdf5_child import attributes_checksum, plain_attributes
 from workbench.session.file.spare import split
 
@@ -57,7 +58,8 @@ def contents(path: Path) -> tuple[memoryview, memoryview, str]:
     try:
         with path.open("rb") as stream:
             data = stream.read(8)
-            data += stream.read() if data == SIGNATURE or _ends_with_seal(stream) else b""
+            if data == SIGNATURE or _ends_with_seal(stream):
+                data += _rest(stream, path)
     except OSError as error:
         raise SessionError(f"the session {path} cannot be read: {error.strerror}") from error
     if not data:
@@ -73,6 +75,17 @@ def contents(path: Path) -> tuple[memoryview, memoryview, str]:
     if len(data) < SEAL or data[-SEAL : 16 - SEAL] != MARK:
         return view, view[:0], ""
     return *split(view[:-SEAL]), "" if seal_of(view[:-SEAL]) == data[-SEAL:] else BROKEN
+
+
+def _rest(stream: BinaryIO, path: Path) -> bytes:
+    """Read on, unless what is free holds no session of the file's size: its bytes, and the arrays that they hold."""
+    size, free = os.fstat(stream.fileno()).st_size, available_memory()
+    if size > free // 2:
+        raise SessionError(
+            f"the session {path} holds {size_text(size)}, and {size_text(free)} of memory are free; it is damaged, or "
+            "needs a machine with more memory"
+        )
+    return stream.read()
 
 
 def _ends_with_seal(stream: BinaryIO) -> bool:
