@@ -54,7 +54,7 @@ def test_the_first_line_waits_for_no_imports() -> None:
                       "collections", "_collections", "functools", "_functools", "__future__"}  # fmt: skip
 
 
-FINALIZER = """
+HALF = """
 import sys
 from workbench import program
 class Half:
@@ -68,7 +68,7 @@ Half()
 @pytest.mark.parametrize("signals", [0, 1])
 def test_a_finalizer_that_a_signal_interrupted_says_nothing(signals: int) -> None:
     """As llvmlite's do, whose second half then misses what the first half would have left."""
-    command = [sys.executable, "-c", FINALIZER, str(signals)]
+    command = [sys.executable, "-c", HALF, str(signals)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     assert ("AttributeError: half" in told) == (signals == 0), told
 
