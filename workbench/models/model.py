@@ -142,6 +142,10 @@ class Model(ABC):
         """Return the scheme that the model's file gives the layer's inputs, None where they are as computed."""
         return None
 
+    def encoded_cache(self, layer: str) -> str | None:
+        """Return the scheme in which the model's file stores what the layer gives the KV cache, else None."""
+        return None
+
     def encoded_range(self, layer: str) -> tuple[float, float] | None:
         """Return the range of the layer's static inputs that the model's file states, low <= 0 <= high, else None."""
         return None

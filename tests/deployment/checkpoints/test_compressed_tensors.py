@@ -20,6 +20,7 @@ from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.checkpoints import compressed_tensors
 from workbench.deployment.exporters import exporter
 from workbench.errors import ExportError
+from workbench.models.checkpoints.compressed_tensors import cache_scheme
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
@@ -152,6 +153,12 @@ def test_a_kv_cache_of_all_layers_is_said_and_one_of_some_is_refused(model: Mode
     plan = Plan().assign(["model.layers.*.self_attn.*_proj"], weights="int4-g32", cache="fp8-e4m3-token")
     config = export(model, plan, tmp_path / "out")["quantization_config"]
     assert config["kv_cache_scheme"]["strategy"] == "token" and config["kv_cache_scheme"]["type"] == "float"
+    again = open_model(tmp_path / "out")
+    planned = as_stored(again, Plan())
+    assert {planned.of(f"model.layers.1.self_attn.{name}_proj").cache for name in "kv"} == {"fp8-e4m3-token"}
+    assert planned.of("model.layers.1.self_attn.q_proj").cache is None
+    assert export(again, planned, tmp_path / "again")["quantization_config"]["kv_cache_scheme"] == \
+        config["kv_cache_scheme"]  # fmt: skip
     some = Plan().assign(["model.layers.0.self_attn.*_proj"], weights="int4-g32", cache="fp8-e4m3-token")
     with pytest.raises(ExportError, match="one scheme for all"):
         export(model, some, tmp_path / "some")
@@ -255,3 +262,9 @@ def test_a_plan_that_packs_nothing_is_a_folder_that_opens_as_it_was(model: Model
     exporter("compressed-tensors").export(quantize(model, Plan()), model, tmp_path / "out", silent)
     assert "quantization_config" not in json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
     assert open_model(tmp_path / "out").summary.source.kind == "huggingface"
+
+
+@pytest.mark.parametrize("said", [{}, [], "fp8", {"strategy": "token"}, {"strategy": "token", "num_bits": 8},
+                                  {"strategy": "tensor", "num_bits": 8, "type": "float", "symmetric": True}])  # fmt: skip
+def test_a_cache_that_no_plan_can_say_is_left_out(said: Any) -> None:
+    assert cache_scheme({"kv_cache_scheme": said}) is None

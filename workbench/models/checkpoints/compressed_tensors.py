@@ -45,6 +45,14 @@ def read_compressed_tensors(store: TensorStore, config: Config) -> Packed:
     return packed
 
 
+def cache_scheme(config: Config) -> str | None:
+    """Return the scheme of keys and values that are rounded token by token; None for others, which no plan can say."""
+    args = config.get("kv_cache_scheme")
+    if not isinstance(args, Mapping) or not {"type", "symmetric"} <= args.keys():
+        return None
+    return _input_scheme(args) if args.get("strategy") == "token" and args.get("num_bits") == 8 else None
+
+
 def group_of(config: Config, module: str) -> Mapping[str, Any]:
     """Return the config group of a linear module; NotAModelError where none is for it."""
     for group in config.get("config_groups", {}).values():

@@ -10,13 +10,14 @@ from typing import Any
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, first_line
-from workbench.models.checkpoints.compressed_tensors import read_compressed_tensors
+from workbench.models.checkpoints.compressed_tensors import cache_scheme, read_compressed_tensors
 from workbench.models.checkpoints.experts import Owners, joined, owners_of, pieces_of
 from workbench.models.checkpoints.float8 import read_float8, read_mxfp4
 from workbench.models.checkpoints.gptq import read_awq, read_gptq
 from workbench.models.checkpoints.packed import Packed, PackedWeight, Reader
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.execution.network import Body, NetworkModel
+from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.model import Model, Overrides
 from workbench.models.sources.huggingface import (
@@ -70,7 +71,8 @@ class QuantizedCheckpoint:
             raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
         raw = tensors_in_files(files)
         settings = config.pop("quantization_config")
-        checkpoint = Checkpoint.of(raw, _packed(folder, raw, settings))
+        cache = cache_scheme(settings) if settings["quant_method"] == "compressed-tensors" else None
+        checkpoint = Checkpoint.of(raw, _packed(folder, raw, settings), cache)
         if not checkpoint.packed:
             raise NotAModelError(
                 f"{folder} says that it is quantized ({settings['quant_method']}), but "
@@ -90,23 +92,26 @@ class QuantizedCheckpoint:
 class Checkpoint:
     """``logical`` are the tensors that the network has, packed ones in float32; ``raw`` those of the files.
 
-    ``owners`` are the modules whose experts are packed one by one, and one tensor in the network.
+    ``owners`` are the modules whose experts are packed one by one, and one tensor in the network; ``cache`` is the
+    scheme of keys and values.
     """
 
     raw: TensorStore
     packed: Packed
     logical: TensorStore
     owners: Owners
+    cache: str | None = None
 
     @staticmethod
-    def of(raw: TensorStore, packed: Packed) -> Checkpoint:
+    def of(raw: TensorStore, packed: Packed, cache: str | None = None) -> Checkpoint:
         """Return the checkpoint whose ``packed`` weights hide their parts."""
         hidden = {part for weight in packed.values() for part in weight.parts}
         facts = {name: tensor for name, tensor in raw.tensors.items() if name not in hidden}
         for name, weight in packed.items():
             facts[name] = StoredTensor(name=name, dtype="float32", shape=weight.shape)
         read = lambda name: packed[name].tensor() if name in packed else raw.read(name)  # noqa: E731
-        return Checkpoint(raw=raw, packed=packed, logical=TensorStore(facts, read), owners=owners_of(packed))
+        logical = TensorStore(facts, read)
+        return Checkpoint(raw=raw, packed=packed, logical=logical, owners=owners_of(packed), cache=cache)
 
     def weight(self, layer: Layer) -> PackedWeight | None:
         """Return the packed weight that is the layer's own; names may differ in their first component."""
@@ -161,6 +166,10 @@ class QuantizedWeights(WeightsOnlyModel):
         """See the contract."""
         return self.checkpoint.input_range(self.summary.layer(layer))
 
+    def encoded_cache(self, layer: str) -> str | None:
+        """See the contract."""
+        return self.checkpoint.cache if makes_keys_or_values(self.summary.layer(layer)) else None
+
 
 class QuantizedNetwork(NetworkModel):
     """A network whose weights came from a quantized checkpoint."""
@@ -185,6 +194,10 @@ class QuantizedNetwork(NetworkModel):
     def encoded_range(self, layer: str) -> tuple[float, float] | None:
         """See the contract."""
         return self.checkpoint.input_range(self.summary.layer(layer))
+
+    def encoded_cache(self, layer: str) -> str | None:
+        """See the contract."""
+        return self.checkpoint.cache if makes_keys_or_values(self.summary.layer(layer)) else None
 
 
 def _packed(folder: Path, raw: TensorStore, settings: Any) -> Packed:

@@ -73,6 +73,9 @@ def as_stored(model: Model, plan: Plan) -> Plan:
             names.setdefault((stored.scheme, model.encoded_inputs(layer.name)), []).append(layer.name)
     for (scheme, inputs), layers in names.items():
         plan = plan.assign(layers, weights=scheme, inputs=inputs, algorithm="rtn")
+    cached = {layer.name: model.encoded_cache(layer.name) for layer in model.summary.layers}
+    for cache in {each for each in cached.values() if each is not None}:
+        plan = plan.assign([name for name, each in cached.items() if each == cache], cache=cache)
     return plan
 
 
