@@ -11,6 +11,7 @@ import torch
 
 from workbench.errors import DataError
 from workbench.models.data.arrays import read_arrays
+from workbench.models.data.classes import classes_of
 from workbench.models.data.files import ALL, TEXT, Part, Prepare, Stored, half_of, locate
 from workbench.models.data.images import read_images
 from workbench.models.data.inputs import InputSpec
@@ -18,7 +19,7 @@ from workbench.models.data.reading import SENTENCES, STREAM, USUAL_WINDOW, WINDO
 from workbench.models.data.record import DataRecord
 from workbench.models.data.rows import read_rows, running
 from workbench.models.data.sounds import read_sounds, sounds_in
-from workbench.models.data.tables import Table, class_numbers, read_table, read_texts
+from workbench.models.data.tables import Table, read_table, read_texts
 from workbench.models.data.text import Transcriber, encode, first_tokens, read_text
 from workbench.models.dtypes import hash_of
 from workbench.models.model import Batch, Model
@@ -162,8 +163,9 @@ def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
         return read_images(part.file, spec)
     if part.kind == "sounds":
         files, names = sounds_in(part.file) if part.file.is_dir() else ([part.file], None)
-        classes = None if names is None else class_numbers(names, spec.folder, part.file)
-        return read_sounds(files, classes, part.file, spec, reading)
+        classes = classes_of(names, spec.folder, part.file)  # not transcripts, which texts would be
+        sounds = read_sounds(files, classes.numbers, part.file, spec, reading)
+        return replace(sounds, notes=(*sounds.notes, *classes.notes))
     if part.kind in ("table", "texts"):
         table = read_texts(part.file, TEXT) if part.kind == "texts" else read_table(part.file, reading.column)
         return read_rows(table, part.file, spec, reading, length, part.half)

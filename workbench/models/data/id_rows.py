@@ -10,9 +10,9 @@ import torch
 
 from workbench.errors import DataError
 from workbench.models.data.arrays import require_tokens, rows_of, with_decoder_mask
+from workbench.models.data.classes import NO_CLASSES, classes_of
 from workbench.models.data.files import Stored
 from workbench.models.data.inputs import InputSpec
-from workbench.models.data.tables import class_numbers
 from workbench.models.data.text import padded
 
 IGNORED = -100
@@ -40,19 +40,17 @@ def read_ids(columns: Mapping[str, Sequence[Any]], file: Path, spec: InputSpec, 
         require_tokens(tensors["attention_mask"], file)
     if "token_type_ids" in beside and "token_type_ids" in spec.takes:
         tensors["token_type_ids"] = padded(_cut(beside["token_type_ids"], most), 0)
-    if "labels" in columns:
-        own = beside.get("labels")
-        tensors["labels"] = (
-            torch.tensor(class_numbers(columns["labels"], spec.folder, file)) if own is None
-            else padded(_cut(own, spec.positions if spec.has_decoder else most), IGNORED)
-        )  # fmt: skip
+    classes = NO_CLASSES if "labels" in beside else classes_of(columns.get("labels"), spec.folder, file)
+    tensors.update(classes.tensors())
+    if "labels" in beside:
+        tensors["labels"] = padded(_cut(beside["labels"], spec.positions if spec.has_decoder else most), IGNORED)
     if spec.has_decoder:
         if tensors.get("labels", torch.zeros(1)).ndim != 2:
             raise DataError(f"{file}: the model also needs the answers: labels, a list of token ids in each row")
         tensors = with_decoder_mask(tensors)
     cut = sum(len(row) > most for row in ids) if most else 0
     notes = (f"{file.name}: {cut} of {len(ids)} rows were cut to {most} tokens",) if cut else ()
-    return Stored(count=len(ids), load=lambda chosen: rows_of(tensors, chosen), notes=notes)
+    return Stored(count=len(ids), load=lambda chosen: rows_of(tensors, chosen), notes=(*notes, *classes.notes))
 
 
 def _answers(name: str, spec: InputSpec) -> bool:

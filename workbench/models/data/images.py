@@ -15,10 +15,10 @@ import torch
 
 from workbench.errors import DataError, first_line
 from workbench.limited import MEMORY, limited
+from workbench.models.data.classes import NO_CLASSES, Classes, classes_of
 from workbench.models.data.files import PICTURES, Stored
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.picture_processor import PictureProcessor, picture_processor
-from workbench.models.data.tables import class_numbers
 from workbench.plain_file import read_bytes
 
 if TYPE_CHECKING:
@@ -30,35 +30,36 @@ DEEP = ("I", "I;16", "I;16L", "I;16B", "I;16N", "F")
 
 
 def read_images(folder: Path, spec: InputSpec) -> Stored:
-    """List the images of a folder; the names of class folders are the labels: the model's own classes where it has
-    these names, else 0, 1, ... in the order of the names.
+    """List the images of a folder; the names of class folders are the labels (``classes_of``).
 
     Images that lie in the folder itself have no labels.  Raises DataError where there is none.
     """
     classes = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     entries = [(file, entry.name) for entry in classes for file in _pictures(entry)]
     if entries:
-        labels = class_numbers([name for _, name in entries], spec.folder, folder)
-        return read_pictures([file for file, _ in entries], labels, spec)
+        classes = classes_of([name for _, name in entries], spec.folder, folder)
+        return read_pictures([file for file, _ in entries], classes, spec)
     files = _pictures(folder)
     if not files:
         raise DataError(f"{folder} holds no images; expected class folders of {', '.join(PICTURES[:3])} files")
-    return read_pictures(files, None, spec)
+    return read_pictures(files, NO_CLASSES, spec)
 
 
-def read_pictures(sources: Sequence[Path | bytes], labels: Sequence[float] | None, spec: InputSpec) -> Stored:
+def read_pictures(sources: Sequence[Path | bytes], classes: Classes, spec: InputSpec) -> Stored:
     """Return images, from paths or bytes, as samples that are decoded when they are drawn."""
     processor = picture_processor(spec)
 
     def load(indices: np.ndarray) -> dict[str, torch.Tensor]:
         chosen = [sources[index] for index in indices]
         tensors = _stack(chosen, spec) if processor is None else _processed(chosen, processor, spec)
-        if labels is not None:
-            tensors["labels"] = torch.tensor([labels[index] for index in indices])
+        if classes.numbers is not None:
+            tensors["labels"] = torch.tensor([classes.numbers[index] for index in indices])
         return tensors
 
     stored = processor is not None and not processor.compact
-    return Stored(count=len(sources), load=load, prepare=None if stored else preparation(spec))
+    return Stored(
+        count=len(sources), load=load, prepare=None if stored else preparation(spec), notes=classes.notes
+    )
 
 
 def _pictures(folder: Path) -> list[Path]:

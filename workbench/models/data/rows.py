@@ -11,13 +11,14 @@ import torch
 
 from workbench.errors import DataError
 from workbench.models.data.arrays import rows_of, with_decoder_mask
+from workbench.models.data.classes import classes_of
 from workbench.models.data.files import Stored, half_of
 from workbench.models.data.id_rows import read_ids
 from workbench.models.data.images import read_pictures
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.reading import SENTENCES, Reading
 from workbench.models.data.sounds import read_sounds
-from workbench.models.data.tables import Table, class_numbers, is_chat
+from workbench.models.data.tables import Table, is_chat
 from workbench.models.data.text import answer_ids, chat_texts, encode, first_tokens, padded, sentences, windows
 
 
@@ -75,8 +76,8 @@ def _sentences(
         tensors["scores"] = scores.repeat_interleave(2)
     else:
         tensors, notes = sentences(texts, seconds, spec, file, reading.window, special)
-        if labels is not None:
-            tensors["labels"] = torch.tensor(class_numbers(labels, spec.folder, file))
+        classes = classes_of(labels, spec.folder, file)
+        tensors, notes = {**tensors, **classes.tensors()}, (*notes, *classes.notes)
     paired = "scores" in tensors
 
     def load(rows: np.ndarray) -> dict[str, torch.Tensor]:
@@ -96,10 +97,9 @@ def _numbers(table: Table, file: Path) -> Stored:
     columns = list(table.values.values())
     if not all(isinstance(column[0], int | float) for column in columns):
         raise DataError(f"{file}: columns of numbers and of texts cannot be mixed (--column)")
-    tensors = {"inputs": torch.tensor(np.array(columns, dtype=np.float32).T.copy())}
-    if table.labels is not None:
-        tensors["labels"] = torch.tensor(class_numbers(table.labels, None, file))
-    return Stored(count=len(table), load=lambda chosen: rows_of(tensors, chosen))
+    classes = classes_of(table.labels, None, file)
+    tensors = {"inputs": torch.tensor(np.array(columns, dtype=np.float32).T.copy()), **classes.tensors()}
+    return Stored(count=len(table), load=lambda chosen: rows_of(tensors, chosen), notes=classes.notes)
 
 
 def _files(
@@ -115,4 +115,4 @@ def _files(
         sources.append(content if content is not None else file.parent / str(path))
     if spec.takes_sound:
         return read_sounds(sources, labels, file, spec, reading)
-    return read_pictures(sources, None if labels is None else class_numbers(labels, spec.folder, file), spec)
+    return read_pictures(sources, classes_of(labels, spec.folder, file), spec)

@@ -14,12 +14,12 @@ import torch
 from workbench.errors import BackendUnavailableError, DataError, first_line
 from workbench.limited import MEMORY, limited
 from workbench.models.data.arrays import rows_of, with_decoder_mask
+from workbench.models.data.classes import classes_of
 from workbench.models.data.files import SOUNDS, Stored
 from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.picture_processor import FILES
 from workbench.models.data.reading import Reading
-from workbench.models.data.tables import class_numbers
 from workbench.models.data.text import Transcriber, padded, tokenizer_of
 from workbench.plain_file import read_bytes
 
@@ -67,8 +67,9 @@ def read_sounds(
     if labels is not None and isinstance(labels[0], str) and spec.tokenizer is not None:
         tensors["labels"] = padded(tokenizer_of(spec, file)(list(labels))["input_ids"], -100)
         tensors = with_decoder_mask(tensors) if spec.has_decoder else tensors
-    elif labels is not None:
-        tensors["labels"] = torch.tensor(class_numbers(labels, spec.folder, file))
+    else:
+        classes = classes_of(labels, spec.folder, file)
+        tensors, notes = {**tensors, **classes.tensors()}, (*notes, *classes.notes)
     if spec.has_decoder and "labels" not in tensors:
         raise DataError(f"{file}: the model also needs transcripts; give a table with audio and transcription columns")
     text = Transcriber(tokenizer_of(spec, file)) if tensors.get("labels", torch.zeros(1)).ndim == 2 else None
@@ -152,10 +153,9 @@ def _frames(
         raise DataError(f"{file}: no sound has {size} points; the longest has {max(map(len, waves))} (--window N)")
     rows = [wave[: count * size].reshape(count, size) for wave, count in zip(waves, counts, strict=True)]
     tensors = {"inputs": torch.from_numpy(np.concatenate(rows))}
-    if labels is not None:
-        tensors["labels"] = torch.tensor(class_numbers(labels, spec.folder, file)).repeat_interleave(
-            torch.tensor(counts)
-        )
+    classes = classes_of(labels, spec.folder, file)
+    frames = {name: each.repeat_interleave(torch.tensor(counts)) for name, each in classes.tensors().items()}
+    tensors, notes = {**tensors, **frames}, (*notes, *classes.notes)
     prepare = None if spec.preprocess is None else preparation(spec)
     return Stored(
         count=sum(counts), load=lambda chosen: rows_of(tensors, chosen), prepare=prepare, notes=notes,

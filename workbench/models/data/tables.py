@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.errors import DataError, nearest
 from workbench.models.data.table_file import Columns, read_columns
-from workbench.plain_file import read_json, read_text
+from workbench.plain_file import read_text
 
 CHATS = ("messages", "conversations", "conversation")
 TEXTS = ("text", "sentence", "content", "document", "prompt", "question", "input_ids", "image", "audio", "file_name")
@@ -101,15 +101,15 @@ def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table
 def _require_alike(name: str, values: list[Any], file: Path) -> None:
     """Raise DataError where a value is of another kind than the first one, or a number is beyond 64 bits."""
     for row, value in enumerate(values):
-        if (kind := _kind(value)) is None:
+        if (kind := kind_of(value)) is None:
             raise DataError(f"{file}: the {name} of row {row + 1} is a number beyond 64 bits, or a list of such")
-        if kind != _kind(values[0]):
+        if kind != kind_of(values[0]):
             raise DataError(
-                f"{file}: the {name} of row {row + 1} is {kind}, that of row 1 is {_kind(values[0])}; give one kind"
+                f"{file}: the {name} of row {row + 1} is {kind}, that of row 1 is {kind_of(values[0])}; give one kind"
             )
 
 
-def _kind(value: Any) -> str | None:
+def kind_of(value: Any) -> str | None:
     """Return what a cell holds, in words; None for numbers that no tensor holds."""
     if isinstance(value, int | float):
         return "a number" if _fits(value) else None
@@ -177,28 +177,3 @@ def _message(value: Any) -> dict[str, Any]:
     if "from" in fields and "value" in fields:  # ShareGPT's names
         return {"role": ROLES.get(fields["from"], fields["from"]), "content": fields["value"]}
     return fields
-
-
-def class_numbers(labels: Sequence[Any], folder: Path | None, file: Path) -> list[float] | list[int]:
-    """Return labels as numbers: texts by the model's own ``label2id``, else by their order."""
-    if all(isinstance(label, int | float) for label in labels):
-        return list(labels)
-    odd = next((row for row, label in enumerate(labels) if not isinstance(label, str)), None)
-    if odd is not None:
-        raise DataError(
-            f"{file}: the label in row {odd + 1} is {_kind(labels[odd])}; one number or text for each sample was "
-            "expected: give labels of single tokens or of several classes as arrays (.npz), or leave them out "
-            "(--column)"
-        )
-    config = folder / "config.json" if folder is not None else None
-    stated: dict[str, int] = {}
-    if config is not None and config.is_file():
-        numbers = read_json(config).get("label2id")  # the model is open: it was read before
-        integers = isinstance(numbers, dict) and all(isinstance(each, int) for each in numbers.values())
-        stated = numbers if integers else {}
-    names = sorted({str(label) for label in labels})
-    known = stated if set(names) & set(stated) else {name: number for number, name in enumerate(names)}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise DataError(f"{file}: the model has no class {unknown[0]!r}; its classes are {', '.join(known)}")
-    return [known[str(label)] for label in labels]
