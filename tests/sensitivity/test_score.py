@@ -48,6 +48,53 @@ def test_weight_error_is_the_inverse_of_the_snr():
             assert table.of(name, scheme) == pytest.approx(float(error), rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_a_scripted_part_is_measured():
+    """It takes no hooks, so that runs begin at the start."""
+    torch.manual_seed(0)
+    plain = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 4))
+    scripted = nn.Sequential(plain[0], torch.jit.script(nn.ReLU()), plain[2])
+    tables = [score(model_of(net, OutputKind.EMBEDDING), "measured_kl", SCHEMES, dataset=sequences())
+              for net in (plain, scripted)]  # fmt: skip
+    np.testing.assert_allclose(tables[0].score, tables[1].score, rtol=1e-6)
+    assert (tables[1].score > 0).all()
+
+
+class Indexed(nn.Module):
+    """Attention that sees the ``best`` positions by an indexer without gradients, as DeepSeek-V3.2's."""
+
+    def __init__(self, best):
+        super().__init__()
+        self.best, self.embed, self.index = best, nn.Embedding(32, 8), nn.Linear(8, 8)
+        self.up, self.head = nn.Linear(8, 16), nn.Linear(16, 32)
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        with torch.no_grad():
+            chosen = (self.index(x) @ x.mT).topk(self.best, dim=-1).indices
+            mask = torch.full((*ids.shape, ids.shape[1]), -torch.inf).scatter(-1, chosen, 0.0)
+        return self.head(torch.relu(self.up((x @ x.mT + mask).softmax(-1) @ x)))
+
+
+@pytest.mark.parametrize("best", [3, 7])
+def test_a_layer_that_only_chooses_is_measured_or_said_to_choose_the_same(best):
+    torch.manual_seed(0)
+    model, data, notes = model_of(Indexed(best), OutputKind.TOKEN_LOGITS), tokens(), []
+    curvature = calibrate(model, data).curvature
+    how = {"dataset": data, "batch_size": 8}
+    predicted = score(model, "predicted_kl", SCHEMES, curvature=curvature, notes=notes, **how)
+    measured = score(model, "measured_kl", SCHEMES, **how)
+    row = predicted.row["index"]
+    assert np.isfinite(np.delete(predicted.score, row, axis=0)).all()
+    if best == 3:
+        np.testing.assert_array_equal(predicted.score[row], measured.score[row])
+        assert (measured.score[row] > 0).all() and predicted.measured == ("index",)
+        assert notes == ["measured, not predicted, since no gradient reaches it: index"]
+    else:  # every position, whatever the scheme
+        assert np.isnan(predicted.score[row]).all() and predicted.measured == ()
+        assert len(notes) == 1 and notes[0].startswith("not scored: index, which only choose what others see, and on")
+
+
 @pytest.mark.parametrize(
     ("metric", "unit"), [("measured_kl", HALF_SQUARED_DISTANCE), ("weight_error", "relative squared error")]
 )

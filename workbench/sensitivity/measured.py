@@ -12,7 +12,7 @@ from workbench.measurement.finite_batches import FiniteBatches
 from workbench.models.data.batches import Data, numbered_batches, tappable, units_of
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.resume import Resumable, layer_outputs
-from workbench.models.model import Model
+from workbench.models.model import Batch, Model
 from workbench.numerics.curvature import output_energy
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.sensitivity.scoring import Row, Scoring
@@ -65,6 +65,21 @@ def replaced_rows(
         for name in group:
             lost = runs.unreached(name, sums[name].values())
             yield name, {key: math.nan if lost else loss / units for key, loss in sums[name].items()}
+
+
+def running(
+    model: Model, layers: Sequence[str], data: Data, batch_size: int, finite: FiniteBatches
+) -> frozenset[str]:  # fmt: skip
+    """Return those of ``layers`` that run on any batch of ``data``; one pass, none without layers."""
+    seen: set[str] = set()
+
+    def run(_: int, batch: Batch) -> torch.Tensor:
+        with torch.no_grad():
+            return model.run(batch, tap=lambda name, x, output: seen.add(name), layers=tuple(layers))
+
+    for _ in finite.of(data, batch_size, run) if layers else ():
+        pass
+    return frozenset(seen)
 
 
 def output_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]], tick: Tick) -> Iterator[Row]:

@@ -87,6 +87,8 @@ def score(
         if workers is not None and open_cells:
             scoring.finite.notes.append("scored in this process: workers take no tables of this kind")
         record.fill(scoring, open_cells)
+    if record.check is not None and open_cells:
+        record.check(scoring)
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()
 

@@ -46,6 +46,30 @@ def test_only_layers_that_cannot_change_the_output_are_unused() -> None:
         assert torch.equal(changed.run(batch), outputs(batch)) == (layer in unused), layer
 
 
+class Depth(nn.Module):
+    """Classifiers after every block, of which only the last one's answers come out, as in D-FINE."""
+
+    def __init__(self, looks: bool) -> None:
+        super().__init__()
+        self.looks = looks
+        self.blocks = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))
+        self.heads = nn.ModuleList(nn.Linear(3, 4) for _ in range(3))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            inputs = torch.relu(block(inputs))
+        chosen = int((inputs.sum() < -1).item()) if self.looks else 2  # relu: never below 0
+        answer: torch.Tensor = self.heads[2 - chosen](inputs)
+        return answer
+
+
+def test_entries_of_a_list_that_never_run_are_unused_unless_a_value_decides_what_runs() -> None:
+    torch.manual_seed(0)
+    model = model_of(Depth(looks=False), OutputKind.EMBEDDING)
+    assert set(unused_layers(model, sequences())) == {"heads.1", "heads.2"}
+    assert not unused_layers(model_of(Depth(looks=True), OutputKind.EMBEDDING), sequences())
+
+
 def test_weights_inside_a_fused_operation_count() -> None:
     assert set(unused_layers(recurrent(), sequences())) == {"unused"}
 

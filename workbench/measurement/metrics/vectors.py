@@ -17,7 +17,9 @@ def _cosine(outputs: Outputs) -> Sums | None:
 
     if outputs.kind is not OutputKind.EMBEDDING:
         return None
-    reference, quantized = (vectors.double().flatten(1) for vectors in (outputs.reference, outputs.quantized))
+    reference, quantized = (_vectors(each) for each in (outputs.reference, outputs.quantized))
+    if reference.shape[1] == 1:  # of one number it is the sign
+        return None
     cosine = torch.nn.functional.cosine_similarity(reference, quantized, dim=1)
     return Sums(cosine, outputs.ones, outputs.ones)
 
@@ -27,7 +29,7 @@ def _relative_error(outputs: Outputs) -> Sums | None:
 
     if outputs.kind.is_logits:
         return None
-    size = outputs.reference.double().flatten(1).square().sum(dim=1)
+    size = _vectors(outputs.reference).square().sum(dim=1)
     error = 2.0 * _half_distances(outputs) / size.clamp_min(torch.finfo(torch.float64).tiny)
     return Sums(error, 0.0 * outputs.ones, outputs.ones)
 
@@ -36,6 +38,11 @@ def _half_squared_distance(outputs: Outputs) -> Sums | None:
     if outputs.kind.is_logits:
         return None
     return Sums(_half_distances(outputs), 0.0 * outputs.ones, outputs.ones)
+
+
+def _vectors(outputs: torch.Tensor) -> torch.Tensor:
+    """Return outputs as float64 ``[samples, numbers]``; a network may answer one number for each sample."""
+    return outputs.double().reshape(len(outputs), -1)
 
 
 def _half_distances(outputs: Outputs) -> torch.Tensor:

@@ -25,13 +25,17 @@ _known: WeakKeyDictionary[Model, dict[str, dict[str, str]]] = WeakKeyDictionary(
 
 
 class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Writes down which storages every operation reads and writes.  Tensors stay alive, so that no place is reused."""
+    """Writes down which storages every operation reads and writes.  Tensors stay alive, so that no place is reused.
+
+    ``decides``: values became numbers or shapes, so that what runs may depend on them.
+    """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._steps: list[tuple[frozenset[int], frozenset[int]]] = []
         self._alive: list[torch.Tensor] = []
         self._decisive: set[int] = set()
+        self.decides = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -40,6 +44,7 @@ class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
         reads, writes = places(inputs), places(outputs)
         if func._schema.is_mutable:
             writes |= places(inputs)
+        self.decides |= not outputs or _shapes_by_values(func, inputs)
         if not outputs:  # a number for Python, on which anything that follows may depend
             self._decisive |= reads
         elif len(reads | writes) > 1:
@@ -59,6 +64,13 @@ class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return frozenset().union(self._decisive, *(reads for reads, _ in self._steps))
 
 
+def _shapes_by_values(func: Any, inputs: list[torch.Tensor]) -> bool:
+    """Tell whether the shape of a result depends on values: what ``nonzero`` returns, an index of booleans."""
+    if func is torch.ops.aten.index.Tensor:
+        return any(tensor.dtype in (torch.bool, torch.uint8) for tensor in inputs[1:])
+    return torch.Tag.dynamic_output_shape in func.tags
+
+
 def places(tensors: list[torch.Tensor]) -> frozenset[int]:
     """Return where the values of ``tensors`` lie: one number for a tensor and all views of it."""
     return frozenset(
@@ -72,8 +84,8 @@ def unused_layers(model: Model, data: Data | None = None) -> dict[str, str]:
     One sample runs: the first of ``data``, else one that the model's inputs describe; raises as
     :func:`workbench.models.tracing.probe` and ``Model.run`` do.  A layer counts as unused where its result goes nowhere
     (a pooler whose output is not read) or where it did not run at all (a tower for inputs that are not given).  A layer
-    that did not run beside others of its list that did (an expert without tokens) may run for other samples: it counts
-    as used.  Empty for models that cannot be run.
+    that did not run beside others of its list that did (an expert without tokens) may run for other samples, where any
+    value decides what runs: it counts as used.  Empty for models that cannot be run.
     """
     if model.summary.cannot_run is not None or not isinstance(model, NetworkModel):
         return {}
@@ -100,7 +112,7 @@ def _unused(model: NetworkModel, batch: Batch) -> dict[str, str]:
             continue
         if place[layer.parameter] in read:
             unused[layer.name] = "its result does not reach the model's output"
-        elif not _may_run(network, layer.parameter, ran):
+        elif not (flow.decides and _may_run(network, layer.parameter, ran)):
             unused[layer.name] = f"it does not run when the model is given {inputs}"
     return unused
 

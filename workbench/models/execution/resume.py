@@ -96,6 +96,8 @@ class Resumable:
 
         with self._model.body.lock, ExitStack() as stack:
             for name, module in self._modules.items():
+                if isinstance(module, torch.jit.ScriptModule):  # takes no hooks
+                    continue
                 stack.callback(module.register_forward_pre_hook(partial(begin, name)).remove)
                 stack.callback(module.register_forward_hook(partial(end, name)).remove)
             return Recording(output=self._model.run(batch), calls=calls)

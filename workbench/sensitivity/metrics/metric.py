@@ -34,7 +34,8 @@ class SensitivityMetric:
 
     ``name`` is what files and commands call it; ``unit`` is that of a model whose outputs are logits.  ``part`` is also
     the field of an Assignment that a cell sets.  ``needs_data`` says whether the model runs on samples.  ``fill``
-    computes the cells; a table may be derived instead, from those of the metrics in ``derived_from``.
+    computes the cells, and ``check`` looks at the whole table; a table may be derived instead, from those of the
+    metrics in ``derived_from``.
     """
 
     name: str
@@ -45,6 +46,7 @@ class SensitivityMetric:
     needs_data: bool = True
     moments: Moments = "none"
     fill: Callable[[Scoring, OpenCells], None] = not_computed
+    check: Callable[[Scoring], None] | None = None
     derived_from: tuple[str, ...] = ()
 
     def unit_for(self, output: OutputKind) -> str:

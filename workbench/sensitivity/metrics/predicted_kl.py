@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.measurement.units import NATS
@@ -9,7 +11,7 @@ from workbench.models.layer import ROUTER
 from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
 
 if TYPE_CHECKING:
-    from workbench.sensitivity.scoring import Scoring
+    from workbench.sensitivity.scoring import Row, Scoring
 
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
@@ -31,6 +33,41 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
         sloped = directional_rows(scoring, data, dict.fromkeys(sloped_layers, scoring.table.schemes), rerouting)
         scoring.fill(scoring.with_slopes(sloped), len(directional), start=len(kronecker) / len(cells))
         _fill_flat(scoring, {name: cells[name] for name in directional})
+    if kronecker and scoring.dataset is not None:
+        left = [name for name in cells if name not in kronecker and name not in directional]
+        _fill_choosing(scoring, {name: cells[name] for name in left})
+
+
+def _fill_choosing(scoring: Scoring, cells: OpenCells) -> None:
+    """Measure the layers that run and have no gradient at all (an indexer that chooses what attention sees).
+
+    One whose rounding changes nothing on these data stays open: other data may make it choose otherwise.
+    """
+    from workbench.sensitivity.measured import measured_rows, running
+
+    data = scoring.require_data("a measured loss")
+    ran = running(scoring.model, tuple(cells), data, scoring.batch_size, scoring.finite)
+    choosing = {name: cells[name] for name in cells if name in ran}
+    if not choosing:
+        return
+    tick = scoring.ticker(choosing, -(-len(data) // scoring.batch_size))
+    without: list[str] = []
+
+    def rows() -> Iterator[Row]:
+        for name, losses in measured_rows(scoring, data, choosing, tick):
+            if any(losses.values()):
+                scoring.measured.add(name)
+                yield name, losses
+            else:
+                without.append(name)
+
+    scoring.fill(rows(), len(choosing), start=1.0)
+    _note_measured(scoring)
+    if without:
+        scoring.finite.notes.append(
+            f"not scored: {few_of(without)}, which only choose what others see, and on these data choose the same "
+            "whatever the scheme; longer samples may show what rounding costs, else lock them"
+        )
 
 
 def _fill_flat(scoring: Scoring, cells: OpenCells) -> None:
@@ -46,13 +83,33 @@ def _fill_flat(scoring: Scoring, cells: OpenCells) -> None:
         tick = scoring.ticker(flat, -(-len(data) // scoring.batch_size))
         scoring.fill(measured_rows(scoring, data, flat, tick), len(flat), start=1.0)
         scoring.measured.update(name for name, (scheme, *_) in flat.items() if not np.isnan(table.of(name, scheme)))
-    if scoring.measured:
-        names = [name for name in table.layers if name in scoring.measured]
-        few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        scoring.finite.notes.append(f"measured, not predicted, since no gradient reaches it: {few}")
+    _note_measured(scoring)
+
+
+def _note_measured(scoring: Scoring) -> None:
+    names = [name for name in scoring.table.layers if name in scoring.measured]
+    said = "measured, not predicted, since no gradient reaches it: "
+    scoring.finite.notes[:] = [note for note in scoring.finite.notes if not note.startswith(said)]
+    if names:
+        scoring.finite.notes.append(said + few_of(names))
+
+
+def few_of(names: Sequence[str]) -> str:
+    """Return the first three names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _check(scoring: Scoring) -> None:
+    """Leave out the errors of losses that a few measurements do not confirm, and say so."""
+    from workbench.sensitivity.spot_check import disagreement
+
+    said = "" if scoring.dataset is None else disagreement(scoring, scoring.dataset)
+    if said:
+        scoring.finite.notes.append(said)
+        scoring.errors.update(dict.fromkeys(scoring.table.layers, math.nan))
 
 
 PREDICTED_KL = SensitivityMetric(
-    name="predicted_kl", title="Predicted KL", unit=NATS, moments="diagonal", fill=_fill,
+    name="predicted_kl", title="Predicted KL", unit=NATS, moments="diagonal", fill=_fill, check=_check,
     meaning="Second-order prediction of the KL that quantizing this weight alone causes; needs a calibration",
 )  # fmt: skip

@@ -1,0 +1,71 @@
+"""Predictions that measurements do not confirm are said to be, and have no interval."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.models.networks import Decoder, images, model_of, tokens
+from workbench.measurement.calibrate import calibrate
+from workbench.models.model import Model
+from workbench.models.summary import OutputKind
+from workbench.planning.plan import Plan
+from workbench.planning.totals import plan_totals
+from workbench.sensitivity.score import score
+from workbench.sensitivity.table import Sensitivity
+
+SCHEMES = ("int4-channel", "int6-channel")
+
+
+def predicted(model: Model, notes: list[str], samples: int = 64) -> Sensitivity:
+    data = tokens(samples)
+    curvature = calibrate(model, data, batch_size=16).curvature
+    return score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=16, notes=notes)
+
+
+@pytest.mark.parametrize("scale", [10, 20])
+def test_answers_that_are_all_but_certain_are_said(scale: int) -> None:
+    torch.manual_seed(0)
+    network, notes = Decoder(), list[str]()
+    with torch.no_grad():
+        network.head.weight *= scale
+    model = model_of(network, OutputKind.TOKEN_LOGITS)
+    table = predicted(model, notes)
+    assert len(notes) == 1 and re.match(r"the predicted losses are about (0\.0\d+|\de-\d+) times what embed", notes[0])
+    assert "use the metric measured_kl" in notes[0]
+    assert table.error is None or np.isnan(table.error).all()
+    whole = plan_totals(model.summary, Plan.uniform(model.summary.layers, "int4-channel"), table)
+    assert whole.predicted is not None and whole.error is None
+
+
+def test_predictions_that_hold_keep_their_intervals() -> None:
+    torch.manual_seed(0)
+    notes = list[str]()
+    table = predicted(model_of(Decoder(), OutputKind.TOKEN_LOGITS), notes)
+    assert notes == [] and table.error is not None and np.isfinite(table.error).all()
+
+
+class Queries(nn.Module):
+    """A detector that answers the three places with the highest scores, in their order; (N, 2, 8, 8) -> (N, 3, 4)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.rank, self.out = nn.Conv2d(2, 16, 3, padding=1), nn.Linear(16, 1), nn.Linear(16, 4)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        places = self.body(inputs).flatten(2).mT
+        best = self.rank(places)[..., 0].detach().topk(3, dim=1).indices
+        answers: torch.Tensor = self.out(places.gather(1, best[..., None].expand(-1, -1, 16)))
+        return 8 * answers
+
+
+def test_a_model_that_chooses_by_rank_is_said() -> None:
+    torch.manual_seed(0)
+    model, data, notes = model_of(Queries(), OutputKind.EMBEDDING), images(48), list[str]()
+    curvature = calibrate(model, data, batch_size=16).curvature
+    score(model, "predicted_kl", ("int6-channel",), curvature=curvature, dataset=data, batch_size=16, notes=notes)
+    assert [note for note in notes if note.startswith("the predicted losses are about 0.04 times what body, out cost")]
