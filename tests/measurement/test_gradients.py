@@ -22,8 +22,22 @@ def test_class_gradients_have_the_covariance_of_the_fisher_information() -> None
     each = drawn(logits, OutputKind.CLASS_LOGITS, 2)
     for draw in each.double():
         torch.testing.assert_close(draw.T @ draw / len(draw), fisher(logits[0]), rtol=0.05, atol=0.003)
-    with_labels = drawn(logits[:, None], OutputKind.TOKEN_LOGITS, 1)[0, :, 0].double()
-    torch.testing.assert_close(with_labels.T @ with_labels / len(logits), fisher(logits[0]), rtol=0.05, atol=0.003)
+    of_tokens = drawn(logits[:, None], OutputKind.TOKEN_LOGITS, 1)[0, :, 0].double()
+    torch.testing.assert_close(of_tokens.T @ of_tokens / len(logits), fisher(logits[0]), rtol=0.05, atol=0.003)
+
+
+def test_tokens_of_which_the_network_is_sure_say_as_much_as_others() -> None:
+    """One label in ten thousand would be another than the likely one, and carry all of the information."""
+    logits = torch.tensor([10.0, 0.0, -0.5, 0.3, 1.0]).expand(1, 60, 5)
+    squares = drawn(logits, OutputKind.TOKEN_LOGITS, 1)[0, 0].double().square().sum(dim=0)
+    torch.testing.assert_close(squares / 60, fisher(logits[0, 0]).diagonal(), rtol=0.3, atol=0)
+
+
+def test_tokens_of_a_large_vocabulary_are_drawn_apart() -> None:
+    logits = torch.zeros(1, 3, 1 << 22)  # more than the signs that are held at a time
+    first, second, third = drawn(logits, OutputKind.TOKEN_LOGITS, 1)[0, 0].double()
+    for one, other in ((first, second), (second, third), (first, third)):
+        assert abs(float(one @ other)) < 0.003 and abs(float(one @ one) - 1) < 0.001
 
 
 def test_as_many_draws_as_classes_less_one_are_exact() -> None:

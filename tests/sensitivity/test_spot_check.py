@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
@@ -27,15 +26,15 @@ def predicted(model: Model, notes: list[str], samples: int = 64) -> Sensitivity:
     return score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=16, notes=notes)
 
 
-@pytest.mark.parametrize("scale", [10, 20])
-def test_answers_that_are_all_but_certain_are_said(scale: int) -> None:
+def test_losses_beyond_the_second_order_are_said() -> None:
+    """Where one answer is certain to 1e-30 or another wins outright, no slope says what rounding costs."""
     torch.manual_seed(0)
     network, notes = Decoder(), list[str]()
     with torch.no_grad():
-        network.head.weight *= scale
+        network.head.weight *= 40
     model = model_of(network, OutputKind.TOKEN_LOGITS)
     table = predicted(model, notes)
-    assert len(notes) == 1 and re.match(r"the predicted losses are about (0\.0\d+|\de-\d+) times what embed", notes[0])
+    assert len(notes) == 1 and re.match(r"the predicted losses are about \S+e\+\d+ times what embed", notes[0])
     assert "use the metric measured_kl" in notes[0]
     assert table.error is None or np.isnan(table.error).all()
     whole = plan_totals(model.summary, Plan.uniform(model.summary.layers, "int4-channel"), table)
