@@ -48,6 +48,45 @@ def test_weight_error_is_the_inverse_of_the_snr():
             assert table.of(name, scheme) == pytest.approx(float(error), rel=1e-9)
 
 
+class Sharing(nn.Module):
+    """Blocks of which the first ones put their keys where the later ones take them, as Gemma 3n's do."""
+
+    class Block(nn.Module):
+        def __init__(self, first):
+            super().__init__()
+            self.first, self.key, self.out = first, nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x, shared):
+            if self.first:
+                shared["keys"] = self.key(x)
+            return x + self.out(torch.tanh(shared["keys"]))
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(13, 8), nn.Linear(8, 13)
+        self.blocks = nn.ModuleList(self.Block(number == 0) for number in range(3))
+
+    def forward(self, ids):
+        x, shared = self.embed(ids), {}
+        for block in self.blocks:
+            x = block(x, shared)
+        return self.head(x)
+
+
+def test_blocks_that_hand_over_more_than_their_outputs_are_measured():
+    torch.manual_seed(0)
+    model, data = model_of(Sharing(), OutputKind.TOKEN_LOGITS), tokens()
+    names = ["blocks.0.key", "blocks.0.out", "blocks.1.out", "blocks.2.out", "head"]
+    table = score(model, "measured_kl", SCHEMES, dataset=data, batch_size=4, layers=names)
+    with torch.no_grad():
+        p = model.run(data.tensors).double().log_softmax(-1)
+        for name in names:
+            for scheme in SCHEMES:
+                q = model.with_weights({name: rounded(model, name, scheme)}).run(data.tensors).double().log_softmax(-1)
+                naive = float((p.exp() * (p - q)).sum(-1).mean())
+                assert table.of(name, scheme) == pytest.approx(naive, rel=1e-4, abs=1e-9)
+
+
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 def test_a_scripted_part_is_measured():
     """It takes no hooks, so that runs begin at the start."""

@@ -130,9 +130,13 @@ class SingleLayerRuns:
         view = self.model.with_weights({layer: matrix})
         assert isinstance(view, NetworkModel)
         if place not in self._refused:
-            output = self.resumable.run(view, batch, self._now, layer)
-            if self._agrees(layer, matrix, output, batch, place):
-                return output
+            try:
+                output = self.resumable.run(view, batch, self._now, layer)
+            except DataError:
+                self._refused.add(place)
+            else:
+                if self._agrees(layer, matrix, output, batch, place):
+                    return output
         return view.run(batch)
 
     def _agrees(

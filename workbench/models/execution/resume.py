@@ -19,6 +19,7 @@ from torch import nn
 from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
+from workbench.errors import DataError
 from workbench.models.data.batches import samples_of
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.stacked import repeated, repeated_batch, running, several_weights, tensors_of
@@ -113,11 +114,16 @@ class Resumable:
             recording.outputs[name] = _copied(output)
             versions[name] = [(tensor, tensor._version) for tensor in tensors_of(output)]
 
-        begin = min(recording.calls[name].begin for name in missing)
-        with self._answering(recording, self._before(recording, begin)), ExitStack() as stack:
-            for name in missing:
-                stack.callback(self._modules[name].register_forward_hook(partial(capture, name)).remove)
-            self._model.run(batch)
+        def run(answering: set[str]) -> None:
+            with self._answering(recording, answering), ExitStack() as stack:
+                for name in missing:
+                    stack.callback(self._modules[name].register_forward_hook(partial(capture, name)).remove)
+                self._model.run(batch)
+
+        try:
+            run(self._before(recording, min(recording.calls[name].begin for name in missing)))
+        except DataError:  # modules hand over more than their outputs
+            run(set())
         recording.written |= {
             name for name, tensors in versions.items() if any(t._version != version for t, version in tensors)
         }
@@ -133,7 +139,10 @@ class Resumable:
         return self._before(recording, self._begin(recording, self._owners(layer)))
 
     def run(self, view: NetworkModel, batch: Batch, recording: Recording, layer: str) -> torch.Tensor:
-        """Run a view in which the weight of ``layer`` alone differs from the recorded model."""
+        """Run a view in which the weight of ``layer`` alone differs from the recorded model.
+
+        Raises DataError where modules that are left out hand over more than their outputs (Gemma 3n's keys and values).
+        """
         with self._answering(recording, self.before(recording, layer)):
             return view.run(batch)
 

@@ -106,14 +106,19 @@ def text_config(config: Any) -> Any:
         return config.get_text_config(encoder=True)
 
 
+PAIRS = {"pixel_values": "vision_config", "input_features": "audio_config"}
+"""The other input of models that compare it with texts, and the part of their configuration that is about it."""
+
+
 def required_inputs(network: Any) -> tuple[str, ...]:
     """Return the arguments without which the network cannot run: those without a default, both ends of an
     encoder-decoder, both of a pair."""
     (takes, needed), main = arguments_of(network.forward), network.main_input_name
     name, names = type(network).__name__, [main]
-    pair = "pixel_values" in takes and "vision_config" in network.config.to_dict()
-    if main == "input_ids" and pair and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
-        names.append("pixel_values")
+    settings = network.config.to_dict()
+    other = next((end for end, part in PAIRS.items() if end in takes and part in settings), None)
+    if main == "input_ids" and other and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
+        names.append(other)
     if network.config.is_encoder_decoder and "decoder_input_ids" in takes:
         names.append("decoder_input_ids")
     elif main != "input_ids" and "input_ids" in takes and head_of(name) is OutputKind.TOKEN_LOGITS:
@@ -160,6 +165,8 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
     audio = {**settings, **(settings.get("audio_config") or {}), **(settings.get("encoder_config") or {})}
     bands = next((audio[key] for key in BANDS if audio.get(key)), None)
     if name == "input_features" and bands:
+        if "spec_size" in audio:  # CLAP: the spectrogram is folded into a square picture
+            return (1, audio["spec_size"] * (audio["spec_size"] // bands), bands)
         frames = 2 * getattr(config, "max_source_positions", 32)
         return (bands, frames) if settings["model_type"] == "whisper" else (min(frames, PIXELS), bands)
     if name == "input_values":
