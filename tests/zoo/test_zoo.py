@@ -25,8 +25,9 @@ NEAR = ("MarianMTModel", "PegasusForConditionalGeneration", "BartForConditionalG
 MOST_OF_PAIRS = 0.9
 """The least share in encoder-decoders, whose positions are not taken for independent."""
 
-SINGLE = ("SwitchTransformersForConditionalGeneration",)
-"""A token goes to one expert, and the few that change sides make a layer's measured loss: the median is judged."""
+SINGLE = ("SwitchTransformersForConditionalGeneration", "DeepseekV32ForCausalLM", "MiniCPM3ForCausalLM")
+"""A token goes to one expert, or sees few others, and the few that change sides make a layer's measured loss; or the
+logits are in the hundreds, and the few tokens with two likely answers make it: the median is judged."""
 
 ALL = [name for group in NAMES.values() for name in group]
 ROWS: list[Row] = []

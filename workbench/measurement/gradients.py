@@ -115,7 +115,7 @@ def _signed(probabilities: torch.Tensor, generator: torch.Generator) -> torch.Te
     """
     signs = 1 - 2 * (torch.arange(256)[:, None] >> torch.arange(8) & 1).to(probabilities)
     size = probabilities.shape[1]
-    for part in probabilities.split(max(SIGNS // size, 1)):
+    for part in torch.split(probabilities, max(SIGNS // size, 1)):
         drawn = torch.randint(256, (len(part), -(-size // 8)), generator=generator, dtype=torch.int32)
         root = part.sqrt()
         root *= nn.functional.embedding(drawn.to(root.device), signs).flatten(1)[:, :size]

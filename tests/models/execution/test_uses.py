@@ -179,6 +179,28 @@ def test_roles_axes_and_reasons_are_facts() -> None:
     assert "weight normalization" in kept["normed.parametrizations.weight.original1"] and not kept["first"]
 
 
+class Biased(nn.Module):
+    """Attention with a table of biases, looked up by places in a row, as Swin's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 5)
+        self.relative_position_bias_table = nn.Parameter(torch.randn(13, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        places = torch.arange(7)[:, None] - torch.arange(7) + 6
+        bias = self.relative_position_bias_table[places.flatten()].view(7, 7, 4).sum(dim=-1)
+        logits: torch.Tensor = self.out((torch.softmax(q @ k.mT / 3 + bias, dim=-1) @ v).mean(dim=1))
+        return logits
+
+
+def test_a_table_that_is_looked_up_and_added_is_kept() -> None:
+    by_name = opened(Biased(), OutputKind.CLASS_LOGITS, VECTORS).summary.by_name
+    assert by_name["relative_position_bias_table"].keep.startswith("it acts through __getitem__")
+    assert not by_name["qkv"].keep and not by_name["out"].keep
+
+
 def test_functions_are_tapped_and_their_inputs_replaced() -> None:
     network = built(Functional)
     model, batch = opened(network, OutputKind.CLASS_LOGITS, VECTORS), next(VECTORS.batches(4))

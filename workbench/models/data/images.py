@@ -34,8 +34,8 @@ def read_images(folder: Path, spec: InputSpec) -> Stored:
 
     Images that lie in the folder itself have no labels.  Raises DataError where there is none.
     """
-    classes = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    entries = [(file, entry.name) for entry in classes for file in _pictures(entry)]
+    folders = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    entries = [(file, entry.name) for entry in folders for file in _pictures(entry)]
     if entries:
         classes = classes_of([name for _, name in entries], spec.folder, folder)
         return read_pictures([file for file, _ in entries], classes, spec)

@@ -89,6 +89,7 @@ class UseRecorder(TorchFunctionMode):
             return
         if gathered_by(func, args) is not None and (owner := self._names.get(next(iter(places([args[0]]))))):
             self._gathered |= {place: (owner, each) for each in results for place in places([each])}
+            self.uses.other.setdefault(owner, set()).add(plain_name(func))
             return
         name, written = plain_name(func), places(results)
         if name in CHOOSING or (name in PAIRED and len(results) == 2):
@@ -111,6 +112,8 @@ class UseRecorder(TorchFunctionMode):
                 self.uses.products.setdefault(name, []).append(
                     replace(use, whole=False, batch=(0,), experts=len(self._parameters[name]))
                 )
+            else:
+                self.uses.other.setdefault(name, set()).add("product")
             return
         if name is None:
             self.uses.derived |= self._origins.get(place, frozenset())

@@ -35,7 +35,7 @@ NORMALIZED = "the layer multiplies a weight that is computed from it (weight nor
 BY_NAME = "by its name, as no forward pass could be made"
 PLAIN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
          nn.Embedding)  # fmt: skip
-STATE_SPACE, TABLE = re.compile(r"(^|\.)(A_log|dt_bias)$"), re.compile(r"pos(ition)?(al)?_?(emb|enc)")
+STATE_SPACE, TABLE = re.compile(r"(^|\.)(A_log|dt_bias)$"), re.compile(r"pos(ition)?(al)?_?(emb|enc|bias)")
 GATE = re.compile(r"(router|\bgate)(\.weight|\.linear|\.classifier)?$")
 
 
