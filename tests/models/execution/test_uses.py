@@ -185,12 +185,12 @@ class Biased(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 5)
-        self.relative_position_bias_table = nn.Parameter(torch.randn(13, 4))
+        self.relative_position_bias_table = nn.Parameter(torch.randn(13, 8))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         q, k, v = self.qkv(x).chunk(3, dim=-1)
         places = torch.arange(7)[:, None] - torch.arange(7) + 6
-        bias = self.relative_position_bias_table[places.flatten()].view(7, 7, 4).sum(dim=-1)
+        bias = self.relative_position_bias_table[places.flatten()].view(7, 7, 8).sum(dim=-1)
         logits: torch.Tensor = self.out((torch.softmax(q @ k.mT / 3 + bias, dim=-1) @ v).mean(dim=1))
         return logits
 
