@@ -104,7 +104,8 @@ def _remove(temporary: Path) -> None:
     if temporary.is_dir():
         shutil.rmtree(temporary, ignore_errors=True)
     else:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a file system that is read-only says so of what is not there, too
+            temporary.unlink(missing_ok=True)
 
 
 def _remove_left_over(target: Path) -> None:

@@ -23,6 +23,7 @@ from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
+from workbench.session.shared_file import SharedFile
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -83,8 +84,15 @@ def main() -> None:
     def exports(kind: str) -> Callable[[Path], object]:
         return lambda out: exporter(kind).export(result, model, out, silent)
 
+    def join(out: Path) -> None:
+        """As a command does: lock, read again, join, write."""
+        if not out.exists():
+            session.save(out)
+        SharedFile.open(out).save(lambda current: current)
+
     writers: dict[str, tuple[str, Callable[[Path], object]]] = {
-        "session": ("s.qwb", session.save), "a plan": ("p.json", session.plan.save),
+        "session": ("s.qwb", session.save), "a command's session": ("s.qwb", join),
+        "a plan": ("p.json", session.plan.save),
         "report": ("r.zip", lambda out: write_report({"a": "b" * 100_000}, out)),
     }  # fmt: skip
     for kind in ("plan", "script", "safetensors", "state-dict"):

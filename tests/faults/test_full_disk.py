@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize(("what", "writers"), [("files", 7), pytest.param("folders", 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("what", "writers"), [("files", 8), pytest.param("folders", 2, marks=pytest.mark.slow)])
 def test_every_write_may_be_the_one_that_fails(tmp_path: Path, what: str, writers: int) -> None:
     shim, folder = tmp_path / "full.so", tmp_path / "files"
     folder.mkdir()

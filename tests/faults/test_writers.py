@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import multiprocessing
 import os
 import stat
@@ -56,6 +57,21 @@ def test_a_writer_that_waits_in_vain_names_the_holder(tmp_path: Path, monkeypatc
         writing(tmp_path / "s.qwb"),
         pytest.raises(SessionError, match=f"is being written by process {os.getpid()} on"),
         writing(tmp_path / "s.qwb"),
+    ):
+        pass
+
+
+def test_a_read_only_file_system_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, removing the file that was never made is an error, too, and took the place of the words."""
+
+    def refused(*_: object, **__: object) -> int:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "open", refused)
+    monkeypatch.setattr(Path, "unlink", refused)
+    with (
+        pytest.raises(SessionError, match="the session could not be written to .*: Read-only file system"),
+        replacing(tmp_path / "s.qwb", SessionError, "the session"),
     ):
         pass
 

@@ -68,7 +68,8 @@ def writing(path: Path) -> Iterator[None]:
         if descriptor >= 0:
             words = " ".join(os.path.basename(word) for word in sys.argv[:2])
             note = {"process": os.getpid(), "machine": platform.node(), "command": words}
-            os.write(descriptor, json.dumps(note).encode())
+            with contextlib.suppress(OSError):  # a full disk: the lock holds without the note, and saving says why
+                os.write(descriptor, json.dumps(note).encode())
         yield
     finally:
         if descriptor >= 0:
@@ -87,7 +88,8 @@ def _acquired(lock: Path) -> int | None:
     try:
         _lock(descriptor)
         if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
-            os.ftruncate(descriptor, 0)
+            with contextlib.suppress(OSError):  # a full disk, whose lock holds
+                os.ftruncate(descriptor, 0)
             return descriptor
     except OSError:
         pass
