@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.errors import MissingResultError
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.second_moments import SecondMoments
 from workbench.models.data.batches import Data
 from workbench.models.execution.activation_quantizers import Ranges
+from workbench.models.layer import ROUTER
 from workbench.models.model import Model
 from workbench.models.workers import Workers
 from workbench.numerics.curvature import Curvature
@@ -44,8 +46,11 @@ def fill_spread(workers: Workers, scoring: Scoring, cells: OpenCells) -> None:
     """Fill the open cells of a table piece by piece."""
     runs = scoring.table.metric == PREDICTED_KL.name and bool(split_forms(scoring, tuple(cells))[1])
     pieces = list(_pieces(scoring, cells, workers.count * (1 if runs else PIECES)))
-    scored = 0
-    for part, notes in workers.map(scoring.model, score_piece, pieces):
+    scored, missing = 0, list[str]()
+    for part, notes, lacks in workers.map(scoring.model, score_piece, pieces):
+        missing += [lacks] if lacks else []
+        if len(missing) == len(pieces):  # as in one process, where some layers cannot be scored and others can
+            raise MissingResultError(lacks)
         _join(scoring, part, cells)
         scoring.finite.notes += [note for note in notes if note not in scoring.finite.notes]
         scored += len(part.layers)
@@ -57,16 +62,19 @@ def can_spread(scoring: Scoring) -> bool:
     return scoring.dataset is not None and not isinstance(scoring.curvature, SecondMoments)
 
 
-def score_piece(model: Model, piece: Piece) -> tuple[Sensitivity, list[str]]:
-    """Return a piece's table, and the notes of its run."""
+def score_piece(model: Model, piece: Piece) -> tuple[Sensitivity, list[str], str]:
+    """Return a piece's table, the notes of its run, and what is missing where none of its layers can be scored."""
     notes: list[str] = []
     scoring = Scoring(
         model=model, table=piece.table, curvature=piece.curvature, dataset=piece.dataset, batch_size=piece.batch_size,
         seed=piece.table.seed, algorithm=piece.table.algorithm, progress=lambda *report: None, ranges=piece.ranges,
         finite=FiniteBatches(model=model, notes=notes),
     )  # fmt: skip
-    find_metric(piece.table.metric).fill(scoring, piece.cells)
-    return scoring.snapshot(), notes
+    try:
+        find_metric(piece.table.metric).fill(scoring, piece.cells)
+    except MissingResultError as error:
+        return scoring.snapshot(), notes, str(error)
+    return scoring.snapshot(), notes, ""
 
 
 def _pieces(scoring: Scoring, cells: OpenCells, count: int) -> Iterator[Piece]:
@@ -93,9 +101,21 @@ def _piece(scoring: Scoring, cells: OpenCells, names: Sequence[str]) -> Piece:
     )  # fmt: skip
     return Piece(
         table=empty, cells={name: cells[name] for name in names},
-        curvature=dict(scoring.curvature),
+        curvature=_curvature(scoring, set(names)),
         dataset=scoring.dataset, batch_size=scoring.batch_size, ranges=dict(scoring.ranges),
     )  # fmt: skip
+
+
+def _curvature(scoring: Scoring, names: Set[str]) -> dict[str, Curvature]:
+    """Return the curvature that scoring ``names`` needs: theirs and that of the layers tied to them.
+
+    What errors do to a router depends on the layers before it: where there is one, all of it.
+    """
+    layers = scoring.model.summary.layers
+    if any(layer.keep == ROUTER for layer in layers):
+        return dict(scoring.curvature)
+    needed = names | {layer.name for layer in layers if layer.tied_to in names}
+    return {name: known for name, known in scoring.curvature.items() if name in needed}
 
 
 def _join(scoring: Scoring, part: Sensitivity, cells: Mapping[str, Sequence[str]]) -> None:
