@@ -98,17 +98,32 @@ def _here(work: Callable[[], Sequence[np.ndarray]], what: str, error: type[Workb
 
 
 def _forked(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int) -> int | None:
-    """Do the work in a fork; returns its exit code, None where it took too long."""
+    return in_fork(lambda: _work(work, result, seconds, memory), seconds)
+
+
+def in_fork(task: Callable[[], object], seconds: float) -> int | None:
+    """Run ``task``, which ends the process, in a fork; returns its exit code, None where it takes far too long.
+
+    The fork dies with this process and handles none of its signals.  ``seconds`` of processor time are expected.
+    """
     sys.stdout.flush()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, whose locks the fork never takes
         process = os.fork()
     if not process:
-        _work(work, result, seconds, memory)
-    return ending_of(process, WAIT + 5 * seconds)
+        try:
+            end_with_parent()
+            gc.disable()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            task()
+        finally:
+            os._exit(1)
+    return _ending_of(process, WAIT + 5 * seconds)
 
 
-def ending_of(process: int, seconds: float) -> int | None:
+def _ending_of(process: int, seconds: float) -> int | None:
     """Wait for a fork of this process; returns its exit code.
 
     Kills it and returns None after ``seconds``, or where it has slept for ``STILL`` seconds without taking processor
@@ -139,17 +154,8 @@ def _activity(process: int) -> tuple[str, str]:
 
 def _work(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int) -> NoReturn:
     """Be the fork: give everything up, work, write the answer, end."""
-    code = 1
-    try:
-        end_with_parent()
-        gc.disable()
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _limit(result, seconds, memory)
-        code = _answer(work)
-    finally:
-        os._exit(code)
+    _limit(result, seconds, memory)
+    os._exit(_answer(work))
 
 
 def _limit(result: int, seconds: float, memory: int) -> None:

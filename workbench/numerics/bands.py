@@ -15,6 +15,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+A = TypeVar("A", "np.ndarray", "torch.Tensor")
 
 TILE_ELEMENTS = 1 << 18
 _NAME = "workbench-bands"
@@ -69,6 +76,11 @@ def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
         wait([other for other in others if not other.cancel()])  # one that has not started finds nothing left
     if errors:
         raise min(errors, key=lambda entry: entry[0])[1]
+
+
+def of_band(member: A, part: slice) -> A:
+    """Return the rows ``part`` of what has an entry for each row, or the one entry that serves them all."""
+    return member[part] if member.shape[0] > 1 else member
 
 
 def row_tiles(rows: int, columns: int, multiple: int = 1, elements: int = TILE_ELEMENTS) -> Iterator[slice]:

@@ -107,17 +107,20 @@ class Scheme(ABC):
         Always equal to ``8 * encode(...).nbytes``; a whole number of bytes for each stored array.
         """
 
-    @abstractmethod
     def values(self) -> np.ndarray:
-        """Return the values that the element format represents at scale 1, ascending, float32 (to draw the grid)."""
+        """Return the values that the element format represents at scale 1, ascending, float32 (to draw the grid).
 
-    @abstractmethod
+        None here: a code that stands for a whole vector, or for an entry of a learned codebook, has no such value.
+        """
+        return np.zeros(0, np.float32)
+
     def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Return the representable values of many static ranges, ascending, float64 ``[n, levels]``.
 
         ``low <= 0 <= high`` are float64 ``[n]``.  A format without a scale returns ``[n, 0]``: a range means nothing
         to it.  Numpy only; equal to what ``round`` gives with ``fit_range(low, high)``.
         """
+        return np.zeros((low.size, 0))
 
     def grid(self, low: float, high: float) -> np.ndarray:
         """Return the representable values of the static range ``[low, high]``, ascending, float64 ``[levels]``."""
@@ -135,9 +138,15 @@ class Scheme(ABC):
         Raises NonFiniteError if ``weight`` holds NaN or infinity.
         """
 
-    @abstractmethod
     def fit_range(self, low: float, high: float) -> Parameters:
-        """Return the parameters of one static per-tensor range ``[low, high]`` (activation quantization)."""
+        """Return the parameters of one static per-tensor range ``[low, high]`` (activation quantization).
+
+        Raises SchemeError where every block has scales of its own.
+        """
+        raise SchemeError(
+            f"{self.name} stores weights in blocks with scales of their own; it cannot hold activations of a fixed "
+            "range. Choose an int8, fp8 or 16-bit format for inputs"
+        )
 
     @abstractmethod
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:

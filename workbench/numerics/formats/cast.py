@@ -49,10 +49,6 @@ class CastScheme(Scheme):
         values = self.element.load(stored)
         return np.unique(values[np.isfinite(values)])
 
-    def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Return no levels, ``[n, 0]``: the format has no scale to choose."""
-        return np.zeros((low.size, 0))
-
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
     ) -> Parameters:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from workbench.errors import NonFiniteError, SchemeError, nearest
-from workbench.numerics.bands import row_tiles
+from workbench.numerics.bands import of_band, row_tiles
 from workbench.numerics.formats import scaled
 from workbench.numerics.granularity import (
     Granularity,
@@ -85,10 +85,6 @@ class KmeansScheme(Scheme):
         cut = grid(self.sharing, shape)
         books = self.value_format.bits * self.levels * cut.bands * cut.groups
         return 8 * cut.rows * packed_width(cut.columns, self.width) + books
-
-    def values(self) -> np.ndarray:
-        """Return no values: each codebook has its own."""
-        return np.zeros(0, np.float32)
 
     def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Return the evenly spaced codebooks of static ranges, as :meth:`fit_range` makes them."""
@@ -191,7 +187,7 @@ class KmeansScheme(Scheme):
         codes = unpack(stored.arrays["codes"], cut.columns, self.width)
         out = torch.empty(stored.shape, dtype=torch.float32)
         for part in row_tiles(cut.rows, cut.columns):
-            out[part] = _looked_up(_rows(books, part), codes[part], cut.width)
+            out[part] = _looked_up(of_band(books, part), codes[part], cut.width)
         return out
 
     def _nearest(self, exact: torch.Tensor, parameters: Parameters, part: slice) -> tuple[torch.Tensor, torch.Tensor]:
@@ -199,7 +195,7 @@ class KmeansScheme(Scheme):
         import torch
 
         assert isinstance(parameters, CodebookParameters)
-        book = _rows(parameters.codebook, part)
+        book = of_band(parameters.codebook, part)
         middles = book[..., :-1] / 2 + book[..., 1:] / 2
         limits = _spread(middles, exact.shape[1], parameters.width)
         codes = torch.zeros(exact.shape, dtype=torch.uint8, device=exact.device)
@@ -214,10 +210,6 @@ class KmeansScheme(Scheme):
 def _compiled(weight: torch.Tensor) -> bool:
     """Return whether ``weight`` is large enough for the compiled kernels."""
     return weight.numel() >= scaled.COMPILED_FROM and weight.device.type == "cpu"
-
-
-def _rows(books: torch.Tensor, part: slice) -> torch.Tensor:
-    return books[part] if books.shape[0] > 1 else books
 
 
 def _flat(weights: torch.Tensor | None) -> torch.Tensor | None:

@@ -6,11 +6,9 @@ import contextlib
 import json
 import mmap
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import IO, Any, BinaryIO, cast
 import numpy as np
 
 from workbench.errors import DamagedSessionError, SessionError
-from workbench.limited import WAIT, confine, end_with_parent, ending_of
+from workbench.limited import FORKS, WAIT, confine, in_fork
 from workbench.session.file import hdf5_child
 
 Scalar = str | np.generic
@@ -28,9 +26,6 @@ SECONDS, BYTES_A_SECOND = 4, 2_000_000
 
 MEMORY = 1 << 29
 """Bytes beyond the file's size that reading may take; arrays are handed over piece by piece and do not count."""
-
-FORKS = sys.platform == "linux"
-"""Elsewhere a fork of a process with threads is not safe; a fork takes milliseconds, a new process a quarter second."""
 
 ATTEMPTS = 200
 """How many parts a repair gives up, one after another, because reading them ends the process."""
@@ -123,21 +118,13 @@ def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[byte
     import h5py  # noqa: F401 - here, not in every fork
 
     data = bytes(image)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, whose locks the fork never takes
-        process = os.fork()
-    if not process:
-        try:
-            end_with_parent()
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            settings["used"] = hdf5_child.address_space()
-            confine()
-            hdf5_child.read(data, settings, cast(BinaryIO, result), cast(BinaryIO, trace))
-        finally:
-            os._exit(1)
-    return ending_of(process, WAIT + 5 * settings["seconds"])
+
+    def task() -> None:
+        settings["used"] = hdf5_child.address_space()
+        confine()
+        hdf5_child.read(data, settings, cast(BinaryIO, result), cast(BinaryIO, trace))
+
+    return in_fork(task, settings["seconds"])
 
 
 def _spawned(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], trace: IO[bytes]) -> int | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.numerics.bands import TILE_ELEMENTS, in_parallel, row_tiles
+from workbench.numerics.bands import TILE_ELEMENTS, in_parallel, of_band, row_tiles
 from workbench.numerics.element import Element
 from workbench.numerics.formats.compiled import float_kernels, lookup_kernels, output_memory, scaled_kernels
 from workbench.numerics.formats.compiled.scaled_compiled import LARGE_BAND, band_elements, plain
@@ -162,8 +162,3 @@ def decode(packed: Array, shape: tuple[int, int], codec: Codec) -> torch.Tensor:
     elements = LARGE_BAND if codec.large_bands else TILE_ELEMENTS
     in_parallel(lambda part: codec.decode(packed[part], part, out[part]), row_tiles(*shape, elements=elements))
     return torch.from_numpy(out)
-
-
-def of_band(member: Array, part: slice) -> Array:
-    """Return the rows ``part`` of what has an entry for each row, or the one entry that serves them all."""
-    return member[part] if member.shape[0] > 1 else member

@@ -123,8 +123,7 @@ def _pack_eights(eights: Array, bits: int, out: Array) -> None:
 
 @compiled
 def unpack_row(packed: Array, bits: int, codes: Array) -> None:
-    """Write the codes of a packed row, uint8, padded to a multiple of 8."""
-    """Write the codes of a row; ``codes`` has room for whole bytes' worth of them."""
+    """Write the codes of a packed row, uint8; ``codes`` has room for whole bytes' worth of them."""
     size = packed.shape[0]
     if bits == 8:
         for index in range(size):

@@ -156,13 +156,6 @@ class GgufScheme(Scheme):
         width, block = self.block.group, self.block.width
         return GgufParameters(zero_point=None, width=width, block=block, owner=self.name, **tensors)
 
-    def fit_range(self, low: float, high: float) -> Parameters:
-        """Raise SchemeError: every block has a scale of its own, so no static range can be given."""
-        raise SchemeError(
-            f"{self.name} stores weights in blocks with scales of their own; it cannot hold activations of a fixed "
-            f"range. Choose an int8, fp8 or 16-bit format for inputs"
-        )
-
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
         """Return what decoding the encoded ``weight`` gives, float32, bit for bit; any columns of one group or more."""
         known = self._own(parameters)

@@ -175,14 +175,6 @@ class LatticeScheme(Scheme):
     def bits(self, shape: tuple[int, int]) -> int:
         return 8 * self.lattice.octets * shape[0] * -(-shape[1] // WIDTH)
 
-    def values(self) -> np.ndarray:
-        """Return no levels: a code stands for a vector."""
-        return np.zeros(0, np.float32)
-
-    def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Return no levels, ``[n, 0]``."""
-        return np.zeros((low.size, 0))
-
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
     ) -> LatticeParameters:
@@ -220,13 +212,6 @@ class LatticeScheme(Scheme):
             scale=torch.from_numpy(scale), zero_point=None, width=lattice.group, block=WIDTH, owner=self.name,
             unit=torch.from_numpy(unit), codes=torch.from_numpy(codes), importance=spread,
         ).on(weight.device)  # type: ignore[return-value]  # fmt: skip
-
-    def fit_range(self, low: float, high: float) -> Parameters:
-        """Raise SchemeError: every block has scales of its own."""
-        raise SchemeError(
-            f"{self.name} stores weights in blocks with scales of their own; it cannot hold activations of a fixed "
-            "range. Choose an int8, fp8 or 16-bit format for inputs"
-        )
 
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
         """Return what decoding the encoded ``weight`` gives, float32, bit for bit; whole blocks only."""

@@ -43,14 +43,6 @@ class StoredScheme(Scheme):
         width, octets = SIZES[self.ggml_type]
         return 8 * octets * shape[0] * -(-shape[1] // width)
 
-    def values(self) -> np.ndarray:
-        """Return no levels: a code stands for a vector."""
-        return np.zeros(0, np.float32)
-
-    def grids(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Return no levels, ``[n, 0]``."""
-        return np.zeros((low.size, 0))
-
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
     ) -> Parameters:
