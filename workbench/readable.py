@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 UNSAFE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Unicode categories of control characters, direction marks, broken and private characters, line separators."""
@@ -25,6 +26,11 @@ def readable(text: str, limit: int | None = None, *, lines: bool = False) -> str
         return text
     allowed = f"{JOINERS}\n\t" if lines else JOINERS
     return "".join(repr(mark)[1:-1] if mark not in allowed and _is_unsafe(mark) else mark for mark in text)
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _is_unsafe(mark: str) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 import torch
 from torch import nn
 
+from workbench.models.data.datasets import Dataset
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.record import DataRecord
 from workbench.models.execution.network import Body, NetworkModel
@@ -14,21 +13,15 @@ from workbench.models.sources.layers import find_layers
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 
 
-class Rows:
+class Rows(Dataset):
     """Tensors as a data set."""
 
     def __init__(self, **tensors: torch.Tensor) -> None:
-        self.tensors: Mapping[str, torch.Tensor] = tensors
-        self.record = DataRecord(
-            name="rows", path="rows", split="all", samples=len(self), seed=0, content_hash="sha256:rows"
-        )
-
-    def __len__(self) -> int:
-        return len(next(iter(self.tensors.values())))
-
-    def batches(self, batch_size: int) -> Iterator[dict[str, torch.Tensor]]:
-        for start in range(0, len(self), batch_size):
-            yield {name: tensor[start : start + batch_size] for name, tensor in self.tensors.items()}
+        record = DataRecord(
+            name="rows", path="rows", split="all", samples=len(next(iter(tensors.values()))), seed=0,
+            content_hash="sha256:rows",
+        )  # fmt: skip
+        super().__init__(record=record, tensors=tensors)
 
 
 def model_of(network: nn.Module, output: OutputKind) -> NetworkModel:

@@ -23,9 +23,13 @@ from workbench.sensitivity.interaction import (
     interaction,
     interaction_of,
     interactions,
-    loss_of,
 )
 from workbench.sensitivity.score import score
+
+
+def loss_of(slopes: np.ndarray) -> float:
+    """The loss in nats of slopes, ``[draws]`` in UNITs."""
+    return 0.5 * UNIT * UNIT * float(np.square(slopes.astype(np.float64)).sum())
 
 
 def sloped(bare=None, draws: int = 50):

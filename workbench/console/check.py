@@ -32,8 +32,7 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
         if not (arguments.session or arguments.model):
             arguments.refuse("a plan file does not describe the model: add --session S.qwb or --model MODEL")
         model = _model(arguments)
-    if plan.fingerprint is not None:
-        model.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    plan.require_model(model)
     refused = _rows(refusals(plan, model.layers, arguments.target), plan, model)
     facts: Row = {"plan": plan.name, "target": arguments.target, "refused": refused}
     if not arguments.repair:

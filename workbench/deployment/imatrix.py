@@ -5,7 +5,7 @@ An importance matrix holds the diagonal of ``A = E[x x^T]`` of every product, wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from workbench.models.gguf.tensors import gguf_names, names_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
+from workbench.readable import few
 
 MULTIPLIED = (LayerKind.LINEAR, LayerKind.EXPERTS)
 """What an importance matrix knows: weights that are multiplied with what their tap sees."""
@@ -77,13 +78,13 @@ def with_imatrix(
             missing.append(layer.name)
     if not used:
         raise DataError(
-            f"{path} matches none of the model's {len(layers)} layers: it has {_some(list(entries))}, the model "
-            f"{_some([name for layer in layers for name in names[layer.name]])}; give this model's matrix"
+            f"{path} matches none of the model's {len(layers)} layers: it has {few(list(entries))}, the model "
+            f"{few([name for layer in layers for name in names[layer.name]])}; give this model's matrix"
         )
     unknown = [name for name in entries if name not in used]
     parts = [f"{Path(path).name} gave the input statistics of {len(used)} tensors"]
-    parts += [f"it lacks {_some(missing)}"] if missing else []
-    parts += [f"the model has no {_some(unknown)}"] if unknown else []
+    parts += [f"it lacks {few(missing)}"] if missing else []
+    parts += [f"the model has no {few(unknown)}"] if unknown else []
     return changed, "; ".join(parts)
 
 
@@ -107,7 +108,3 @@ def _joined(layer: Layer, entry: InputSquares, known: Curvature | None, name: st
     if known is not None:
         return replace(known, **facts, outputs=None)  # type: ignore[arg-type]
     return Curvature(rows=np.full(rows, np.nan), count=count, **facts)  # type: ignore[arg-type]
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -6,7 +6,6 @@ whole and named.
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.measurement.expert_sums import ExpertSums, Observed, RoutedSums
+from workbench.measurement.expert_sums import ExpertSums, Observed, RoutedSums, add_to, relative_error, scatter_of
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.measurement.unfinished import pieces_of
@@ -318,10 +317,10 @@ class _Sums:
                 self.squares[name] = self.squares[name] + squares if name in self.squares else squares
                 self.counts[name] = self.counts.get(name, 0) + statistics.count // squares.size
         for name, (rows, columns, each) in batch.gradients:
-            _accumulate(self.gradients, name, rows)
+            add_to(self.gradients, name, rows)
             if columns.numel():  # a linear layer's are its inputs'
-                _accumulate(self.columns, name, columns)
-            _accumulate(self.scatter, name, torch.stack([each.new_tensor(len(each)), each.sum(), each.square().sum()]))
+                add_to(self.columns, name, columns)
+            add_to(self.scatter, name, scatter_of(each))
         self.experts.add(batch.experts)
         self.units += batch.units
         self.samples += batch.samples
@@ -337,7 +336,8 @@ class _Sums:
         for name in self.layers:
             if name not in reached:
                 self.notes.append(f"the data never reached the layer {name}: nothing was observed of it")
-        curvature = {name: replace(self._curvature(name), error=self._error(name)) for name in self.gradients}
+        errors = {name: relative_error(scatter) for name, scatter in self.scatter.items()}
+        curvature = {name: replace(self._curvature(name), error=errors[name]) for name in self.gradients}
         curvature |= self.experts.curvature(self.layers, self.units)
         self.notes += self.experts.notes(self.layers, all_experts)
         moments = {name: squares / max(self.counts[name], 1) for name, squares in self.squares.items()}
@@ -345,13 +345,6 @@ class _Sums:
             statistics=self.statistics, curvature=curvature, samples=self.samples, notes=tuple(self.notes),
             moments=moments, outliers=self.outliers.result(),
         )  # fmt: skip
-
-    def _error(self, name: str) -> float:
-        """Return the relative standard error of a layer's mean squared gradient; NaN for fewer than two samples."""
-        count, total, squares = self.scatter[name].tolist()
-        if count < 2 or total <= 0:
-            return math.nan
-        return float(math.sqrt(max(squares - total * total / count, 0.0) * count / (count - 1)) / total)
 
     def _curvature(self, name: str) -> Curvature:
         """Return rows and columns whose product has the mean squared gradient's row sums (see Calibration)."""
@@ -363,10 +356,6 @@ class _Sums:
         inputs = self.squares[name] / self.counts[name]
         rows = squares / max(float(inputs.sum()), float(np.finfo(np.float64).tiny))
         return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=None, count=self.counts[name])
-
-
-def _accumulate(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:
-    sums[name] = sums[name] + more if name in sums else more
 
 
 def weight_statistics(model: Model, progress: Progress = silent) -> dict[tuple[str, str], LayerStatistics]:

@@ -44,7 +44,7 @@ def doubts(model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO
         seen += output[..., 0].numel()
         if seen >= (TOKENS if output.ndim > 2 else SAMPLES):
             break
-    if getattr(model, "is_original", False):
+    if model.is_original:
         cache.store(key, "doubts", {"doubts": np.array(means)})
     return np.array(means)
 

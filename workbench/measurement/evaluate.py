@@ -19,6 +19,7 @@ from workbench.measurement.most_changed import MostChanged
 from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs
 from workbench.models.data.batches import Data, require_data, require_repeatable, require_shape
+from workbench.models.data.datasets import Dataset
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
 from workbench.progress import Progress, silent
@@ -42,7 +43,8 @@ def evaluate(
     batch_size = fitting_batch(batch_size, dataset, reference, gradients=False)
     columns = [_Column(metric=metric) for metric in (*METRICS, *user_metrics)]
     notes = [] if notes is None else notes
-    finite, text = FiniteBatches(model=reference, notes=notes), getattr(dataset, "text", None)
+    finite = FiniteBatches(model=reference, notes=notes)
+    text = dataset.text if isinstance(dataset, Dataset) else None
     known = ReferenceOutputs(model=reference, data=dataset, batch_size=batch_size, cache=cache)
     for number, batch, base in finite.of(dataset, batch_size, known.run, progress=progress, text="evaluating"):
         with torch.no_grad():

@@ -5,6 +5,7 @@ A row of a product is a token that was sent to an expert.  Tokens are taken as i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -60,9 +61,8 @@ class ExpertSums:
         """Add the squared gradients at the weight, of each token alone."""
         lengths = routed.rows(x).double().square().sum(dim=1)
         squares = routed.rows(gradient).double().square() * lengths[:, None]
-        each = squares.sum(dim=1)
-        _add(self.rows, name, by_expert(squares, routed.numbers, routed.count))
-        _add(self.scatter, name, torch.stack([each.new_tensor(len(each)), each.sum(), each.square().sum()]))
+        add_to(self.rows, name, by_expert(squares, routed.numbers, routed.count))
+        add_to(self.scatter, name, scatter_of(squares.sum(dim=1)))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,13 +85,13 @@ class RoutedSums:
                 self.statistics[name, tap] = statistics if old is None else old.merge(statistics)
         for (name, again), (squares, counts) in batch.squares.items():
             if not again:
-                _add(self.sent, name, counts)
+                add_to(self.sent, name, counts)
             if again or name not in everywhere:
-                _add(self.squares, name, squares)
-                _add(self.counts, name, counts)
+                add_to(self.squares, name, squares)
+                add_to(self.counts, name, counts)
         for name, rows in batch.rows.items():
-            _add(self.rows, name, rows)
-            _add(self.scatter, name, batch.scatter[name])
+            add_to(self.rows, name, rows)
+            add_to(self.scatter, name, batch.scatter[name])
 
     def curvature(self, layers: Mapping[str, Layer], units: int) -> dict[str, Curvature]:
         """Return the curvature of each layer: ``columns`` and ``counts`` by expert.
@@ -107,15 +107,10 @@ class RoutedSums:
             lengths = columns.sum(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
             curvature[name] = Curvature(
                 rows=(squares / lengths).reshape(-1).cpu().numpy(), columns=columns.cpu().numpy(), full=None,
-                count=int(counts.sum()), counts=self.counts[name].cpu().numpy(), error=self._error(name),
+                count=int(counts.sum()), counts=self.counts[name].cpu().numpy(),
+                error=relative_error(self.scatter[name]),
             )  # fmt: skip
         return curvature
-
-    def _error(self, name: str) -> float:
-        count, total, squares = self.scatter[name].tolist()
-        if count < 2 or total <= 0:
-            return float("nan")
-        return float(np.sqrt(max(squares - total * total / count, 0.0) * count / (count - 1)) / total)
 
     def notes(self, layers: Mapping[str, Layer], all_experts: bool) -> list[str]:
         """Return sentences on experts that saw few tokens, and on mixtures that could not be shown all tokens."""
@@ -195,5 +190,19 @@ def by_expert(rows: torch.Tensor, numbers: torch.Tensor, count: int) -> torch.Te
     return torch.zeros(count, rows.shape[1], dtype=rows.dtype, device=rows.device).index_add_(0, numbers, rows)
 
 
-def _add(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:
+def add_to(sums: dict[str, torch.Tensor], name: str, more: torch.Tensor) -> None:
+    """Add a tensor to the sum of that name."""
     sums[name] = sums[name] + more if name in sums else more
+
+
+def scatter_of(gradients: torch.Tensor) -> torch.Tensor:
+    """Return how many squared gradients there are, their sum and their sum of squares, ``[3]``."""
+    return torch.stack([gradients.new_tensor(len(gradients)), gradients.sum(), gradients.square().sum()])
+
+
+def relative_error(scatter: torch.Tensor) -> float:
+    """Return the relative standard error of a mean squared gradient by its scatter; NaN for fewer than two."""
+    count, total, squares = scatter.tolist()
+    if count < 2 or total <= 0:
+        return math.nan
+    return float(math.sqrt(max(squares - total * total / count, 0.0) * count / (count - 1)) / total)

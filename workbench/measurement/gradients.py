@@ -20,6 +20,7 @@ from torch import nn
 from workbench.measurement.shared_ids import repeated
 from workbench.memory import available_memory, limit
 from workbench.models.data.batches import Data, output_mask, routed, samples_of, tappable
+from workbench.models.data.datasets import Dataset
 from workbench.models.execution.saved import SavedTensors
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Replacement, Routed, Tap
@@ -52,7 +53,7 @@ def fitting_batch(batch_size: int, dataset: Data, model: Model, *, gradients: bo
     """
     if model.inputs.batch is not None:  # a program that was exported for so many runs no other number at once
         return model.inputs.batch
-    ids: torch.Tensor | None = getattr(dataset, "tensors", {}).get("input_ids")
+    ids = dataset.tensors.get("input_ids") if isinstance(dataset, Dataset) else None
     if ids is None or ids.ndim != 2:
         return batch_size
     summary = model.summary

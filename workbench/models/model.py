@@ -99,6 +99,11 @@ class Model(ABC):
 
         return torch.device("cpu")
 
+    @property
+    def is_original(self) -> bool:
+        """Whether a network runs here as it is, without overrides."""
+        return False
+
     def on_device(self, batch: Batch) -> Batch:
         """Return the batch with its tensors on the model's device."""
         device = self.device

@@ -109,7 +109,7 @@ class Workers:
     def _need(self, model: Model) -> Need:
         import torch
 
-        if not getattr(model, "is_original", False):
+        if not model.is_original:
             raise CannotRunError(
                 f"{model.summary.name} runs with changed weights or inputs (transforms), which workers cannot open; "
                 "run this step without --cluster"

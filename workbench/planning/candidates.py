@@ -14,6 +14,7 @@ from workbench.models.layer import Layer
 from workbench.planning.budgets import Times
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
+from workbench.readable import few
 from workbench.sensitivity.table import Sensitivity
 
 Legal = Callable[[Layer, str, str | None], str | None]
@@ -151,8 +152,7 @@ class Builder:
         sentences = []
         for kind, refused in sorted(kinds.items(), key=lambda item: len(item[1])):
             names = list(refused)
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            sentences.append(f"{', '.join(names[:3])}{more}: {kind if len(names) > 1 else refused[names[0]]}")
+            sentences.append(f"{few(names)}: {kind if len(names) > 1 else refused[names[0]]}")
         missing = [f"{layer.name} has no score" for layer in members if layer.name not in self.table.row]
         return [*sentences[:4], *missing[:2]]
 

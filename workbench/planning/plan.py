@@ -15,6 +15,7 @@ from workbench.atomic import replacing
 from workbench.errors import PlanError, UnmatchedRuleError, nearest
 from workbench.models.kv_cache import cache_scheme, fused_keys_and_values, makes_keys_or_values
 from workbench.models.layer import Layer
+from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import ALIASES
 from workbench.planning import plan_document
@@ -176,6 +177,11 @@ class Plan:
     def load(path: str | Path) -> Plan:
         """Read a plan from JSON; raises PlanError naming the file, the place in it and what was expected."""
         return Plan.from_json(plan_document.read_text(Path(path)), str(path))
+
+    def require_model(self, summary: ModelSummary) -> None:
+        """Raise FingerprintMismatchError where the plan was made for another model than that of ``summary``."""
+        if self.fingerprint is not None:
+            summary.require_fingerprint(self.fingerprint, f"the plan {self.name!r}")
 
     @staticmethod
     def uniform(layers: Iterable[Layer], scheme: str, **changes: Any) -> Plan:

@@ -25,6 +25,7 @@ from workbench.progress import Progress, silent
 from workbench.quantization.quantized_model import QuantizedModel
 from workbench.quantization.sequential import BATCH_SIZE, Stage, stage_inputs, stages
 from workbench.quantization.transforms.batch_norms import find_norms
+from workbench.readable import few
 
 NORM_BATCH_SIZE = 128
 """Samples that run at once where norms are measured: norms normalize by each batch meanwhile, so batches are large."""
@@ -86,12 +87,8 @@ def correct_biases(quantized: QuantizedModel, data: Data, reference: Model, prog
         change = corrected_bias if name in biases else corrected_mean
         kept[target] = change(view.kept(target), difference, mean)
     left = [name for name in quantized.tensors if name not in means]
-    notes = () if not left else (f"bias-correction left {_few(left)} alone: no bias or batch norm takes their mean",)
+    notes = () if not left else (f"bias-correction left {few(left)} alone: no bias or batch norm takes their mean",)
     return replace(quantized, kept=kept, notes=(*quantized.notes, *notes))
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _running_means(model: Model, data: Data, names: Collection[str]) -> Mapping[str, str]:
@@ -150,7 +147,7 @@ def reestimate_norms(
     before, after = (_measured_norms(network, view, data, folded) for view in views)
     if not after:
         first = model.summary.layers[0].name if model.summary.layers else "a layer"
-        reason = f"fold-norms folded {_few(list(folded))}" if folded else f"none follows {first} or any layer"
+        reason = f"fold-norms folded {few(list(folded))}" if folded else f"none follows {first} or any layer"
         raise TransformError(
             f"norm-reestimation: {model.summary.name} has no batch norm with running statistics ({reason}); take "
             "norm-reestimation out of the plan, or use bias-correction"

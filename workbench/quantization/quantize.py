@@ -31,11 +31,10 @@ def quantize(
     ``checkpoint`` is a file from which a cancelled run goes on.  With ``rtn`` and ``rtn-clip`` the model and the plan
     alone decide every bit; with any other algorithm, the other arguments do too, and the same ones give the same bits.
     Raises FingerprintMismatchError naming both fingerprints, UnmatchedRuleError, SchemeError, MissingResultError
-    naming the layer that lacks a range or the data that were not assignment, and for transforms what
+    naming the layer that lacks a range, or data that are missing, and for transforms what
     :func:`workbench.quantization.transforms.apply.transform` raises.
     """
-    if plan.fingerprint is not None:
-        model.summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    plan.require_model(model.summary)
     collected = Collected(ranges=ranges or {}, curvature=curvature or {}, data=data, checkpoint=checkpoint)
     return (_quantize_transformed if plan.transforms else _quantize_layers)(model, plan, collected, progress)
 

@@ -67,8 +67,7 @@ def train(
 
 def _require_untransformed(model: Model, plan: Plan) -> None:
     """Raise FingerprintMismatchError for another model's plan, PlanError for one with transforms."""
-    if plan.fingerprint is not None:
-        model.summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    plan.require_model(model.summary)
     if plan.transforms:
         raise PlanError(
             f"the plan transforms the model ({', '.join(plan.transforms)}), training starts from the model as it is; "

@@ -105,11 +105,6 @@ class Directions:
                 for scheme, column in self._places[1].items() if self.has(layer, scheme)}  # fmt: skip
 
 
-def loss_of(slopes: np.ndarray) -> float:
-    """Return the loss in nats of slopes, ``[draws]`` in UNITs."""
-    return 0.5 * UNIT * UNIT * math.fsum(np.square(slopes.astype(np.float64)))
-
-
 def interaction(slopes: np.ndarray, squares: np.ndarray) -> float:
     """Return what errors cost together beyond the sum of what each costs alone, in nats, as far as it is resolved.
 

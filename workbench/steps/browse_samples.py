@@ -53,7 +53,7 @@ def _run(context: Context, options: BrowseSamplesOptions) -> SamplePage:
     if record is None:
         raise MissingResultError(f"the session names no {options.split} data; calibrate first")
     dataset = session_data.recorded(model, record)
-    samples = read_samples(dataset, session_data.inputs_of(model), options.start, options.count)
+    samples = read_samples(dataset, model.inputs, options.start, options.count)
     return SamplePage(name=record.name, split=options.split, start=options.start, total=len(dataset), samples=samples)
 
 

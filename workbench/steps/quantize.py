@@ -35,8 +35,7 @@ def quantize(
     require_same(model.summary, plan, session)
     if session is None:
         return apply_plan(model, plan, progress=progress)
-    algorithms = {a.algorithm for a in resolve(plan, model.summary.layers).values() if a.weights != KEEP}
-    algorithms |= set(plan.transforms)
+    algorithms = _algorithms(plan, model) | set(plan.transforms)
     progress = rising(progress)
     return apply_plan(
         model, plan, ranges=ranges_of_plan(session, plan), data=_learning_data(model, plan, session), progress=progress,
@@ -67,17 +66,20 @@ def costs(
 
 def require_same(summary: ModelSummary, plan: Plan, session: Session | None) -> None:
     """Raise FingerprintMismatchError for a plan or session of another model."""
-    if plan.fingerprint is not None:
-        summary.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+    plan.require_model(summary)
     if session is not None:
         summary.require_fingerprint(session.model.fingerprint, "the session")
+
+
+def _algorithms(plan: Plan, model: Model) -> set[str]:
+    return {a.algorithm for a in resolve(plan, model.summary.layers).values() if a.weights != KEEP}
 
 
 def _learning_data(model: Model, plan: Plan, session: Session | None) -> Dataset | None:
     """Open the calibration's data again if the plan learns on them or transforms by them; else None."""
     from workbench.numerics.rounding.round_weight import needs_sequence
 
-    used = {a.algorithm for a in resolve(plan, model.summary.layers).values() if a.weights != KEEP}
+    used = _algorithms(plan, model)
     learns = bool(plan.transforms) or LEARNED in used or any(needs_sequence(name) for name in used)
     if not learns or session is None or session.calibration is None:
         return None

@@ -25,7 +25,6 @@ from workbench.steps.requirements import reads_moments
 if TYPE_CHECKING:
     from workbench.measurement.most_changed import Decode
     from workbench.models.data.datasets import Dataset
-    from workbench.models.data.inputs import InputSpec
 
 AS_USUAL = Reading()
 KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)"
@@ -126,17 +125,11 @@ def evaluation_record(model: Model, calibration: DataRecord) -> DataRecord | Non
         return None
 
 
-def inputs_of(model: Model) -> InputSpec:
-    """Return what the model reads; a model that cannot be run says nothing of it."""
-    return model.inputs
-
-
 def text_of_tokens(model: Model) -> Decode | None:
     """Return the function that turns tokens into text, None where the model came without a tokenizer."""
     from workbench.models.data.samples import decoder
 
-    spec = inputs_of(model)
-    return None if spec.tokenizer is None else decoder(spec)
+    return None if model.inputs.tokenizer is None else decoder(model.inputs)
 
 
 def totals_of(session: Session, plan: Plan, metric: str) -> Totals:

@@ -20,7 +20,7 @@ from workbench.deployment.checkpoints.compressed_tensors_entries import (
     packed_entries,
     scale_entries,
 )  # fmt: skip
-from workbench.deployment.checkpoints.write import Job, is_linear, what_it_is
+from workbench.deployment.checkpoints.write import Job, is_linear, is_table, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.models.kv_cache import makes_keys_or_values
@@ -149,15 +149,12 @@ class CompressedTensorsMethod:
     holds_experts = True
 
     def require(self) -> None:
-        """See the contract."""
         library()
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
-        """See the contract."""
         if layer.parameter in job.origin.pieces:
             return self._experts_refusal(layer, assignment, job)
-        table = layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
-        if not is_linear(layer) and not table:
+        if not is_linear(layer) and not is_table(layer):
             return f"compressed-tensors quantizes linear layers stored outputs x inputs, not {what_it_is(layer)}"
         if assignment.weights == KEEP or assignment.weights in SCALES:
             return "compressed-tensors quantizes no inputs of a layer whose weights it keeps" if \
@@ -173,7 +170,7 @@ class CompressedTensorsMethod:
             return f"compressed-tensors does not unpack the zero points of {cut.bands} rows in 4 bits; more than 8 work"
         if assignment.inputs is None:
             return None
-        if table:
+        if is_table(layer):
             return "the inputs of an embedding are tokens, which are not quantized"
         return self._input_refusal(layer, assignment.inputs, job)
 
@@ -206,7 +203,6 @@ class CompressedTensorsMethod:
         return None
 
     def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
-        """See the contract."""
         scheme = parse_scheme(stored.scheme)
         assert isinstance(scheme, ScaledScheme)
         inputs = job.assignments[layer.name].inputs
@@ -225,7 +221,6 @@ class CompressedTensorsMethod:
             yield from input_entries(parse_scheme(inputs), job.quantized.ranges.get((layer.name, "input")))
 
     def settings(self, job: Job) -> dict[str, Any]:
-        """See the contract."""
         packed = {layer.name for layer, _ in job.packed()}
         groups: dict[str, tuple[dict[str, Any], list[Layer]]] = {}
         for layer in job.model.summary.stored:
@@ -258,7 +253,6 @@ class CompressedTensorsMethod:
         }}  # fmt: skip
 
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        """See the contract."""
         return {}
 
     def read(

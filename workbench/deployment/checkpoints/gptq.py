@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear, what_it_is
+from workbench.deployment.checkpoints.write import Job, is_linear, unpacked_words, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
@@ -54,7 +54,6 @@ class GptqMethod:
             raise ExportError(f"checkpoint_format is {' or '.join(FORMATS)}, not {self.checkpoint_format!r}")
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
-        """See the contract."""
         if assignment.inputs is not None or assignment.cache is not None:
             return "GPTQ checkpoints quantize weights alone, neither inputs nor keys and values"
         stored = job.quantized.tensors.get(layer.name)
@@ -80,7 +79,6 @@ class GptqMethod:
         return None
 
     def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
-        """See the contract."""
         scheme = parse_scheme(stored.scheme)
         assert isinstance(scheme, ScaledScheme)
         (rows, columns), bits = stored.shape, scheme.element.bits
@@ -137,7 +135,6 @@ class GptqMethod:
         }}  # fmt: skip
 
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        """See the contract."""
         return {}
 
     def read(
@@ -149,10 +146,10 @@ class GptqMethod:
         settings = config["quantization_config"]
         rows, columns = stored.shape
         bits = _bits(settings, layer.name)
-        shifts = _unpacked(tensors["qzeros"], rows, bits) + (settings["checkpoint_format"] == "gptq")
+        shifts = unpacked_words(tensors["qzeros"], rows, bits) + (settings["checkpoint_format"] == "gptq")
         index, out = tensors["g_idx"].long(), torch.empty(rows, columns)
         for part in row_tiles(rows, columns):
-            codes = _unpacked(tensors["qweight"][:, part].T, columns, bits) - shifts.T[part][:, index]
+            codes = unpacked_words(tensors["qweight"][:, part].T, columns, bits) - shifts.T[part][:, index]
             out[part] = tensors["scales"][:, part].float().T[:, index] * codes.to(torch.float32)
         return out, 0
 
@@ -185,15 +182,3 @@ def _bits(settings: Mapping[str, Any], name: str) -> int:
         if pattern.startswith("+:") and re.match(pattern[2:], name):
             return int(changes["bits"])
     return int(settings["bits"])
-
-
-def _unpacked(words: torch.Tensor, count: int, bits: int) -> torch.Tensor:
-    """Return ``count`` codes a row, int64, of rows of int32 words that hold a stream of bits."""
-    import torch
-
-    wide = words.long() & 0xFFFFFFFF
-    wide = torch.nn.functional.pad(wide, (0, 1))
-    first = torch.arange(count) * bits
-    low, shift = first // 32, first % 32
-    both = wide[:, low] | (wide[:, low + 1] << 32)
-    return torch.bitwise_and(both >> shift, 2**bits - 1)

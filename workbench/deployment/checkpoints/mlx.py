@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear, what_it_is
+from workbench.deployment.checkpoints.write import Job, is_linear, is_table, unpacked_words, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
-from workbench.models.layer import Layer, LayerKind
+from workbench.models.layer import Layer
 from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.integer import IntegerElement
@@ -46,19 +46,16 @@ class MlxMethod:
         """No library is needed to write it."""
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
-        """See the contract."""
         if assignment.inputs is not None or assignment.cache is not None:
             return "MLX checkpoints quantize weights alone, neither inputs nor keys and values"
         stored = job.quantized.tensors.get(layer.name)
         if stored is None:
             return None
-        table = layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
-        if not is_linear(layer) and not table:
+        if not is_linear(layer) and not is_table(layer):
             return f"MLX quantizes embeddings and linear layers stored outputs x inputs, not {what_it_is(layer)}"
         return _scheme_refusal(stored.scheme, layer)
 
     def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
-        """See the contract."""
         scheme = parse_scheme(stored.scheme)
         assert isinstance(scheme, ScaledScheme)
         rows, columns = stored.shape
@@ -84,7 +81,6 @@ class MlxMethod:
         return {"quantization": settings, "quantization_config": settings}
 
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        """See the contract."""
         return {}
 
     def read(
@@ -99,7 +95,7 @@ class MlxMethod:
         scales = tensors["scales"]
         out, groups = torch.empty(rows, columns), torch.arange(columns) // int(settings["group_size"])
         for part in row_tiles(rows, columns):
-            codes = _unpacked(tensors["weight"][part], columns, int(settings["bits"]))
+            codes = unpacked_words(tensors["weight"][part], columns, int(settings["bits"]))
             if settings["mode"] == "affine":
                 values = scales[part].float()[:, groups] * codes + tensors["biases"][part].float()[:, groups]
             else:
@@ -151,17 +147,6 @@ def _settings_of(name: str) -> dict[str, Any]:
     scheme = parse_scheme(name)
     assert isinstance(scheme, ScaledScheme) and isinstance(scheme.granularity, PerGroup)
     return {"group_size": scheme.granularity.size, "bits": scheme.element.bits, "mode": "affine"}
-
-
-def _unpacked(words: torch.Tensor, count: int, bits: int) -> torch.Tensor:
-    """Return ``count`` codes a row, int64, of rows of 32-bit words that hold a stream of bits."""
-    import torch
-
-    wide = torch.nn.functional.pad(words.view(torch.int32).long() & 0xFFFFFFFF, (0, 1))
-    first = torch.arange(count) * bits
-    low, shift = first // 32, first % 32
-    both = wide[:, low] | (wide[:, low + 1] << 32)
-    return torch.bitwise_and(both >> shift, 2**bits - 1)
 
 
 def _small_float(codes: torch.Tensor, mode: str) -> torch.Tensor:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear, what_it_is
+from workbench.deployment.checkpoints.write import Job, is_linear, is_table, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.models.layer import Layer, LayerKind
@@ -42,7 +42,6 @@ class TorchaoMethod:
     target = "torchao"
 
     def require(self) -> None:
-        """See the contract."""
         try:
             import torchao  # noqa: F401
         except ImportError as error:
@@ -51,19 +50,16 @@ class TorchaoMethod:
             ) from None
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
-        """See the contract."""
         if assignment.cache is not None:
             return "torchao checkpoints say nothing of keys and values"
         stored = job.quantized.tensors.get(layer.name)
         if stored is None:
             return None if assignment.inputs is None else "torchao quantizes no inputs where it keeps the weights"
-        table = layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
-        if not is_linear(layer) and not table:
+        if not is_linear(layer) and not is_table(layer):
             return f"torchao quantizes embeddings and linear layers stored outputs x inputs, not {what_it_is(layer)}"
         return _scheme_refusal(stored.scheme, assignment.inputs, layer)
 
     def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
-        """See the contract."""
         scheme = parse_scheme(stored.scheme)
         assert isinstance(scheme, ScaledScheme)
         (rows, columns), cut = stored.shape, grid(scheme.granularity, stored.shape)
@@ -83,7 +79,6 @@ class TorchaoMethod:
         yield Entry(name="_weight_scale", dtype=SCALES[scheme.scale_format.name], shape=shape, load=lambda: scales)
 
     def settings(self, job: Job) -> dict[str, Any]:
-        """See the contract."""
         from collections import OrderedDict
 
         from torchao.core.config import config_to_dict

@@ -298,5 +298,20 @@ def what_it_is(layer: Layer) -> str:
 
 def is_linear(layer: Layer) -> bool:
     """Tell whether a layer is the weight of a plain linear module, stored outputs x inputs."""
-    plain = layer.axes == (0, 1) and layer.parameter == f"{layer.name}.weight"
-    return layer.kind is LayerKind.LINEAR and plain
+    return layer.kind is LayerKind.LINEAR and layer.axes == (0, 1) and layer.parameter == f"{layer.name}.weight"
+
+
+def is_table(layer: Layer) -> bool:
+    """Tell whether a layer is the weight of a plain embedding."""
+    return layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
+
+
+def unpacked_words(words: torch.Tensor, count: int, bits: int) -> torch.Tensor:
+    """Return ``count`` codes a row, int64, of rows of 32-bit words that hold a stream of bits, the lowest first."""
+    import torch
+
+    wide = torch.nn.functional.pad(words.view(torch.int32).long() & 0xFFFFFFFF, (0, 1))
+    first = torch.arange(count) * bits
+    low, shift = first // 32, first % 32
+    both = wide[:, low] | (wide[:, low + 1] << 32)
+    return torch.bitwise_and(both >> shift, 2**bits - 1)

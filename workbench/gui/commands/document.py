@@ -93,8 +93,7 @@ class Document:
             plan = Plan.load(path)
             if session is None:
                 raise PlanError(f"{Path(path).name} is a plan; open its model first")
-            if plan.fingerprint is not None:
-                session.model.require_fingerprint(plan.fingerprint, f"the plan {plan.name!r}")
+            plan.require_model(session.model)
             resolve(plan, session.model.layers)
         except WorkbenchError as error:
             self._context.messages.report("The plan cannot be opened", error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -48,6 +48,16 @@ class Mark:
     row: int
     ends: tuple[float, ...] = ()
     right: bool = False
+
+
+def bins_as_text(histograms: Iterable[tuple[str, LayerStatistics]]) -> str:
+    """Return the bins of histograms as they were counted: tensor, ends and count, as text with tabs."""
+    rows = [("tensor", "from", "to", "count")]
+    for name, statistics in histograms:
+        edges, counts = statistics.trimmed()
+        rows += [(name, repr(low), repr(high), str(count))
+                 for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)]
+    return "\n".join(map("\t".join, rows))
 
 
 class Histogram(Plot):
@@ -105,12 +115,7 @@ class Histogram(Plot):
     def data_text(self) -> str:
         """Return the bins as they were counted: tensor, ends and count, as text with tabs."""
         shown = [] if self._statistics is None else [(self._name or self.accessibleName(), self._statistics)]
-        rows = [("tensor", "from", "to", "count")]
-        for name, statistics in (*shown, *self._others):
-            edges, counts = statistics.trimmed()
-            rows += [(name, repr(low), repr(high), str(count))
-                     for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)]
-        return "\n".join(map("\t".join, rows))
+        return bins_as_text((*shown, *self._others))
 
     def draw(self) -> None:
         self._marks = []

@@ -19,6 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
 
+from workbench.gui.plots.histogram import bins_as_text
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
@@ -70,13 +71,8 @@ class Multiples(QWidget):
         menu.popup(event.globalPos())
 
     def data_text(self) -> str:
-        """Return the bins of every histogram as they were counted: tensor, ends and count, as text with tabs."""
-        rows = [("tensor", "from", "to", "count")]
-        for name, statistics in self._entries:
-            edges, counts = statistics.trimmed()
-            rows += [(name, repr(low), repr(high), str(count))
-                     for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)]
-        return "\n".join(map("\t".join, rows))
+        """Return the bins of every histogram."""
+        return bins_as_text(self._entries)
 
     def show_log(self, log: bool) -> None:
         """Show counts on a logarithmic or on a square-root scale."""

@@ -43,7 +43,7 @@ class ReferenceOutputs:
 
     def run(self, number: int, batch: Batch) -> torch.Tensor:
         """Return the output for batch ``number``, without gradients, on the model's device, in float32 or wider."""
-        known = None if self._trusted is False or not self._original else self._known(number, batch)
+        known = None if self._trusted is False or not self.model.is_original else self._known(number, batch)
         if known is not None and self._trusted is None:
             self._trusted = self._agrees(known, batch)
             if not self._trusted:
@@ -55,7 +55,7 @@ class ReferenceOutputs:
         if not bool(output.isfinite().all()):
             return output
         arrays = self._arrays(output, batch)
-        if self._original:
+        if self.model.is_original:
             self.cache.store(self.key, f"{number:06}", arrays)
         return decoded(arrays).to(output.device) if "distances" in arrays else output
 
@@ -63,11 +63,6 @@ class ReferenceOutputs:
     def compared(self) -> bool:
         """Whether outputs come from the disk, and the model was seen to give the same again."""
         return bool(self._trusted)
-
-    @property
-    def _original(self) -> bool:
-        """Whether the model is the one that its fingerprint names, without overrides."""
-        return bool(getattr(self.model, "is_original", False))
 
     @property
     def key(self) -> str:

@@ -107,7 +107,6 @@ class NetworkModel(Model):
 
     @property
     def is_original(self) -> bool:
-        """Whether the network runs as it is, without overrides."""
         own = self.overrides
         return not (own.weights or own.kept or own.inputs or own.outputs)
 

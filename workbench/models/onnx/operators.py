@@ -215,14 +215,20 @@ def _constant_of_shape(attributes: Attributes, inputs: Inputs) -> Tensor:
     return torch.full([int(size) for size in inputs[0].tolist()], value.item(), dtype=value.dtype)
 
 
+def _along(attributes: Attributes, inputs: Inputs, scale: Tensor, zero: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Return a scale and a zero point for each entry of an axis in the shape that spreads them over the input."""
+    if scale.numel() == 1:
+        return scale, zero
+    axis, axes = attributes.get("axis", 1), inputs[0].ndim
+    shape = [-1 if at == axis % axes else 1 for at in range(axes)]
+    return scale.reshape(shape), None if zero is None else zero.reshape(shape)
+
+
 def _rounded(attributes: Attributes, inputs: Inputs) -> Tensor:
     """QuantizeLinear: a whole number of steps, kept with its gradient; DequantizeLinear multiplies it."""
     scale, zero = inputs[1], _at(inputs, 2)
-    axis = attributes.get("axis", 1)
     dtype = torch.uint8 if zero is None else zero.dtype
-    if scale.numel() > 1:
-        shape = [-1 if at == axis % inputs[0].ndim else 1 for at in range(inputs[0].ndim)]
-        scale, zero = scale.reshape(shape), None if zero is None else zero.reshape(shape)
+    scale, zero = _along(attributes, inputs, scale, zero)
     ends = torch.iinfo(dtype)
     steps = inputs[0] / scale
     codes = steps + (torch.round(steps) - steps).detach() + (0 if zero is None else zero.float())
@@ -234,9 +240,8 @@ def _dequantized(attributes: Attributes, inputs: Inputs) -> Tensor:
     if attributes.get("block_size"):
         size = attributes["block_size"]
         scale, zero = (None if each is None else each.repeat_interleave(size, axis) for each in (scale, zero))
-    elif scale.numel() > 1:
-        shape = [-1 if at == axis % inputs[0].ndim else 1 for at in range(inputs[0].ndim)]
-        scale, zero = scale.reshape(shape), None if zero is None else zero.reshape(shape)
+    else:
+        scale, zero = _along(attributes, inputs, scale, zero)
     return (inputs[0].float() - (0 if zero is None else zero.float())) * scale  # type: ignore[no-any-return]
 
 

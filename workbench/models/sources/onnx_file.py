@@ -132,12 +132,10 @@ class OnnxModel(NetworkModel):
         return stored if stored is not None and stored.shape == layer.matrix else None
 
     def encoded_inputs(self, layer: str) -> str | None:
-        """See the contract."""
         inputs = self.graph.inputs.get(self.summary.layer(layer).parameter)
         return None if inputs is None else inputs.scheme
 
     def encoded_range(self, layer: str) -> tuple[float, float] | None:
-        """See the contract."""
         inputs = self.graph.inputs.get(self.summary.layer(layer).parameter)
         ends = None if inputs is None else inputs.range
         return None if ends is None else (min(ends[0], 0.0), max(ends[1], 0.0))

@@ -159,7 +159,6 @@ class QuantizedWeights(WeightsOnlyModel):
         return self.checkpoint.encoded(layer)
 
     def encoded_inputs(self, layer: str) -> str | None:
-        """See the contract."""
         return self.checkpoint.inputs(self.summary.layer(layer))
 
     def encoded_range(self, layer: str) -> tuple[float, float] | None:
@@ -188,7 +187,6 @@ class QuantizedNetwork(NetworkModel):
         return self.checkpoint.encoded(layer)
 
     def encoded_inputs(self, layer: str) -> str | None:
-        """See the contract."""
         return self.checkpoint.inputs(self.summary.layer(layer))
 
     def encoded_range(self, layer: str) -> tuple[float, float] | None:

@@ -11,6 +11,7 @@ from workbench.planning.plan import KEEP
 from workbench.planning.search.limits import problem_of
 from workbench.planning.search.solve import solve
 from workbench.planning.totals import layer_bits
+from workbench.readable import few
 from workbench.sensitivity.table import Sensitivity
 
 
@@ -59,10 +60,8 @@ def _aside(space: SearchSpace) -> str:
     unused = [layer for layer in unused if layer.name in space.fixed]
     if not unused:
         return ""
-    more = f" and {len(unused) - 3} more" if len(unused) > 3 else ""
-    names = ", ".join(layer.name for layer in unused[:3])
     return (
-        f"; the output does not depend on {names}{more}, which stay as they are stored: "
+        f"; the output does not depend on {few([layer.name for layer in unused])}, which stay as they are stored: "
         f"{sum(layer.nbytes for layer in unused)} bytes (shrink unused layers to give them the smallest scheme)"
     )
 

@@ -26,6 +26,7 @@ from workbench.planning.search.joint import Joint, joined
 from workbench.planning.search.limits import limits_of, matrix_of, problem_of
 from workbench.planning.search.solve import Problem, Solution, solve
 from workbench.planning.totals import layer_bits
+from workbench.readable import few
 from workbench.sensitivity.table import Sensitivity
 
 TRIES = 40
@@ -270,9 +271,8 @@ def require_scored(space: SearchSpace, table: Sensitivity) -> None:
     names = [name for name in names if name not in space.summary.non_finite]
     if not names:
         return
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     raise MissingResultError(
-        f"{', '.join(names[:3])}{more}: not scored, though the output depends on it. Score it (with data that reach "
+        f"{few(names)}: not scored, though the output depends on it. Score it (with data that reach "
         "it), or lock it, to keep what the plan gives it",
         command=f"workbench plan S.qwb --lock {names[0]} ...",
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 
 from workbench.models.data.batches import Data
+from workbench.models.data.datasets import Dataset
 from workbench.models.model import Batch, Model
 
 TEACHER_BYTES = 1 << 30
@@ -15,17 +14,16 @@ TEACHER_BYTES = 1 << 30
 
 
 class Samples:
-    """Random access to the samples of a data set.  A data set with ``tensors`` and ``prepare`` is not copied."""
+    """Random access to the samples of a data set; the tensors of a :class:`Dataset` are not copied."""
 
     def __init__(self, data: Data) -> None:
         self._count = len(data)
-        self._prepare: Any = getattr(data, "prepare", None)
-        tensors: Batch | None = getattr(data, "tensors", None)
-        if tensors is None:
+        self._prepare = data.prepare if isinstance(data, Dataset) else None
+        if isinstance(data, Dataset):
+            self._tensors = data.tensors
+        else:
             rows = list(data.batches(1))
-            tensors = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
-            self._prepare = None
-        self._tensors = tensors
+            self._tensors = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
 
     def __len__(self) -> int:
         return self._count

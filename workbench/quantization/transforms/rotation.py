@@ -51,7 +51,7 @@ class Rotation:
 
     Where there is curvature, each head's signs are those of ``HEAD_SEEDS`` that cost the rounded layers least, or the
     head stays as it is; and ``rotation`` without a seed leaves the stream alone where rotating it is predicted to cost
-    more: rounded weights by the curvature, quantized inputs by what the layers are assignments.
+    more: rounded weights by the curvature, quantized inputs by what the layers take.
     """
 
     seed: int | None = None

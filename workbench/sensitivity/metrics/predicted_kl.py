@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from workbench.measurement.units import NATS
 from workbench.models.layer import ROUTER
+from workbench.readable import few
 from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
 
 if TYPE_CHECKING:
@@ -91,12 +92,7 @@ def _note_measured(scoring: Scoring) -> None:
     said = "measured, not predicted, since no gradient reaches it: "
     scoring.finite.notes[:] = [note for note in scoring.finite.notes if not note.startswith(said)]
     if names:
-        scoring.finite.notes.append(said + few_of(names))
-
-
-def few_of(names: Sequence[str]) -> str:
-    """Return the first three names, and how many more there are."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        scoring.finite.notes.append(said + few(names))
 
 
 def _check(scoring: Scoring) -> None:

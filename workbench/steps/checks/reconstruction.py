@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from workbench.numerics.range_error import decibels
 from workbench.planning.plan import resolve
 from workbench.progress import part_of
 from workbench.session.results import StepResult
@@ -69,7 +70,7 @@ def _reconstruction(layer: str, scheme: str, weight: torch.Tensor, decoded: torc
     noise, size = error.square().sum(), exact.square().sum()
     largest = error.abs().amax() / exact.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
     return Reconstruction(
-        layer=layer, scheme=scheme, sqnr=float(10 * torch.log10(size / noise)) if noise else float("inf"),
+        layer=layer, scheme=scheme, sqnr=decibels(float(size), float(noise)),
         largest=float(largest), zeros=float((decoded == 0).double().mean()),
     )  # fmt: skip
 

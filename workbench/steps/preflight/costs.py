@@ -22,6 +22,7 @@ from workbench.measurement.reference.outputs import ReferenceOutputs
 from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import anonymous_memory, limit, scratch_folder
 from workbench.models.data.batches import Data, batches_of
+from workbench.models.data.datasets import Dataset
 from workbench.models.model import Model
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
@@ -198,7 +199,7 @@ def evaluation(
         if known.cache.load(known.key, f"{0:06}") is not None:
             alone -= one.seconds(len(data), batch) * 0.9
         elif looks_again:
-            ids = getattr(data, "tensors", {}).get("input_ids")
+            ids = data.tensors.get("input_ids") if isinstance(data, Dataset) else None
             looked_at = min(len(data), TOKENS // ids.shape[1] + 1) if ids is not None and ids.ndim == 2 else 64
             alone += one.seconds(looked_at, batch) * (2 if calibration is not None else 0)
         nbytes = line.nbytes(batch)

@@ -46,19 +46,15 @@ class StoredScheme(Scheme):
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
     ) -> Parameters:
-        """Raise SchemeError."""
         self._refuse()
 
     def fit_range(self, low: float, high: float) -> Parameters:
-        """Raise SchemeError."""
         self._refuse()
 
     def round(self, weight: torch.Tensor, parameters: Parameters) -> torch.Tensor:
-        """Raise SchemeError."""
         self._refuse()
 
     def encode(self, weight: torch.Tensor, parameters: Parameters) -> QuantizedTensor:
-        """Raise SchemeError."""
         self._refuse()
 
     def decode(self, stored: QuantizedTensor) -> torch.Tensor:
