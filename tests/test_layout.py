@@ -45,6 +45,19 @@ def test_functions_stay_short() -> None:
     assert len(layout.long_functions()) <= layout.GOALS["functions over 40 lines"]
 
 
+@pytest.mark.parametrize("room", ("steps", "engine", "session"))
+def test_no_signature_of_the_core_says_any(room: str) -> None:
+    loose = []
+    for path in (ROOT / "workbench" / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                hints = (each.annotation for each in ast.walk(node.args) if isinstance(each, ast.arg))
+                names = (each for hint in (*hints, node.returns) if hint is not None for each in ast.walk(hint))
+                if any(isinstance(name, ast.Name) and name.id == "Any" for name in names):
+                    loose.append(f"{path.relative_to(ROOT).as_posix()}:{node.lineno} {node.name}")
+    assert loose == []
+
+
 def test_the_application_does_not_grow() -> None:
     assert layout.figures()["lines of workbench"] < LINES
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar
 
 from workbench.errors import SessionError, WorkbenchError
 from workbench.numerics.ranges import Range
@@ -29,6 +29,16 @@ T = TypeVar("T")
 
 Due = tuple[Session, Path | None, Path]
 """A session whose edits are to be written, its file, and its recovery file."""
+
+class _Line(TypedDict):
+    """A line of the journal; ``active_ranges`` and the plans are JSON themselves."""
+
+    model: str
+    plan: str
+    plans: dict[str, str]
+    active_ranges: str
+    locked: list[str]
+
 
 LARGEST = 16 << 20
 """Bytes after which a journal begins again with its newest line."""
@@ -140,7 +150,7 @@ class Journal:
             _, text = self._texts[id(part)] = known.get(id(part)) or (part, write(part))
             return text
 
-        content = {
+        content: _Line = {
             "model": session.model.fingerprint, "plan": written(parts.plan, Plan.to_json),
             "plans": {name: written(plan, Plan.to_json) for name, plan in parts.plans.items()},
             "active_ranges": written(parts.active_ranges, _ranges_text), "locked": sorted(parts.locked),
@@ -184,7 +194,7 @@ def _pieces(rows: Iterator[list[object]]) -> Iterator[list[list[object]]]:
         yield piece
 
 
-def _parts(content: dict[str, Any], where: str) -> EditableParts:
+def _parts(content: _Line, where: str) -> EditableParts:
     ranges = {
         (str(layer), str(tap)): Range(low=float(low), high=float(high), method=str(method), clipped=float(clipped))
         for layer, tap, low, high, method, clipped in json.loads(content["active_ranges"])

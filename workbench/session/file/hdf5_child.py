@@ -13,7 +13,10 @@ import mmap
 import os
 import sys
 import zlib
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NotRequired, TypedDict
+
+if TYPE_CHECKING:
+    import h5py
 
 FILTERS = (1, 2, 3)
 """deflate, shuffle, fletcher32: what sessions use."""
@@ -23,6 +26,44 @@ LARGEST_RATIO, DEPTH, OBJECTS, ROWS_BYTES = 1100, 12, 500_000, 1 << 26
 
 FOREIGN = ("CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "attributes_crc32")
 """Attributes of dimension scales, and the checksum of the others."""
+
+
+class Settings(TypedDict):
+    """What the process is told: where its packages are, its limits, and what to read."""
+
+    path: list[str]
+    size: int
+    seconds: int
+    memory: int
+    largest: int
+    repair: bool
+    skip: list[str]
+    used: NotRequired[int]
+
+
+Attributes = dict[str, list[object]]
+"""Kind and value by name; see :func:`plain_attributes`."""
+
+
+class Node(TypedDict, total=False):
+    """A group (``members``), a list of texts, or an array that begins at byte ``start`` of the output."""
+
+    attributes: Attributes
+    members: dict[str, Node]
+    texts: list[str] | None
+    other: str
+    dtype: str
+    shape: list[int]
+    start: int
+
+
+class Answer(TypedDict, total=False):
+    """The tree with what a repair left out, or why there is none."""
+
+    tree: Node
+    lost: list[str]
+    refused: str
+    damaged: str
 
 
 class Refused(Exception):
@@ -37,7 +78,7 @@ def main() -> None:
     read(image, settings, os.fdopen(1, "wb", closefd=False), sys.stderr.buffer)
 
 
-def read(image: bytes, settings: dict[str, Any], output: BinaryIO, trace: BinaryIO) -> None:
+def read(image: bytes, settings: Settings, output: BinaryIO, trace: BinaryIO) -> None:
     """Write the tree of ``image`` to ``output`` and end the process; ``trace`` gets the name of each part before it."""
     import h5py
 
@@ -45,7 +86,7 @@ def read(image: bytes, settings: dict[str, Any], output: BinaryIO, trace: Binary
     reader = Reader(settings, output, trace)
     try:
         tree = reader.group(h5py.File(h5py.h5f.open_file_image(image)), 0)
-        answer = {"tree": tree, "lost": reader.lost}
+        answer: Answer = {"tree": tree, "lost": reader.lost}
     except Refused as reason:
         answer = {"refused": str(reason)}
     except Exception as error:
@@ -66,7 +107,7 @@ def address_space() -> int:
     return 0
 
 
-def _limit(settings: dict[str, Any]) -> None:
+def _limit(settings: Settings) -> None:
     """No more files, no memory and time beyond the settings; what the system lacks is left to the caller's clock.
 
     ``settings["used"]`` is :func:`address_space`, asked before the process was confined: then /proc is out of reach.
@@ -86,13 +127,13 @@ def _limit(settings: dict[str, Any]) -> None:
 class Reader:
     """Walks a file; ``lost`` lists what a repair left out."""
 
-    def __init__(self, settings: dict[str, Any], output: BinaryIO, trace: BinaryIO) -> None:
+    def __init__(self, settings: Settings, output: BinaryIO, trace: BinaryIO) -> None:
         self._settings, self._output, self._trace = settings, output, trace
         self._repair, self._skip = settings["repair"], frozenset(settings["skip"])
         self._objects, self._written = 0, 0
         self.lost: list[str] = []
 
-    def group(self, group: Any, depth: int) -> dict[str, Any]:
+    def group(self, group: h5py.Group, depth: int) -> Node:
         """Return a group's attributes and members, in their order."""
         import h5py
 
@@ -100,7 +141,8 @@ class Reader:
             raise Refused(f"its groups nest deeper than {DEPTH} levels")
         if depth == 0:
             self._show("/")
-        answer: dict[str, Any] = {"attributes": self._attributes(group), "members": {}}
+        members: dict[str, Node] = {}
+        answer: Node = {"attributes": self._attributes(group), "members": members}
         for name in group:
             place = f"{str(group.name).rstrip('/')}/{name}"
             if place in self._skip:
@@ -114,7 +156,7 @@ class Reader:
                     raise Refused(f"{place} is a link to another place, and no session has one")
                 item = group[name]
                 read = self.group(item, depth + 1) if isinstance(item, h5py.Group) else self._dataset(item, place)
-                answer["members"][name] = read
+                members[name] = read
             except Exception as error:
                 if not self._repair:
                     raise
@@ -127,14 +169,14 @@ class Reader:
             self._trace.write(json.dumps(place).encode() + b"\n")
             self._trace.flush()
 
-    def _attributes(self, item: Any) -> dict[str, Any]:
+    def _attributes(self, item: h5py.HLObject) -> Attributes:
         values = plain_attributes(item, () if self._repair else ("crc32",))
         stored = item.attrs["attributes_crc32"] if self._repair and "attributes_crc32" in item.attrs else None
         if stored is not None and int(stored) != attributes_checksum(values):
             raise ValueError("its attributes do not match their checksum")
         return values
 
-    def _dataset(self, dataset: Any, place: str) -> dict[str, Any]:
+    def _dataset(self, dataset: h5py.Dataset, place: str) -> Node:
         import h5py
 
         if not isinstance(dataset, h5py.Dataset):
@@ -156,9 +198,9 @@ class Reader:
         if dataset.nbytes > LARGEST_RATIO * dataset.id.get_storage_size() + 4096:
             raise Refused(f"{place} has the shape {dataset.shape} but holds hardly any data")
         self._reserve(dataset.nbytes, place)
-        return {"attributes": attributes, **self._array(dataset, attributes)}
+        return self._array(dataset, attributes)
 
-    def _array(self, dataset: Any, attributes: dict[str, Any]) -> dict[str, Any]:
+    def _array(self, dataset: h5py.Dataset, attributes: Attributes) -> Node:
         """Write an array's bytes, some rows at a time, and return where they are."""
         self._output.write(bytes(-self._written % 64))
         start = self._written = self._written + -self._written % 64
@@ -171,9 +213,9 @@ class Reader:
             self._output.write(data)
             self._written += len(data)
         self._compare(attributes, checksum)
-        return {"dtype": dataset.dtype.str, "shape": list(dataset.shape), "start": start}
+        return {"attributes": attributes, "dtype": dataset.dtype.str, "shape": list(dataset.shape), "start": start}
 
-    def _compare(self, attributes: dict[str, Any], checksum: int) -> None:
+    def _compare(self, attributes: Attributes, checksum: int) -> None:
         stored = attributes.get("crc32")
         if self._repair and stored is not None and stored[1] != checksum:
             raise ValueError("its values do not match their checksum")
@@ -183,26 +225,26 @@ class Reader:
             raise Refused(f"{place} makes it larger than the {self._settings['largest'] / 1e9:.1f} GB that are free")
 
 
-def plain_attributes(item: Any, without: tuple[str, ...] = ()) -> dict[str, Any]:
+def plain_attributes(item: h5py.HLObject, without: tuple[str, ...] = ()) -> Attributes:
     """Return the attributes that are a text, a number or a truth value as ``[kind, value]``; others as ``["?", type]``.
 
     Kinds are those of numpy's data types; ``U`` is text, floats are hexadecimal.
     """
-    values: dict[str, Any] = {}
+    values: Attributes = {}
     for name in item.attrs:
         if name in FOREIGN or name in without:
             continue
-        value: Any = item.attrs[name]
+        value = item.attrs[name]
         kind = "U" if isinstance(value, str) else str(getattr(getattr(value, "dtype", None), "kind", "?"))
         if kind == "?" or kind not in "Ubiuf" or (kind != "U" and value.ndim):
             values[name] = ["?", type(value).__name__]
         else:
-            plain: Any = value if kind == "U" else value.item()
+            plain = value if kind == "U" else value.item()
             values[name] = [kind, plain.hex() if kind == "f" else plain]
     return values
 
 
-def attributes_checksum(values: dict[str, Any]) -> int:
+def attributes_checksum(values: Attributes) -> int:
     """Return the checksum of attributes as :func:`plain_attributes` returns them."""
     return zlib.crc32(json.dumps(sorted(values.items())).encode())
 

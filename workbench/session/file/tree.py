@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 import numpy as np
 
 from workbench.errors import DamagedSessionError, SessionError
 from workbench.limited import FORKS, WAIT, confine, in_fork
 from workbench.session.file import hdf5_child
+from workbench.session.file.hdf5_child import Answer, Node, Settings
 
 Scalar = str | np.generic
 SECONDS, BYTES_A_SECOND = 4, 2_000_000
@@ -70,9 +71,10 @@ Part = Group | Array | Texts | None
 
 def read_tree(image: bytes | memoryview, largest: int) -> Group:
     """Return what an HDF5 file holds; raises SessionError for what is damaged, foreign, or larger than ``largest``."""
-    answer, buffer, ending = _asked(image, {"largest": largest, "repair": False, "skip": []})
-    if answer is None:
-        raise DamagedSessionError(f"it is damaged: {ending.splitlines()[0]}")
+    outcome = _asked(image, largest)
+    if isinstance(outcome, str):
+        raise DamagedSessionError(f"it is damaged: {outcome.splitlines()[0]}")
+    answer, buffer = outcome
     if "tree" not in answer:
         if "refused" in answer:
             raise SessionError(answer["refused"])
@@ -84,36 +86,46 @@ def read_whole_parts(image: bytes | memoryview, largest: int) -> tuple[Group, li
     """Return the parts of a damaged file that match their checksums, and what was lost, with the reasons."""
     skip, lost = list[str](), list[str]()
     for _ in range(ATTEMPTS):
-        answer, buffer, ending = _asked(image, {"largest": largest, "repair": True, "skip": skip})
-        if answer is not None and "tree" in answer:
-            return _group("/", answer["tree"], buffer), [*lost, *answer["lost"]]
-        place = "/" if answer is not None else ending.partition("\n")[2]
+        outcome = _asked(image, largest, skip)
+        if isinstance(outcome, str):
+            reason, _, place = outcome.partition("\n")
+        else:
+            answer, buffer = outcome
+            if "tree" in answer:
+                return _group("/", answer["tree"], buffer), [*lost, *answer["lost"]]
+            reason, place = answer.get("damaged") or answer.get("refused", ""), "/"
         if place in ("", "/", *skip):
-            reason = (answer or {}).get("damaged") or (answer or {}).get("refused") or ending.partition("\n")[0]
             raise SessionError(f"none of it can be read: {reason}")
         skip.append(place)
-        lost.append(f"{place}: {ending.partition(chr(10))[0]}")
+        lost.append(f"{place}: {reason}")
     raise SessionError(f"more than {ATTEMPTS} of its parts are damaged")
 
 
-def _asked(image: bytes | memoryview, settings: dict[str, Any]) -> tuple[dict[str, Any] | None, Any, str]:
-    """Run the reader; returns its answer (None if it died), the arrays, and how it ended and where."""
+def _asked(
+    image: bytes | memoryview, largest: int, skip: list[str] | None = None
+) -> tuple[Answer, mmap.mmap] | str:  # fmt: skip
+    """Run the reader, for a repair without the parts to ``skip``; returns its answer and the arrays.
+
+    If it died, how it ended and, on a second line, where.
+    """
     size = len(image)
     seconds = SECONDS + size // BYTES_A_SECOND
-    folders = [folder for folder in sys.path if folder]
-    settings |= {"path": folders, "size": size, "seconds": seconds, "memory": MEMORY + 4 * size}
+    settings: Settings = {
+        "path": [folder for folder in sys.path if folder], "size": size, "seconds": seconds,
+        "memory": MEMORY + 4 * size, "largest": largest, "repair": skip is not None, "skip": skip or [],
+    }  # fmt: skip
     with _memory_file() as result, _memory_file() as trace:
         code = (_forked if FORKS else _spawned)(image, settings, result, trace)
         length = os.fstat(result.fileno()).st_size
         if code == 0 and length > 8:
             buffer = mmap.mmap(result.fileno(), length, access=mmap.ACCESS_COPY)
             start = length - 8 - int.from_bytes(buffer[length - 8 :], "little")
-            return json.loads(buffer[start : length - 8]), buffer, ""
+            return json.loads(buffer[start : length - 8]), buffer
         trace.seek(0)
-        return None, None, f"{_ending(code, seconds)}\n{_last_place(trace.read())}"
+        return f"{_ending(code, seconds)}\n{_last_place(trace.read())}"
 
 
-def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], trace: IO[bytes]) -> int | None:
+def _forked(image: bytes | memoryview, settings: Settings, result: IO[bytes], trace: IO[bytes]) -> int | None:
     """Read in a fork of this process; returns its exit code, None where it took too long."""
     import h5py  # noqa: F401 - here, not in every fork
 
@@ -127,7 +139,7 @@ def _forked(image: bytes | memoryview, settings: dict[str, Any], result: IO[byte
     return in_fork(task, settings["seconds"])
 
 
-def _spawned(image: bytes | memoryview, settings: dict[str, Any], result: IO[bytes], trace: IO[bytes]) -> int | None:
+def _spawned(image: bytes | memoryview, settings: Settings, result: IO[bytes], trace: IO[bytes]) -> int | None:
     """Read in a process of its own, as :func:`_forked`."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "HDF5_USE_FILE_LOCKING": "FALSE"}
     command = [sys.executable, "-I", "-S", hdf5_child.__file__, json.dumps(settings)]
@@ -169,18 +181,19 @@ def _memory_file() -> IO[bytes]:
     return tempfile.TemporaryFile(dir=Path(tempfile.gettempdir()))
 
 
-def _group(name: str, node: Mapping[str, Any], buffer: Any) -> Group:
-    attributes = {key: _scalar(*value) for key, value in node["attributes"].items()}
+def _group(name: str, node: Node, buffer: mmap.mmap) -> Group:
+    attributes = {key: _scalar(str(kind), value) for key, (kind, value) in node["attributes"].items()}
     prefix = name.rstrip("/")
     members = {key: _part(f"{prefix}/{key}", member, buffer) for key, member in node["members"].items()}
     return Group(name, attributes, members)
 
 
-def _part(name: str, node: Mapping[str, Any], buffer: Any) -> Part:
+def _part(name: str, node: Node, buffer: mmap.mmap) -> Part:
     if "members" in node:
         return _group(name, node, buffer)
-    if node.get("texts") is not None:
-        return Texts(name, node["texts"])
+    texts = node.get("texts")
+    if texts is not None:
+        return Texts(name, texts)
     if "start" not in node:
         return None
     dtype, shape = np.dtype(node["dtype"]), tuple(node["shape"])
@@ -188,9 +201,9 @@ def _part(name: str, node: Mapping[str, Any], buffer: Any) -> Part:
     return Array(name, np.frombuffer(buffer, dtype, count, node["start"]).reshape(shape))
 
 
-def _scalar(kind: str, value: Any) -> Scalar:
+def _scalar(kind: str, value: object) -> Scalar:
     if kind in "U?":
         return str(value) if kind == "U" else np.void(0)
     if kind == "f":
-        return np.float64(float.fromhex(value))
-    return np.bool_(value) if kind == "b" else np.int64(value)
+        return np.float64(float.fromhex(str(value)))
+    return np.bool_(value) if kind == "b" else np.int64(cast(int, value))
