@@ -49,7 +49,6 @@ class GgufFile:
     path: Path
     metadata: Mapping[str, Value]
     tensors: Mapping[str, StoredBlocks]
-    alignment: int
 
     @property
     def architecture(self) -> str:
@@ -149,7 +148,7 @@ def _read(cursor: _Cursor) -> GgufFile:
         )
     if not stored:
         raise NotAModelError(f"{cursor.path} is a GGUF file without tensors (a vocabulary?); weights were expected")
-    return GgufFile(path=cursor.path, metadata=metadata, tensors=stored, alignment=alignment)
+    return GgufFile(path=cursor.path, metadata=metadata, tensors=stored)
 
 
 def _value(cursor: _Cursor, kind: int, key: str) -> Value:

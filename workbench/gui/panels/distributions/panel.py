@@ -208,12 +208,6 @@ class DistributionsPanel(Panel):
             return [(transformed, after.inputs)]
         return [(transformed, after.transformed), (after.scheme, after.rounded)] if tap == "weight" else []
 
-    def show_after(self, after: BeforeAfter) -> None:
-        """Lay what the plan makes of a layer over it."""
-        self.after.store(after.layer, after)
-        self.compared.setChecked(True)
-        self._show_many()
-
     def _after_known(self) -> None:
         if self.is_seen:
             self._show_many()

@@ -72,8 +72,7 @@ def affine(
     second = None if symmetric else torch.empty_like(low)
     least, greatest, scales = (member.numpy().reshape(-1) for member in (low, high, scale))
     if second is None:
-        rule = scaled_rules.EXTREME if signed else scaled_rules.FULL
-        scaled_rules.symmetric(least, greatest, np.float32(lowest), np.float32(highest), rule, *form, scales)
+        scaled_rules.symmetric(least, greatest, np.float32(lowest), np.float32(highest), signed, *form, scales)
         return Affine(scale)
     seconds = second.numpy().reshape(-1)
     if offset_format is None:

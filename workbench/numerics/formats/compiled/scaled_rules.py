@@ -16,9 +16,6 @@ from workbench.numerics.jit import compiled
 Array = Any
 Single = Any  # one float32
 
-EXTREME, FULL, ZERO_POINT, OFFSET = 0, 1, 2, 3
-"""Rules: the farther end on the lowest code (signed scales), both ends inside, a zero point, a floating one."""
-
 FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 2
 
 _MAGIC = np.float32(12582912)  # 1.5 * 2**23: adding and taking it away rounds half to even
@@ -54,13 +51,13 @@ def _storable(scale: Single, form: int, smallest: Single, limit: Single) -> Any:
 
 @compiled
 def symmetric(
-    low: Array, high: Array, lowest: Single, highest: Single, rule: int, form: int, smallest: Single, limit: Single,
+    low: Array, high: Array, lowest: Single, highest: Single, extreme: bool, form: int, smallest: Single, limit: Single,
     scale: Array,
 ) -> None:  # fmt: skip
-    """Write the scales, float32 ``[n]``, by the rule ``EXTREME`` or ``FULL``."""
+    """Write the scales, float32 ``[n]``: ``extreme`` puts the farther end on the lowest code, else both are inside."""
     for at in range(low.shape[0]):
         least, greatest = low[at], high[at]
-        if rule == EXTREME:
+        if extreme:
             exact = (least if -least > greatest else greatest) / lowest
         else:
             below, above = least / lowest, greatest / highest
