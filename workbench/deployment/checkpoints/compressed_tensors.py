@@ -20,7 +20,7 @@ from workbench.deployment.checkpoints.compressed_tensors_entries import (
     packed_entries,
     scale_entries,
 )  # fmt: skip
-from workbench.deployment.checkpoints.write import Job, is_linear, is_table, what_it_is
+from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.models.kv_cache import makes_keys_or_values
@@ -140,7 +140,7 @@ def input_args(scheme: Scheme) -> dict[str, Any] | str:
     return f"compressed-tensors has no {scheme.name} for activations"
 
 
-class CompressedTensorsMethod:
+class CompressedTensorsMethod(Method):
     """See :class:`workbench.deployment.checkpoints.write.Method`."""
 
     kind = "compressed-tensors"
@@ -251,9 +251,6 @@ class CompressedTensorsMethod:
             "kv_cache_scheme": cache, "quantization_status": "compressed",
             "global_compression_ratio": None, "sparsity_config": {}, "transform_config": {},
         }}  # fmt: skip
-
-    def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        return {}
 
     def read(
         self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear, unpacked_words, what_it_is
+from workbench.deployment.checkpoints.write import Job, Method, is_linear, unpacked_words, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
@@ -39,7 +39,7 @@ Settings = tuple[int, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class GptqMethod:
+class GptqMethod(Method):
     """See :class:`workbench.deployment.checkpoints.write.Method`."""
 
     checkpoint_format: str
@@ -133,9 +133,6 @@ class GptqMethod:
             "checkpoint_format": self.checkpoint_format, "lm_head": "lm_head" in by_layer, "dynamic": dynamic,
             "meta": {"quantizer": [f"quantization-workbench:{VERSION}"]},
         }}  # fmt: skip
-
-    def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        return {}
 
     def read(
         self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]

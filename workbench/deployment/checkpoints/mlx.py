@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear, is_table, unpacked_words, what_it_is
+from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, unpacked_words, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
@@ -34,7 +34,7 @@ MODES = {"mxfp4": ("mxfp4", 4), "mxfp8-e4m3": ("mxfp8", 8)}
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
-class MlxMethod:
+class MlxMethod(Method):
     """See :class:`workbench.deployment.checkpoints.write.Method`."""
 
     kind = "mlx"
@@ -79,9 +79,6 @@ class MlxMethod:
         others = {name: each for name, each in by_layer.items() if tuple(each.items()) != usual}
         settings = {**dict(usual), **others}
         return {"quantization": settings, "quantization_config": settings}
-
-    def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        return {}
 
     def read(
         self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, is_linear, is_table, what_it_is
+from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.models.layer import Layer, LayerKind
@@ -34,7 +34,7 @@ TOKENS, SYMMETRIC_TOKENS = "int8-token-asym", "int8-token"
 """Inputs that torchao computes: the first beside integers of any width, the second beside symmetric ones of 8 bits."""
 
 
-class TorchaoMethod:
+class TorchaoMethod(Method):
     """See :class:`workbench.deployment.checkpoints.write.Method`."""
 
     kind = "torchao"

@@ -69,7 +69,9 @@ class Job:
 
 
 class Method(Protocol):
-    """A kind of quantized checkpoint."""
+    """A kind of quantized checkpoint; ``holds_tied``: weights that layers share, too."""
+
+    holds_tied: bool = False
 
     @property
     def kind(self) -> str:
@@ -84,7 +86,7 @@ class Method(Protocol):
         """The runtime whose rules ``workbench check`` repairs a plan by."""
 
     def require(self) -> None:
-        """Raise BackendUnavailableError where the library that writes or reads it is missing."""
+        """Raise BackendUnavailableError where a library that writes or reads it is missing."""
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         """Return why it cannot hold a layer as the plan says, None if it can."""
@@ -96,7 +98,8 @@ class Method(Protocol):
         """Return what config.json says of the quantization; ExportError for a plan that it cannot say."""
 
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        """Return what the header of a file that holds ``names`` says of them."""
+        """Return what the header of a file that holds ``names`` says of them: nothing."""
+        return {}
 
     def read(
         self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
@@ -167,7 +170,7 @@ def _refusals(method: Method, job: Job) -> Iterator[tuple[str, str]]:
         if layer.tied_to is None and layer.name not in packed:
             assignment = replace(assignment, weights="keep")
         reason = None
-        if layer.name in packed and layer.name in tied and not getattr(method, "holds_tied", False):
+        if layer.name in packed and layer.name in tied and not method.holds_tied:
             reason = "it shares its tensor with another layer, and only one of them could be quantized; keep it"
         elif not _has_place(method, layer, job, layer.name in packed):
             reason = "the checkpoint stores it in several tensors or in another shape; keep it"
