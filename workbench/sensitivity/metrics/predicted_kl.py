@@ -66,7 +66,7 @@ def _fill_choosing(scoring: Scoring, cells: OpenCells) -> None:
     _note_measured(scoring)
     if without:
         scoring.finite.notes.append(
-            f"not scored: {few_of(without)}, which only choose what others see, and on these data choose the same "
+            f"not scored: {few(without)}, which only choose what others see, and on these data choose the same "
             "whatever the scheme; longer samples may show what rounding costs, else lock them"
         )
 
