@@ -232,7 +232,7 @@ def _look_at(path: Path) -> None:
     as_stored(opened, Plan())
     for layer in opened.summary.stored:
         opened.encoded(layer.name)
-        opened.weight(layer.name).sum()
+        opened.weight(layer.name).float().sum()
 
 
 def _look_at_folder(path: Path) -> None:

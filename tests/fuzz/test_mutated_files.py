@@ -69,6 +69,18 @@ def test_some_of_every_format(tmp_path: Path) -> None:
     assert check(tried(",".join(FORMATS), 0, QUICK, tmp_path), FORMATS) == QUICK * len(FORMATS)
 
 
+@pytest.mark.parametrize(("name", "number"), [
+    ("onnx graph", 148), ("gguf metadata", 45), ("weight index", 188), ("quantized config", 367),
+])  # fmt: skip
+def test_what_was_a_traceback_is_one_line(tmp_path: Path, name: str, number: int) -> None:
+    """An operator without inputs, a tokenizer's kind that is a list, a file's name of 3000 characters (seed 41)."""
+    command = [sys.executable, "-m", "tests.fuzz.mutated", name, str(number), "1", "41", "warm"]
+    environment = {**os.environ, "FUZZ_NOW": str(tmp_path / "now"), "OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
+    lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+    assert [line.get("failure") for line in lines] == [None], lines
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", FORMATS)

@@ -46,7 +46,7 @@ def _tokenizer(path: Path, changed: int) -> Any:
 
 def has_tokenizer(metadata: Mapping[str, Any]) -> bool:
     """Tell whether a file's metadata hold a tokenizer that is understood."""
-    return metadata.get(_GGML + "model") in _MODELS
+    return str(metadata.get(_GGML + "model")) in _MODELS
 
 
 def tokenizer_document(metadata: Mapping[str, Any], where: str) -> dict[str, Any] | None:

@@ -86,7 +86,10 @@ def normal(file: OnnxFile) -> Normal:
     """Return the graph of a file without its codes; NotAModelError for one that cannot be read."""
     reader = _Reader(file)
     for node in file.model.graph.node:
-        reader.add(node)
+        try:
+            reader.add(node)
+        except IndexError:
+            raise NotAModelError(f"its operator {node.op_type} {node.name} lacks an input or an output") from None
     return reader.finish([value.name for value in file.model.graph.output])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def _indexed(index: Path) -> list[Path]:
         raise NotAModelError(f"{index} is not an index of safetensors shards: it has no readable weight_map") from None
     if any(file.parent != index.parent for file in files):
         raise NotAModelError(f"{index} names files outside its folder; shards must lie beside the index")
-    missing = [file.name for file in files if not file.is_file()]
+    missing = [file.name for file in files if not os.path.isfile(file)]  # of any length and of any characters
     if missing:
         raise NotAModelError(f"{index} names shards that are missing: {', '.join(missing)}; fetch them too")
     return files
