@@ -3737,5 +3737,1233 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <source>Time the plan's kernels (F9) to compare them with floating point.</source>
         <translation>Kernelzeiten des Plans messen (F9), um sie mit Gleitkomma zu vergleichen.</translation>
     </message>
+    <message>
+        <source>{n} layers</source>
+        <translation>{n} Schichten</translation>
+    </message>
+    <message>
+        <source>{n} layer</source>
+        <translation>{n} Schicht</translation>
+    </message>
+    <message>
+        <source>{n} layers, {n} tied</source>
+        <translation>{n} Schichten, {n} gekoppelt</translation>
+    </message>
+    <message>
+        <source>{n} sample</source>
+        <translation>{n} Probe</translation>
+    </message>
+    <message>
+        <source>{n} samples</source>
+        <translation>{n} Proben</translation>
+    </message>
+    <message>
+        <source>{n} scheme</source>
+        <translation>{n} Schema</translation>
+    </message>
+    <message>
+        <source>{n} schemes</source>
+        <translation>{n} Schemata</translation>
+    </message>
+    <message>
+        <source>{n} plan</source>
+        <translation>{n} Plan</translation>
+    </message>
+    <message>
+        <source>{n} plans</source>
+        <translation>{n} Pläne</translation>
+    </message>
+    <message>
+        <source>{n} cell</source>
+        <translation>{n} Zelle</translation>
+    </message>
+    <message>
+        <source>{n} cells</source>
+        <translation>{n} Zellen</translation>
+    </message>
+    <message>
+        <source>{n} of {n} cells</source>
+        <translation>{n} von {n} Zellen</translation>
+    </message>
+    <message>
+        <source>{n} thread</source>
+        <translation>{n} Thread</translation>
+    </message>
+    <message>
+        <source>{n} threads</source>
+        <translation>{n} Threads</translation>
+    </message>
+    <message>
+        <source>{n} tensor</source>
+        <translation>{n} Tensor</translation>
+    </message>
+    <message>
+        <source>{n} tensors</source>
+        <translation>{n} Tensoren</translation>
+    </message>
+    <message>
+        <source>{n} position</source>
+        <translation>{n} Position</translation>
+    </message>
+    <message>
+        <source>{n} positions</source>
+        <translation>{n} Positionen</translation>
+    </message>
+    <message>
+        <source>{n} token</source>
+        <translation>{n} Token</translation>
+    </message>
+    <message>
+        <source>{n} tokens</source>
+        <translation>{n} Token</translation>
+    </message>
+    <message>
+        <source>{n} channel</source>
+        <translation>{n} Kanal</translation>
+    </message>
+    <message>
+        <source>{n} channels</source>
+        <translation>{n} Kanäle</translation>
+    </message>
+    <message>
+        <source>{n} outlier</source>
+        <translation>{n} Ausreißer</translation>
+    </message>
+    <message>
+        <source>{n} outliers</source>
+        <translation>{n} Ausreißer</translation>
+    </message>
+    <message>
+        <source>{n} more</source>
+        <translation>{n} mehr</translation>
+    </message>
+    <message>
+        <source>{} and {n} more</source>
+        <translation>{} und {n} weitere</translation>
+    </message>
+    <message>
+        <source>{n}× smaller</source>
+        <translation>{n}× kleiner</translation>
+    </message>
+    <message>
+        <source>{n}× of the size</source>
+        <translation>{n}× so groß</translation>
+    </message>
+    <message>
+        <source>the same</source>
+        <translation>gleich</translation>
+    </message>
+    <message>
+        <source>{n} whole model</source>
+        <translation>{n} ganzes Modell</translation>
+    </message>
+    <message>
+        <source>{} everywhere</source>
+        <translation>überall {}</translation>
+    </message>
+    <message>
+        <source>{w} vs {w}</source>
+        <translation>{w} gegen {w}</translation>
+    </message>
+    <message>
+        <source>{w} against {w}</source>
+        <translation>{w} gegenüber {w}</translation>
+    </message>
+    <message>
+        <source>{w} vs saved</source>
+        <translation>{w} gegen gespeichert</translation>
+    </message>
+    <message>
+        <source>{w} vs uniform</source>
+        <translation>{w} gegen einheitlich</translation>
+    </message>
+    <message>
+        <source>saved</source>
+        <translation>gespeichert</translation>
+    </message>
+    <message>
+        <source>uniform</source>
+        <translation>einheitlich</translation>
+    </message>
+    <message>
+        <source>{w} not timed</source>
+        <translation>{w} nicht gemessen</translation>
+    </message>
+    <message>
+        <source>{w} not scored</source>
+        <translation>{w} nicht bewertet</translation>
+    </message>
+    <message>
+        <source>{n}× of floating point</source>
+        <translation>{n}× von Gleitkomma</translation>
+    </message>
+    <message>
+        <source>batch {n}</source>
+        <translation>Batch {n}</translation>
+    </message>
+    <message>
+        <source>{n} to {n}</source>
+        <translation>{n} bis {n}</translation>
+    </message>
+    <message>
+        <source>Bytes of every tensor of the model under the plan: quantized weights with their scales and zero points, and what stays as it is.</source>
+        <translation>Bytes aller Tensoren des Modells nach dem Plan: quantisierte Gewichte mit ihren Skalen und Nullpunkten, und was bleibt, wie es ist.</translation>
+    </message>
+    <message>
+        <source>8 × bytes ÷ weights, scales and zero points included: over the layers that are searched or quantized; in the whole model, embeddings and all unquantized tensors count too.</source>
+        <translation>8 × Bytes ÷ Gewichte, Skalen und Nullpunkte eingeschlossen: über die Schichten, die durchsucht oder quantisiert werden; im ganzen Modell zählen auch Einbettungen und alle nicht quantisierten Tensoren.</translation>
+    </message>
+    <message>
+        <source>Sum of the scores of all layers' schemes, and of what their errors cost together; lower is better.</source>
+        <translation>Summe der Werte der Schemata aller Schichten und dessen, was ihre Fehler zusammen kosten; kleiner ist besser.</translation>
+    </message>
+    <message>
+        <source>From {w} of {}.</source>
+        <translation>Aus {w} von {}.</translation>
+    </message>
+    <message>
+        <source>The range holds the mean of other samples of the same data 95 times in 100.</source>
+        <translation>Der Bereich enthält das Mittel anderer Proben derselben Daten in 95 von 100 Fällen.</translation>
+    </message>
+    <message>
+        <source>Evaluate the plan (F8) to measure it.</source>
+        <translation>Den Plan evaluieren (F8), um ihn zu messen.</translation>
+    </message>
+    <message>
+        <source>Divergence of the quantized model's outputs from the floating-point model's: the mean over {w} of {}.</source>
+        <translation>Abweichung der Ausgaben des quantisierten Modells von denen des Gleitkommamodells: Mittel über {w} von {}.</translation>
+    </message>
+    <message>
+        <source>The range is the 95 % bootstrap interval.</source>
+        <translation>Der Bereich ist das 95-%-Bootstrap-Intervall.</translation>
+    </message>
+    <message>
+        <source>Sum of the median times of the layers' kernels, one after another, at the smallest batch that was timed.</source>
+        <translation>Summe der Median-Zeiten der Kernel aller Schichten nacheinander, beim kleinsten gemessenen Batch.</translation>
+    </message>
+    <message>
+        <source>Sum of the median times of the layers' kernels, one after another, at the smallest batch that was timed. Time them with F9.</source>
+        <translation>Summe der Median-Zeiten der Kernel aller Schichten nacheinander, beim kleinsten gemessenen Batch. F9 misst sie.</translation>
+    </message>
+    <message>
+        <source>On {}.</source>
+        <translation>Auf {}.</translation>
+    </message>
+    <message>
+        <source>As the list of layers counts them; the tensor of a tied layer counts once, with the layer that owns it</source>
+        <translation>Gezählt wie in der Liste der Schichten; der Tensor einer gekoppelten Schicht zählt einmal, bei der Schicht, der er gehört</translation>
+    </message>
+    <message>
+        <source>present plan</source>
+        <translation>gegenwärtiger Plan</translation>
+    </message>
+    <message>
+        <source>within {n} bits per weight</source>
+        <translation>mit {n} Bits je Gewicht</translation>
+    </message>
+    <message>
+        <source>per weight</source>
+        <translation>je Gewicht</translation>
+    </message>
+    <message>
+        <source>Rules of the plan</source>
+        <translation>Regeln des Plans</translation>
+    </message>
+    <message>
+        <source>A layer's exact name; a pattern with *, ? and [ ]; or re: and a regular expression</source>
+        <translation>Der genaue Name einer Schicht; ein Muster mit *, ? und [ ]; oder re: und ein regulärer Ausdruck</translation>
+    </message>
+    <message>
+        <source>Find the plan of the least {w} within the budget (F7)</source>
+        <translation>Den Plan mit dem kleinsten Wert im Budget finden (F7): {w}</translation>
+    </message>
+    <message>
+        <source>{}; the smallest possible is {}</source>
+        <translation>{}; am kleinsten ist {}</translation>
+    </message>
+    <message>
+        <source>Repaired {w}</source>
+        <translation>{w} repariert</translation>
+    </message>
+    <message>
+        <source>for {}</source>
+        <translation>für {}</translation>
+    </message>
+    <message>
+        <source>Repair {} for {}</source>
+        <translation>{} für {} reparieren</translation>
+    </message>
+    <message>
+        <source>Add the rule {}</source>
+        <translation>Regel {} hinzufügen</translation>
+    </message>
+    <message>
+        <source>Move the rule {}</source>
+        <translation>Regel {} verschieben</translation>
+    </message>
+    <message>
+        <source>Remove the rule {}</source>
+        <translation>Regel {} entfernen</translation>
+    </message>
+    <message>
+        <source>Matches {}: {}</source>
+        <translation>Passt auf {}: {}</translation>
+    </message>
+    <message>
+        <source>{n} of {n}</source>
+        <translation>{n} von {n}</translation>
+    </message>
+    <message>
+        <source>Add the transform {}</source>
+        <translation>Transformation {} hinzufügen</translation>
+    </message>
+    <message>
+        <source>Move the transform {}</source>
+        <translation>Transformation {} verschieben</translation>
+    </message>
+    <message>
+        <source>Remove the transform {}</source>
+        <translation>Transformation {} entfernen</translation>
+    </message>
+    <message>
+        <source>Save the plan {}</source>
+        <translation>Plan {} speichern</translation>
+    </message>
+    <message>
+        <source>Use the plan {}</source>
+        <translation>Plan {} verwenden</translation>
+    </message>
+    <message>
+        <source>Delete {}</source>
+        <translation>{} löschen</translation>
+    </message>
+    <message>
+        <source>Use the plan of {} bits per weight</source>
+        <translation>Den Plan mit {} Bits je Gewicht verwenden</translation>
+    </message>
+    <message>
+        <source>Slide to {} bits per weight</source>
+        <translation>Auf {} Bits je Gewicht schieben</translation>
+    </message>
+    <message>
+        <source>{}: as it is</source>
+        <translation>{}: wie es ist</translation>
+    </message>
+    <message>
+        <source>Mobile ARM with dotprod and i8mm</source>
+        <translation>Mobiles ARM mit dotprod und i8mm</translation>
+    </message>
+    <message>
+        <source>x86 with AMX (and AVX-512 VNNI)</source>
+        <translation>x86 mit AMX (und AVX-512 VNNI)</translation>
+    </message>
+    <message>
+        <source>x86 with AVX-512 VNNI</source>
+        <translation>x86 mit AVX-512 VNNI</translation>
+    </message>
+    <message>
+        <source>Words of the name, kind or scheme; kind:linear; scheme:int4; re:layers\.[0-3]\.; worst 10 (by loss)</source>
+        <translation>Wörter von Name, Art oder Schema; kind:linear; scheme:int4; re:layers\.[0-3]\.; worst 10 (nach Verlust)</translation>
+    </message>
+    <message>
+        <source>tied to {}: one tensor, stored once</source>
+        <translation>gekoppelt an {}: ein Tensor, einmal gespeichert</translation>
+    </message>
+    <message>
+        <source>must share its scheme with {}</source>
+        <translation>muss sein Schema teilen mit {}</translation>
+    </message>
+    <message>
+        <source>kept in floating point unless a rule names it: {}</source>
+        <translation>bleibt in Gleitkomma, wenn keine Regel es nennt: {}</translation>
+    </message>
+    <message>
+        <source>costs most: {}</source>
+        <translation>kostet am meisten: {}</translation>
+    </message>
+    <message>
+        <source>holds NaN or infinite values</source>
+        <translation>enthält NaN oder unendliche Werte</translation>
+    </message>
+    <message>
+        <source>as stored {}</source>
+        <translation>wie gespeichert {}</translation>
+    </message>
+    <message>
+        <source>Kept in FP</source>
+        <translation>In Gleitkomma</translation>
+    </message>
+    <message>
+        <source>{n} experts saw {} to {} tokens, expert {} the fewest</source>
+        <translation>{n} Experten sahen {} bis {} Token, Experte {} am wenigsten</translation>
+    </message>
+    <message>
+        <source>{n} experts saw {} tokens each</source>
+        <translation>{n} Experten sahen je {} Token</translation>
+    </message>
+    <message>
+        <source>no valid regular expression: {}</source>
+        <translation>kein gültiger regulärer Ausdruck: {}</translation>
+    </message>
+    <message>
+        <source>Copied {w} as a table</source>
+        <translation>{w} als Tabelle kopiert</translation>
+    </message>
+    <message>
+        <source>Scheme of the {w}</source>
+        <translation>Schema: {w}</translation>
+    </message>
+    <message>
+        <source>{} cannot run it so: {w}</source>
+        <translation>{} kann es so nicht ausführen: {w}</translation>
+    </message>
+    <message>
+        <source>{w}: floating point and quantized</source>
+        <translation>{w}: Gleitkomma und quantisiert</translation>
+    </message>
+    <message>
+        <source>Top-1 agreement</source>
+        <translation>Top-1-Übereinstimmung</translation>
+    </message>
+    <message>
+        <source>Perplexity</source>
+        <translation>Perplexität</translation>
+    </message>
+    <message>
+        <source>Sum of the layers' predicted losses, in nats; a dash where a layer is not scored</source>
+        <translation>Summe der vorhergesagten Verluste der Schichten, in Nats; ein Strich, wo eine Schicht nicht bewertet ist</translation>
+    </message>
+    <message>
+        <source>Predicted loss of the whole plan, in nats: the sum and what layers are predicted to cost each other</source>
+        <translation>Vorhergesagter Verlust des ganzen Plans, in Nats: die Summe und was Schichten einander voraussichtlich kosten</translation>
+    </message>
+    <message>
+        <source>Sum of the losses measured with one layer quantized at a time, in nats</source>
+        <translation>Summe der Verluste, gemessen mit je einer quantisierten Schicht, in Nats</translation>
+    </message>
+    <message>
+        <source>Loss measured with the whole plan's weights quantized, in nats</source>
+        <translation>Verlust, gemessen mit allen quantisierten Gewichten des Plans, in Nats</translation>
+    </message>
+    <message>
+        <source>Together over predicted together: what predictions near this plan are to be multiplied with; fitted to this measurement, so it is no test of the prediction</source>
+        <translation>Zusammen durch vorhergesagt zusammen: womit Vorhersagen nahe diesem Plan zu multiplizieren sind; an diese Messung angepasst, also keine Probe der Vorhersage</translation>
+    </message>
+    <message>
+        <source>One by one</source>
+        <translation>Einzeln</translation>
+    </message>
+    <message>
+        <source>The first plan</source>
+        <translation>Der erste Plan</translation>
+    </message>
+    <message>
+        <source>The plan that it is compared with</source>
+        <translation>Der Plan, mit dem verglichen wird</translation>
+    </message>
+    <message>
+        <source>{w}; its value minus the other's is shown</source>
+        <translation>{w}; gezeigt wird sein Wert minus dem des anderen</translation>
+    </message>
+    <message>
+        <source>Kullback-Leibler divergence of the quantized model's answers from the floating-point model's, in nats per token or sample; 0 is equal, lower is better</source>
+        <translation>Kullback-Leibler-Divergenz der Antworten des quantisierten Modells von denen des Gleitkommamodells, in Nats je Token oder Probe; 0 ist gleich, kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>Share of tokens or samples for which both models give the same most likely answer, in %; higher is better</source>
+        <translation>Anteil der Token oder Proben, für die beide Modelle dieselbe wahrscheinlichste Antwort geben, in %; größer ist besser</translation>
+    </message>
+    <message>
+        <source>Exponential of the mean loss per token: the number of equally likely tokens that would be as uncertain; no unit, lower is better</source>
+        <translation>Exponential des mittleren Verlusts je Token: die Zahl gleich wahrscheinlicher Token, die ebenso ungewiss wären; ohne Einheit, kleiner ist besser</translation>
+    </message>
+    <message>
+        <source>{w}: the layers' losses add up: together {} nats ({} to {}), one by one {}, predicted {} ({w})</source>
+        <translation>{w}: die Verluste der Schichten addieren sich: zusammen {} Nats ({} bis {}), einzeln {}, vorhergesagt {} ({w})</translation>
+    </message>
+    <message>
+        <source>the {n} most changed, {n} among them</source>
+        <translation>die {n} am stärksten geänderten, darunter {n}</translation>
+    </message>
+    <message>
+        <source>the {n} most changed, {w} among them</source>
+        <translation>die {n} am stärksten geänderten, darunter {w}</translation>
+    </message>
+    <message>
+        <source>Audit of “{w}”</source>
+        <translation>Prüfung von „{w}“</translation>
+    </message>
+    <message>
+        <source>{w} ({n} bits, {})</source>
+        <translation>{w} ({n} Bits, {})</translation>
+    </message>
+    <message>
+        <source>bits per weight{}</source>
+        <translation>Bits je Gewicht{}</translation>
+    </message>
+    <message>
+        <source>Metric of the x axis</source>
+        <translation>Metrik der x-Achse</translation>
+    </message>
+    <message>
+        <source>Metric of the y axis</source>
+        <translation>Metrik der y-Achse</translation>
+    </message>
+    <message>
+        <source>rank agreement {n} over {w}</source>
+        <translation>Rangübereinstimmung {n} über {w}</translation>
+    </message>
+    <message>
+        <source>rank agreement {n} over {w}; ◆ evaluated plans</source>
+        <translation>Rangübereinstimmung {n} über {w}; ◆ evaluierte Pläne</translation>
+    </message>
+    <message>
+        <source>rank agreement {} over {w}{}</source>
+        <translation>Rangübereinstimmung {} über {w}{}</translation>
+    </message>
+    <message>
+        <source>{w}; click a point to use its plan</source>
+        <translation>{w}; ein Klick auf einen Punkt verwendet seinen Plan</translation>
+    </message>
+    <message>
+        <source>{w}{}; click a point to use its plan{}</source>
+        <translation>{w}{}; ein Klick auf einen Punkt verwendet seinen Plan{}</translation>
+    </message>
+    <message>
+        <source>{w}; Enter uses it</source>
+        <translation>{w}; Enter verwendet ihn</translation>
+    </message>
+    <message>
+        <source>No front can be drawn: {w}</source>
+        <translation>Keine Front kann gezeichnet werden: {w}</translation>
+    </message>
+    <message>
+        <source>Time at batch {n}</source>
+        <translation>Zeit bei Batch {n}</translation>
+    </message>
+    <message>
+        <source>Time every scheme of the table at every shape; only what was timed takes part</source>
+        <translation>Jedes Schema der Tabelle in jeder Form messen; nur Gemessenes nimmt teil</translation>
+    </message>
+    <message>
+        <source>{}: {} saves {n} bytes and adds a loss of {}</source>
+        <translation>{}: {} spart {n} Bytes und kostet einen Verlust von {}</translation>
+    </message>
+    <message>
+        <source>{} would take {n} bytes more and avoid {}: {} a byte, more than the {} that a byte buys elsewhere</source>
+        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je Byte, mehr als die {}, die ein Byte anderswo bringt</translation>
+    </message>
+    <message>
+        <source>{} would take {n} bytes more and avoid {}: {} a byte, less than the {} that a byte buys elsewhere</source>
+        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je Byte, weniger als die {}, die ein Byte anderswo bringt</translation>
+    </message>
+    <message>
+        <source>{} would save {n} bytes more and add {}: {} a byte. The next {} take {w} from {} to {} and avoid {}.</source>
+        <translation>{} sparte {n} Bytes mehr und kostete {}: {} je Byte. Die nächsten {} bringen {w} von {} auf {} und vermeiden {}.</translation>
+    </message>
+    <message>
+        <source>{} would save {n} bytes more and add {}: {} a byte</source>
+        <translation>{} sparte {n} Bytes mehr und kostete {}: {} je Byte</translation>
+    </message>
+    <message>
+        <source>{}: measured {} {} ({} to {}), predicted {}</source>
+        <translation>{}: gemessen {} {} ({} bis {}), vorhergesagt {}</translation>
+    </message>
+    <message>
+        <source>loss ({})</source>
+        <translation>Verlust ({})</translation>
+    </message>
+    <message>
+        <source>{w}: {n} dB at the output; line: measured</source>
+        <translation>{w}: {n} dB am Ausgang; Linie: gemessen</translation>
+    </message>
+    <message>
+        <source>{w}: {n} dB at the output</source>
+        <translation>{w}: {n} dB am Ausgang</translation>
+    </message>
+    <message>
+        <source>{w}, dashes: predicted</source>
+        <translation>{w}, Striche: vorhergesagt</translation>
+    </message>
+    <message>
+        <source>line: measured, dashes: predicted</source>
+        <translation>Linie: gemessen, Striche: vorhergesagt</translation>
+    </message>
+    <message>
+        <source>line: measured</source>
+        <translation>Linie: gemessen</translation>
+    </message>
+    <message>
+        <source>{w}; score the weight error (F6) and measure again to see which layers it comes from</source>
+        <translation>{w}; den Gewichtsfehler bewerten (F6) und erneut messen, um zu sehen, aus welchen Schichten er kommt</translation>
+    </message>
+    <message>
+        <source>From {n} to {n} samples the ranges of {n} of {n} tensors moved by more than {}: enough</source>
+        <translation>Von {n} bis {n} Proben änderten sich die Bereiche von {n} von {n} Tensoren um mehr als {}: genug</translation>
+    </message>
+    <message>
+        <source>farthest from the evaluation data: the output of {} by {n} standard deviations</source>
+        <translation>am weitesten von den Evaluationsdaten: die Ausgabe von {} um {n} Standardabweichungen</translation>
+    </message>
+    <message>
+        <source>{n} samples for calibration</source>
+        <translation>{n} Proben zum Kalibrieren</translation>
+    </message>
+    <message>
+        <source>{n} for evaluation</source>
+        <translation>{n} zum Evaluieren</translation>
+    </message>
+    <message>
+        <source>{} of the vocabulary was seen</source>
+        <translation>{} des Vokabulars kamen vor</translation>
+    </message>
+    <message>
+        <source>{} of the evaluation's tokens have an id that was seen</source>
+        <translation>{} der Token der Evaluation haben eine Nummer, die vorkam</translation>
+    </message>
+    <message>
+        <source>{} of its samples have a length within those seen</source>
+        <translation>{} ihrer Proben haben eine Länge unter denen, die vorkamen</translation>
+    </message>
+    <message>
+        <source>Share of the tokens that reach {n} standard deviations; images' pixels are not counted</source>
+        <translation>Anteil der Token, die {n} Standardabweichungen erreichen; Pixel von Bildern zählen nicht</translation>
+    </message>
+    <message>
+        <source>Check the data first (Alt+C)</source>
+        <translation>Zuerst die Daten prüfen (Alt+C)</translation>
+    </message>
+    <message>
+        <source>{n} to {n} of {n} · {}</source>
+        <translation>{n} bis {n} von {n} · {}</translation>
+    </message>
+    <message>
+        <source>{}: {w}, {w} of at least {n} × the median</source>
+        <translation>{}: {w}, {w} von mindestens {n} × dem Median</translation>
+    </message>
+    <message>
+        <source>{w} of at least {n} × the median</source>
+        <translation>{w} von mindestens {n} × dem Median</translation>
+    </message>
+    <message>
+        <source>Channels {n} to {n}: {} to {}, {} of the channels' squared magnitudes{}</source>
+        <translation>Kanäle {n} bis {n}: {} bis {}, {} der quadrierten Beträge der Kanäle{}</translation>
+    </message>
+    <message>
+        <source>Channels {n} to {n}: {} to {}, {} of the channels' squared magnitudes</source>
+        <translation>Kanäle {n} bis {n}: {} bis {}, {} der quadrierten Beträge der Kanäle</translation>
+    </message>
+    <message>
+        <source>Channels {n} to {n}: {} to {}, {} of the channels' squared magnitudes, {} of the error</source>
+        <translation>Kanäle {n} bis {n}: {} bis {}, {} der quadrierten Beträge der Kanäle, {} des Fehlers</translation>
+    </message>
+    <message>
+        <source>{}: no {w} was observed; calibrate (F5)</source>
+        <translation>{}: keine {w} beobachtet; kalibrieren (F5)</translation>
+    </message>
+    <message>
+        <source>Shares {w} under {}</source>
+        <translation>Anteile {w} mit {}</translation>
+    </message>
+    <message>
+        <source>the columns of {} do not divide into channels</source>
+        <translation>die Spalten von {} lassen sich nicht in Kanäle teilen</translation>
+    </message>
+    <message>
+        <source>In the region</source>
+        <translation>Im Bereich</translation>
+    </message>
+    <message>
+        <source>against {} ({w}): {w}</source>
+        <translation>gegenüber {} ({w}): {w}</translation>
+    </message>
+    <message>
+        <source>the same weights</source>
+        <translation>dieselben Gewichte</translation>
+    </message>
+    <message>
+        <source>other weights</source>
+        <translation>andere Gewichte</translation>
+    </message>
+    <message>
+        <source>{n} layers of {n} differ</source>
+        <translation>{n} Schichten von {n} verschieden</translation>
+    </message>
+    <message>
+        <source>{n} layer of {n} differs</source>
+        <translation>{n} Schicht von {n} verschieden</translation>
+    </message>
+    <message>
+        <source>The plans treat the layer differently</source>
+        <translation>Die Pläne behandeln die Schicht verschieden</translation>
+    </message>
+    <message>
+        <source>The 95 % intervals do not overlap</source>
+        <translation>Die 95-%-Intervalle überlappen nicht</translation>
+    </message>
+    <message>
+        <source>Loss of the plan</source>
+        <translation>Verlust des Plans</translation>
+    </message>
+    <message>
+        <source>Fingerprint</source>
+        <translation>Fingerabdruck</translation>
+    </message>
+    <message>
+        <source>Locked layers</source>
+        <translation>Gesperrte Schichten</translation>
+    </message>
+    <message>
+        <source>Calibration</source>
+        <translation>Kalibrierung</translation>
+    </message>
+    <message>
+        <source>{w} refused</source>
+        <translation>{w} abgelehnt</translation>
+    </message>
+    <message>
+        <source>Copy the command line that writes the same. Not now: save the session first, whose plan it writes</source>
+        <translation>Die Befehlszeile kopieren, die dasselbe schreibt. Nicht jetzt: zuerst die Sitzung speichern, deren Plan sie schreibt</translation>
+    </message>
+    <message>
+        <source>Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory.</source>
+        <translation>Führt die Datei des Plans in der Laufzeit aus, für die sie ist: ihre Antworten neben der Evaluation, Tempo, Speicher.</translation>
+    </message>
+    <message>
+        <source>{}: {} quantizes no {w} layers</source>
+        <translation>{}: {} quantisiert keine Schichten der Art {w}</translation>
+    </message>
+    <message>
+        <source>{}: {}: weights must be {}, not {}</source>
+        <translation>{}: {}: Gewichte müssen {} sein, nicht {}</translation>
+    </message>
+    <message>
+        <source>{}: weights must be {}, not {}</source>
+        <translation>{}: Gewichte müssen {} sein, nicht {}</translation>
+    </message>
+    <message>
+        <source>{}: inputs must be {}, not {}</source>
+        <translation>{}: Eingaben müssen {} sein, nicht {}</translation>
+    </message>
+    <message>
+        <source>{}: they run as one matrix and must share one scheme</source>
+        <translation>{}: sie laufen als eine Matrix und müssen ein Schema teilen</translation>
+    </message>
+    <message>
+        <source>{} and {n} more: they run as one matrix and must share one scheme</source>
+        <translation>{} und {n} weitere: sie laufen als eine Matrix und müssen ein Schema teilen</translation>
+    </message>
+    <message>
+        <source>{}: affine groups: one scale per group is needed for weights, not per channel</source>
+        <translation>{}: affine Gruppen: Gewichte brauchen eine Skala je Gruppe, nicht je Kanal</translation>
+    </message>
+    <message>
+        <source>{}: affine groups: zero points must be floating, in the format of the scales (-zfp16)</source>
+        <translation>{}: affine Gruppen: Nullpunkte müssen Gleitkommazahlen im Format der Skalen sein (-zfp16)</translation>
+    </message>
+    <message>
+        <source>{} reads tables of positions and of token types in float32 alone</source>
+        <translation>{} liest Tabellen von Positionen und Tokenarten nur in float32</translation>
+    </message>
+    <message>
+        <source>{} only generates text; {} does not: its outputs are {w}</source>
+        <translation>{} erzeugt nur Text; {} nicht: seine Ausgaben sind {w}</translation>
+    </message>
+    <message>
+        <source>embeddings</source>
+        <translation>Einbettungen</translation>
+    </message>
+    <message>
+        <source>classes</source>
+        <translation>Klassen</translation>
+    </message>
+    <message>
+        <source>classes of tokens</source>
+        <translation>Klassen von Token</translation>
+    </message>
+    <message>
+        <source>classes of positions</source>
+        <translation>Klassen von Positionen</translation>
+    </message>
+    <message>
+        <source>This plan there: {} {}, here {}, over {w} of {}; {} a second ({})</source>
+        <translation>Dieser Plan dort: {} {}, hier {}, über {w} von {}; {} je Sekunde ({})</translation>
+    </message>
+    <message>
+        <source>for judging only</source>
+        <translation>nur zur Beurteilung</translation>
+    </message>
+    <message>
+        <source>the plan leaves this input in floating point</source>
+        <translation>der Plan lässt diese Eingabe in Gleitkomma</translation>
+    </message>
+    <message>
+        <source>clips {} · RMS error {} · SQNR {} dB as {}, symmetric: ±{} ({w})</source>
+        <translation>kappt {} · RMS-Fehler {} · SQNR {} dB als {}, symmetrisch: ±{} ({w})</translation>
+    </message>
+    <message>
+        <source>clips {} · RMS error {} · SQNR {} dB as {}, symmetric: ±{}</source>
+        <translation>kappt {} · RMS-Fehler {} · SQNR {} dB als {}, symmetrisch: ±{}</translation>
+    </message>
+    <message>
+        <source>clips {} · RMS error {} · SQNR {} dB as {}</source>
+        <translation>kappt {} · RMS-Fehler {} · SQNR {} dB als {}</translation>
+    </message>
+    <message>
+        <source>clips {} · RMS error {} · SQNR {} dB</source>
+        <translation>kappt {} · RMS-Fehler {} · SQNR {} dB</translation>
+    </message>
+    <message>
+        <source>clips {}</source>
+        <translation>kappt {}</translation>
+    </message>
+    <message>
+        <source>RMS error {}</source>
+        <translation>RMS-Fehler {}</translation>
+    </message>
+    <message>
+        <source>SQNR {} dB as {}, symmetric: ±{} ({w})</source>
+        <translation>SQNR {} dB als {}, symmetrisch: ±{} ({w})</translation>
+    </message>
+    <message>
+        <source>SQNR {} dB as {} ({w})</source>
+        <translation>SQNR {} dB als {} ({w})</translation>
+    </message>
+    <message>
+        <source>SQNR {} dB as {}, symmetric: ±{}</source>
+        <translation>SQNR {} dB als {}, symmetrisch: ±{}</translation>
+    </message>
+    <message>
+        <source>SQNR {} dB as {}</source>
+        <translation>SQNR {} dB als {}</translation>
+    </message>
+    <message>
+        <source>loss {} {}</source>
+        <translation>Verlust {} {}</translation>
+    </message>
+    <message>
+        <source>Share of the {w} outside the range; root mean square of the rounding error, in the tensor's own unit; ratio of signal to quantization noise in decibels, higher is better</source>
+        <translation>Anteil außerhalb des Bereichs ({w}); quadratisches Mittel des Rundungsfehlers, in der Einheit des Tensors; Verhältnis von Signal zu Quantisierungsrauschen in Dezibel, größer ist besser</translation>
+    </message>
+    <message>
+        <source>Share of the {w} outside the range; root mean square of the rounding error, in the tensor's own unit; ratio of signal to quantization noise in decibels, higher is better ({w})</source>
+        <translation>Anteil außerhalb des Bereichs ({w}); quadratisches Mittel des Rundungsfehlers, in der Einheit des Tensors; Verhältnis von Signal zu Quantisierungsrauschen in Dezibel, größer ist besser ({w})</translation>
+    </message>
+    <message>
+        <source>Histogram of the weights</source>
+        <translation>Histogramm der Gewichte</translation>
+    </message>
+    <message>
+        <source>Histogram of the inputs</source>
+        <translation>Histogramm der Eingaben</translation>
+    </message>
+    <message>
+        <source>Histogram of the outputs</source>
+        <translation>Histogramm der Ausgaben</translation>
+    </message>
+    <message>
+        <source>Histograms of the selected layers</source>
+        <translation>Histogramme der gewählten Schichten</translation>
+    </message>
+    <message>
+        <source>Lowest value that is represented</source>
+        <translation>Kleinster dargestellter Wert</translation>
+    </message>
+    <message>
+        <source>Highest value</source>
+        <translation>Größter Wert</translation>
+    </message>
+    <message>
+        <source>{w}; drag the lines in the plot, or type a number and press Enter</source>
+        <translation>{w}; die Linien ziehen, oder eine Zahl eingeben und Enter drücken</translation>
+    </message>
+    <message>
+        <source>Counts on a logarithmic scale, so that the tails can be seen</source>
+        <translation>Anzahlen logarithmisch, damit die Ausläufer zu sehen sind</translation>
+    </message>
+    <message>
+        <source>No {w} of this layer was observed</source>
+        <translation>Von dieser Schicht wurde nichts beobachtet ({w})</translation>
+    </message>
+    <message>
+        <source>Not taken: {w}</source>
+        <translation>Nicht übernommen: {w}</translation>
+    </message>
+    <message>
+        <source>Outputs of {} ({}): keys before their rotation by position, and values</source>
+        <translation>Ausgaben von {} ({}): Schlüssel vor ihrer Drehung nach der Position, und Werte</translation>
+    </message>
+    <message>
+        <source>Outputs of {}: keys before rotation, and values</source>
+        <translation>Ausgaben von {}: Schlüssel vor der Drehung, und Werte</translation>
+    </message>
+    <message>
+        <source>Outputs of {}</source>
+        <translation>Ausgaben von {}</translation>
+    </message>
+    <message>
+        <source>Weights of {w}</source>
+        <translation>Gewichte von {w}</translation>
+    </message>
+    <message>
+        <source>Inputs of {w}</source>
+        <translation>Eingaben von {w}</translation>
+    </message>
+    <message>
+        <source>Keys and values</source>
+        <translation>Schlüssel und Werte</translation>
+    </message>
+    <message>
+        <source>Side by side</source>
+        <translation>Nebeneinander</translation>
+    </message>
+    <message>
+        <source>{}s of {w}</source>
+        <translation>{} von {w}</translation>
+    </message>
+    <message>
+        <source>{w}, {w}; click assigns, drag paints, right click locks</source>
+        <translation>{w}, {w}; Klick weist zu, Ziehen malt, Rechtsklick sperrt</translation>
+    </message>
+    <message>
+        <source>{w}; {w}, drag paints, right click locks</source>
+        <translation>{w}; {w}, Ziehen malt, Rechtsklick sperrt</translation>
+    </message>
+    <message>
+        <source>click assigns</source>
+        <translation>Klick weist zu</translation>
+    </message>
+    <message>
+        <source>Sum of the losses of all layers; lower is better. It includes {w}.</source>
+        <translation>Summe der Verluste aller Schichten; kleiner ist besser. Enthalten: {w}.</translation>
+    </message>
+    <message>
+        <source>Sum of the losses of all layers; lower is better. It includes {w}. The losses of single layers add up to {}; together it is {w}, because errors interact.</source>
+        <translation>Summe der Verluste aller Schichten; kleiner ist besser. Enthalten: {w}. Die Verluste der einzelnen Schichten ergeben {}; zusammen ist es {w}, weil Fehler zusammenwirken.</translation>
+    </message>
+    <message>
+        <source>{n} less</source>
+        <translation>{n} weniger</translation>
+    </message>
+    <message>
+        <source>weights</source>
+        <translation>Gewichte</translation>
+    </message>
+    <message>
+        <source>weights and {w}</source>
+        <translation>Gewichte und {w}</translation>
+    </message>
+    <message>
+        <source>the rounded inputs of {w}</source>
+        <translation>die gerundeten Eingaben von {w}</translation>
+    </message>
+    <message>
+        <source>the rounded keys and values of {w}</source>
+        <translation>die gerundeten Schlüssel und Werte von {w}</translation>
+    </message>
+    <message>
+        <source>{w} (and {n} more)</source>
+        <translation>{w} (und {n} weitere)</translation>
+    </message>
+    <message>
+        <source>{n} layers under {w}</source>
+        <translation>{n} Schichten mit {w}</translation>
+    </message>
+    <message>
+        <source>{w} quantized</source>
+        <translation>{w} quantisiert</translation>
+    </message>
+    <message>
+        <source>this plan, on {}</source>
+        <translation>dieser Plan, auf {}</translation>
+    </message>
+    <message>
+        <source>this plan was exported</source>
+        <translation>dieser Plan wurde exportiert</translation>
+    </message>
+    <message>
+        <source>this plan ran in its runtime</source>
+        <translation>dieser Plan lief in seiner Laufzeit</translation>
+    </message>
+    <message>
+        <source>Click to see it</source>
+        <translation>Ein Klick zeigt es</translation>
+    </message>
+    <message>
+        <source>{} does it again</source>
+        <translation>{} macht es noch einmal</translation>
+    </message>
+    <message>
+        <source>done</source>
+        <translation>erledigt</translation>
+    </message>
+    <message>
+        <source>running</source>
+        <translation>läuft</translation>
+    </message>
+    <message>
+        <source>next</source>
+        <translation>als Nächstes</translation>
+    </message>
+    <message>
+        <source>not yet</source>
+        <translation>noch nicht</translation>
+    </message>
+    <message>
+        <source>What was timed of this plan at batch {n}: {} against {} in floating point, {}× ({w}).</source>
+        <translation>Was von diesem Plan bei Batch {n} gemessen wurde: {} gegen {} in Gleitkomma, {}× ({w}).</translation>
+    </message>
+    <message>
+        <source>This plan at batch {n}: {} against {} in floating point, {}× ({w}).</source>
+        <translation>Dieser Plan bei Batch {n}: {} gegen {} in Gleitkomma, {}× ({w}).</translation>
+    </message>
+    <message>
+        <source>{w} one after another</source>
+        <translation>{w} nacheinander</translation>
+    </message>
+    <message>
+        <source>Estimate for {} at batch {}, by its data sheet and not measured: {} against {} as stored, {}×{}.</source>
+        <translation>Schätzung für {} bei Batch {}, nach Datenblatt und nicht gemessen: {} gegen {} wie gespeichert, {}×{}.</translation>
+    </message>
+    <message>
+        <source>Measured on {w}.</source>
+        <translation>Gemessen auf {w}.</translation>
+    </message>
+    <message>
+        <source>{w} (estimate)</source>
+        <translation>{w} (Schätzung)</translation>
+    </message>
+    <message>
+        <source>this machine, not measured yet</source>
+        <translation>diese Maschine, noch nicht gemessen</translation>
+    </message>
+    <message>
+        <source>Time the plan's kernels at several batch sizes, and the machine's own ceilings</source>
+        <translation>Die Kernel des Plans bei mehreren Batchgrößen messen, und die Grenzen der Maschine</translation>
+    </message>
+    <message>
+        <source>Measure Ceilings draws how fast this machine's memory and arithmetic let a kernel be</source>
+        <translation>Grenzen messen zeigt, wie schnell Speicher und Rechenwerk dieser Maschine einen Kernel sein lassen</translation>
+    </message>
+    <message>
+        <source>From {} to {}: {}</source>
+        <translation>Von {} zu {}: {}</translation>
+    </message>
+    <message>
+        <source>kept</source>
+        <translation>behalten</translation>
+    </message>
+    <message>
+        <source>– (a CPU kernel has none)</source>
+        <translation>– (ein CPU-Kernel hat keine)</translation>
+    </message>
+    <message>
+        <source>No CUDA device is present: every time here is from the CPU, and says nothing about a GPU</source>
+        <translation>Kein CUDA-Gerät ist da: Jede Zeit hier ist von der CPU und sagt nichts über eine GPU</translation>
+    </message>
+    <message>
+        <source>No CUDA device is present: every time here is from the CPU, and says nothing about a GPU.</source>
+        <translation>Kein CUDA-Gerät ist da: Jede Zeit hier ist von der CPU und sagt nichts über eine GPU.</translation>
+    </message>
+    <message>
+        <source>measured here with {w}: a copy of {}, an FP32 product of {}. Kernels whose weights stay in a cache may lie above the memory's line</source>
+        <translation>hier gemessen mit {w}: eine Kopie von {}, ein FP32-Produkt von {}. Kernel, deren Gewichte in einem Cache bleiben, können über der Linie des Speichers liegen</translation>
+    </message>
+    <message>
+        <source>no kernel of this machine serves {}: timed as {}</source>
+        <translation>kein Kernel dieser Maschine bedient {}: gemessen als {}</translation>
+    </message>
+    <message>
+        <source>{} (median; line: 10 % to 90 %). {w}</source>
+        <translation>{} (Median; Linie: 10 % bis 90 %). {w}</translation>
+    </message>
+    <message>
+        <source>{}{} {} (median; line: 10 % to 90 %). {w}</source>
+        <translation>{}{} {} (Median; Linie: 10 % bis 90 %). {w}</translation>
+    </message>
+    <message>
+        <source>Quantizes the model by the plan and compares each weight with the original: SQNR, largest error, zeros.</source>
+        <translation>Quantisiert das Modell nach dem Plan und vergleicht jedes Gewicht mit dem ursprünglichen: SQNR, größter Fehler, Nullen.</translation>
+    </message>
+    <message>
+        <source>Lowest SQNR: {} dB in {}</source>
+        <translation>Kleinstes SQNR: {} dB in {}</translation>
+    </message>
+    <message>
+        <source>Copied {w} as Python</source>
+        <translation>{w} als Python kopiert</translation>
+    </message>
+    <message>
+        <source>{w} ended</source>
+        <translation>{w}: beendet</translation>
+    </message>
+    <message>
+        <source>it took {}</source>
+        <translation>es dauerte {}</translation>
+    </message>
+    <message>
+        <source>Before and after of {}</source>
+        <translation>Vorher und nachher von {}</translation>
+    </message>
+    <message>
+        <source>Models run on {} from the next job on</source>
+        <translation>Modelle laufen ab dem nächsten Auftrag auf {}</translation>
+    </message>
+    <message>
+        <source>No {w} is visible; go to a panel that has one</source>
+        <translation>Nichts davon ist sichtbar ({w}); zu einem Feld gehen, das es hat</translation>
+    </message>
+    <message>
+        <source>{w} the {w}: not now</source>
+        <translation>{w}, {w}: nicht jetzt</translation>
+    </message>
+    <message>
+        <source>Recover unsaved work on {}?</source>
+        <translation>Nicht gespeicherte Arbeit an {} wiederherstellen?</translation>
+    </message>
+    <message>
+        <source>Recovered {}</source>
+        <translation>{} wiederhergestellt</translation>
+    </message>
+    <message>
+        <source>{}; it is being restarted, and nothing is lost</source>
+        <translation>{}; sie wird neu gestartet, nichts ist verloren</translation>
+    </message>
+    <message>
+        <source>{}; send it to whoever can help</source>
+        <translation>{}; an jemanden schicken, der helfen kann</translation>
+    </message>
+    <message>
+        <source>“{}” has a comma: use a decimal point and no separator of thousands, for example 4.5</source>
+        <translation>„{}“ hat ein Komma: einen Dezimalpunkt und keine Tausendertrennung verwenden, zum Beispiel 4.5</translation>
+    </message>
+    <message>
+        <source>“{}” is not a number: expected digits and a decimal point, for example 4.5</source>
+        <translation>„{}“ ist keine Zahl: erwartet sind Ziffern und ein Dezimalpunkt, zum Beispiel 4.5</translation>
+    </message>
+    <message>
+        <source>“{}” is out of range: expected a number from {} to {}</source>
+        <translation>„{}“ liegt außerhalb: erwartet ist eine Zahl von {} bis {}</translation>
+    </message>
+    <message>
+        <source>“{}” is not a whole number: expected a number from {} to {}</source>
+        <translation>„{}“ ist keine ganze Zahl: erwartet ist eine Zahl von {} bis {}</translation>
+    </message>
+    <message>
+        <source>Enter a number</source>
+        <translation>Eine Zahl eingeben</translation>
+    </message>
+    <message>
+        <source>Integers</source>
+        <translation>Ganzzahlen</translation>
+    </message>
+    <message>
+        <source>Code</source>
+        <translation>Code</translation>
+    </message>
+    <message>
+        <source>16/32 bit</source>
+        <translation>16/32 Bit</translation>
+    </message>
+    <message>
+        <source>median; line: 10 % to 90 %</source>
+        <translation>Median; Linie: 10 % bis 90 %</translation>
+    </message>
+    <message>
+        <source>estimate</source>
+        <translation>Schätzung</translation>
+    </message>
+    <message>
+        <source>{n} timing of schemes that the plan does not have left out.</source>
+        <translation>{n} Messung von Schemata, die der Plan nicht hat, ist weggelassen.</translation>
+    </message>
+    <message>
+        <source>{n} timings of schemes that the plan does not have left out.</source>
+        <translation>{n} Messungen von Schemata, die der Plan nicht hat, sind weggelassen.</translation>
+    </message>
+    <message>
+        <source>queued</source>
+        <translation>wartet</translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation>gescheitert</translation>
+    </message>
+    <message>
+        <source>cancelled</source>
+        <translation>abgebrochen</translation>
+    </message>
+    <message>
+        <source>one after another</source>
+        <translation>nacheinander</translation>
+    </message>
+    <message>
+        <source>&amp;Decimal Mark…</source>
+        <translation>De&amp;zimalzeichen…</translation>
+    </message>
+    <message>
+        <source>Choose whether the window shows numbers with a decimal point or comma</source>
+        <translation>Wählen, ob das Fenster Zahlen mit Dezimalpunkt oder Komma zeigt</translation>
+    </message>
+    <message>
+        <source>The choice counts from the next start on.</source>
+        <translation>Die Wahl gilt ab dem nächsten Start.</translation>
+    </message>
+    <message>
+        <source>How the window shows numbers, from the next start on. Fields, copies and files always have a decimal point.</source>
+        <translation>Wie das Fenster Zahlen zeigt, ab dem nächsten Start. Felder, Kopien und Dateien haben immer einen Dezimalpunkt.</translation>
+    </message>
+    <message>
+        <source>Decimal mark</source>
+        <translation>Dezimalzeichen</translation>
+    </message>
+    <message>
+        <source>{n} bits/weight ({n} in all)</source>
+        <translation>{n} Bits/Gewicht ({n} insgesamt)</translation>
+    </message>
+    <message>
+        <source>{n} {w} layers</source>
+        <translation>{n} {w} Schichten</translation>
+    </message>
+    <message>
+        <source>predicted {n}</source>
+        <translation>vorhergesagt {n}</translation>
+    </message>
+    <message>
+        <source>{n} bits</source>
+        <translation>{n} Bits</translation>
+    </message>
+    <message>
+        <source>&amp;Point: 1,234.5</source>
+        <translation>&amp;Punkt: 1,234.5</translation>
+    </message>
+    <message>
+        <source>C&amp;omma: 1.234,5</source>
+        <translation>K&amp;omma: 1.234,5</translation>
+    </message>
+    <message>
+        <source>{n} of {w}</source>
+        <translation>{n} von {w}</translation>
+    </message>
+    <message>
+        <source>{w} measured</source>
+        <translation>{w} gemessen</translation>
+    </message>
+    <message>
+        <source>{n} of them measured</source>
+        <translation>{n} davon gemessen</translation>
+    </message>
+    <message>
+        <source>since no gradient reaches them</source>
+        <translation>da kein Gradient sie erreicht</translation>
+    </message>
+    <message>
+        <source>the others predicted and corrected</source>
+        <translation>die anderen vorhergesagt und korrigiert</translation>
+    </message>
+    <message>
+        <source>{} to {}</source>
+        <translation>{} bis {}</translation>
+    </message>
 </context>
 </TS>

@@ -104,6 +104,6 @@ def test_channels_are_listed_by_how_far_they_stick_out(session: Path, capsys: py
 def test_info_says_what_the_plan_turns_into_what(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = call(capsys, 0, "info", str(session))["transitions"]
     assert {row["after"] for row in rows} == {"nf4-b64", "int4-g64-asym", "float16"}
-    assert sum(row["layers"] for row in rows) == len(Session.load(session).model.stored)
+    assert sum(row["layers"] for row in rows) == len(Session.load(session).model.layers)
     assert main(["info", str(session)]) == 0
     assert "becomes" in capsys.readouterr().out

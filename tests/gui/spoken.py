@@ -46,7 +46,7 @@ Calls = Iterator[tuple[str, ast.Call]]
 
 
 def of_sources() -> tuple[set[str], list[str]]:
-    """Return the texts that are literal in the window's sources, and those that are put together, as source text."""
+    """Return the texts that are literal in the window's sources, and the patterns of those that are put together."""
     texts, made = set[str](), list[str]()
     for file in sorted(ROOT.rglob("*.py")):
         if "report" in file.relative_to(ROOT).parts:
@@ -131,7 +131,7 @@ def _collect(node: ast.expr, known: dict[str, ast.expr], texts: set[str], made: 
         _collect(node.body, known, texts, made)
         _collect(node.orelse, known, texts, made)
     elif isinstance(node, ast.JoinedStr):
-        made.append(ast.unparse(node))
+        made.append("".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ def test_the_parts_after_edits_are_those_of_a_fresh_sum() -> None:
             assert one.loss == other.loss or math.isnan(one.loss) and math.isnan(other.loss)
         stored = [layer for layer in session.model.layers if layer.tied_to is None]
         held = workspace.state.assignments
+        assert sum(part.layers for part in parts) == len(session.model.layers), "the tied head is in the list, too"
         assert sum(part.bits for part in parts) == sum(layer_bits(one, held[one.name].weights) for one in stored)
 
 

@@ -16,7 +16,7 @@ def test_transitions_add_up(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(session)
         rows = transitions(session.model, person.state.assignments)
-        assert sum(row.layers for row in rows) == len(session.model.stored)
+        assert sum(row.layers for row in rows) == len(session.model.layers)
         after = sum(row.nbytes[1] for row in rows) + session.model.kept_nbytes
         assert int(after) == person.state.totals.nbytes
         before = sum(row.nbytes[0] for row in rows) + session.model.kept_nbytes

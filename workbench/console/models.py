@@ -32,6 +32,7 @@ from workbench.deployment.exporters import exporter
 from workbench.errors import PlanError, WorkbenchError
 from workbench.insight.experts import expert_tokens
 from workbench.insight.plan_parts import transitions
+from workbench.insight.quantities import layers_of
 from workbench.models.model import Model
 from workbench.planning.plan import Plan, resolve
 from workbench.preflight import Estimate
@@ -164,7 +165,7 @@ def _info(arguments: argparse.Namespace, progress: Progress) -> Report:
         ),
         parts=[
             facts_table({
-                "model": f"{model.name} ({model.parameters:,} parameters, {len(model.layers)} layers)",
+                "model": f"{model.name} ({model.parameters:,} parameters, {layers_of(model)})",
                 "fingerprint": model.fingerprint, "source": model.source.path,
                 "calibration": f"{record.samples} samples of {record.path}" if record else "none",
                 "statistics": f"{len(session.statistics)} tensors",

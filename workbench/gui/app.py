@@ -24,6 +24,7 @@ from qasync import QEventLoop
 
 from workbench.engine.engine import Engine
 from workbench.gui.shell import settings, theme, words
+from workbench.insight.quantities import use_comma
 from workbench.pacing import pace_this_process
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def application(arguments: list[str] | None = None) -> QApplication:
     if not isinstance(app, QApplication):
         app = QApplication(arguments or [sys.argv[0] if sys.argv else "workbench"])
         words.install(app, settings.language())
+        use_comma(settings.decimal_comma())
     app.setApplicationName("workbench")
     app.setApplicationDisplayName("Quantization Workbench")
     app.setDesktopFileName("quantization-workbench")

@@ -33,6 +33,7 @@ from workbench.gui.shell.start_page import StartPage
 from workbench.gui.shell.status_bar import StatusBar
 from workbench.gui.shell.stepper import StageStatus, Stepper
 from workbench.gui.shell.words import tr
+from workbench.gui.turns import Turns
 from workbench.insight.roles import Role, role
 from workbench.models.placement import Placement
 from workbench.sensitivity.table import Sensitivity
@@ -47,7 +48,7 @@ SIZE = QSize(1440, 900)
 
 
 class Window(QMainWindow):
-    """Gives panels the newest state: one visible panel for each turn of the event loop, so that no turn is long."""
+    """The frame around the panels: pages, menus, stages, status bar, and what the whole window answers to."""
 
     def __init__(self, context: Context, colours: theme.Colours, *, keep_layout: bool = True) -> None:
         super().__init__()
@@ -58,8 +59,6 @@ class Window(QMainWindow):
         self.command = Command(context, self, self.document)
         self.closed = self._asking = False
         self.on_closed: Callable[[], None] = lambda: None
-        self._is_outdated = False  # whether there is a newer state than the one that is being drawn
-        self._due: list[Panel] = []  # the panels that have not been given it
         self._statuses: list[JobStatus] = []
         self.setAcceptDrops(True)
         self.setWindowIcon(icons.icon("workbench", colours))
@@ -77,6 +76,7 @@ class Window(QMainWindow):
         self.status = StatusBar(context.jobs.cancel, context.jobs.retry, lambda: self.trigger("device"), self)
         self.use_placement(settings.placement())
         self.setStatusBar(self.status)
+        self._turns = Turns(self, self.area, lambda: context.workspace.state, self._turn_page, self._show_frame)
         self.notices = Notices(context, self)
         self._connect()
         room = self.screen().availableSize()
@@ -86,7 +86,7 @@ class Window(QMainWindow):
             self.setWindowState(Qt.WindowState.WindowMaximized)  # its title bar would push the last line off the screen
         if settings.role():
             self._choose_role(role(settings.role()))
-        self._redraw(force=True)
+        self._turns.draw_all()
 
     def _choose_role(self, chosen: Role) -> None:
         """Set target, budget and metric to what the user came for, and remember it."""
@@ -107,44 +107,26 @@ class Window(QMainWindow):
         context.messages.show_error = self._show_error
         context.messages.on_message = self._say
         context.trigger = self.trigger
-        self._unsubscribe = [context.workspace.subscribe(self._changed), context.jobs.subscribe(self._jobs_changed)]
-        self._soon = QTimer(self, singleShot=True, interval=0)
-        self._soon.timeout.connect(self._redraw)
+        self._unsubscribe = [
+            context.workspace.subscribe(lambda old, new: self._turns.outdate()),
+            context.jobs.subscribe(self._jobs_changed),
+        ]
         self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._poll)
         self._timer.start()
         QApplication.styleHints().colorSchemeChanged.connect(self._system_colours)
         self.setStyleSheet(theme.style_sheet(self.colours))
 
-    def _changed(self, old: State, new: State) -> None:
-        self._is_outdated = True
-        self._soon.start()
-
     def _poll(self) -> None:
         self.context.jobs.poll()
         if "jobs" in self.panels:
             self.panel(JobsPanel).tick()
-        self._redraw()
+        self._turns.draw()
 
     @property
     def is_drawn(self) -> bool:
         """Whether every panel that is seen shows the newest state."""
-        return not (self._is_outdated or self._due)
-
-    def _redraw(self, force: bool = False) -> None:
-        if self._turn_page(force) and not force:
-            self._soon.start()  # laying out the page is enough for one turn of the event loop
-            return
-        if self._is_outdated or force:
-            self._is_outdated = False
-            self.area.state = self.context.workspace.state
-            self._show_frame(self.context.workspace.state)
-            self._due = self._by_interest()
-        self._next_panel()
-        while force and self._due:
-            self._next_panel()
-        if self._due:
-            self._soon.start()
+        return self._turns.is_drawn
 
     def _turn_page(self, force: bool) -> bool:
         """Show the docks where there is a model, else the start page; returns whether the page was turned."""
@@ -163,21 +145,6 @@ class Window(QMainWindow):
         self.status.show_state(state)
         self._enable()
         self._show_title(state)
-
-    def _by_interest(self) -> list[Panel]:
-        """Return the panels in the reverse order of drawing: hidden, visible, the one with the keyboard."""
-        focus = QApplication.focusWidget()
-        panels = reversed(list(self.panels.values()))
-        return sorted(panels, key=lambda panel: (panel.is_seen, focus is not None and panel.isAncestorOf(focus)))
-
-    def _next_panel(self) -> None:
-        """Give panels the newest state until one of them has had to draw."""
-        state = self.context.workspace.state
-        while self._due:
-            panel = self._due.pop()
-            panel.show_state(state)
-            if panel.is_seen:
-                return
 
     def _action_state(self) -> ActionState:
         views = self.context.jobs.views
@@ -306,7 +273,7 @@ class Window(QMainWindow):
         parts: list[Coloured] = [self.bars, self.stepper, self.start_page, *self.panels.values()]
         for part in parts:
             part.recolour(colours)
-        self._redraw(force=True)
+        self._turns.draw_all()
 
     def reset_layout(self) -> None:
         """Put the docks where they were at first."""
@@ -371,7 +338,7 @@ class Window(QMainWindow):
     def dispose(self) -> None:
         """End timers, subscriptions and dialogs; the next turn of the event loop deletes the window."""
         self._timer.stop()
-        self._soon.stop()
+        self._turns.stop()
         for end in self._unsubscribe:
             end()
         QApplication.styleHints().colorSchemeChanged.disconnect(self._system_colours)

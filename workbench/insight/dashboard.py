@@ -106,9 +106,9 @@ class Dashboard:
             KeyFigure(title="Size", value=quantities.data_size(totals.nbytes), tip=SIZE_TIP,
                       detail=quantities.reduction(session.model.nbytes, totals.nbytes),
                       differences=differing("size", quantities.data_size)),
-            KeyFigure(title="Bits per weight", value=f"{totals.bits_per_weight:.3f}", tip=BITS_TIP,
-                      detail=f"{whole_bits(session, totals):.2f} whole model",
-                      differences=differing("bits", lambda bits: f"{bits:.3f}")),
+            KeyFigure(title="Bits per weight", value=quantities.fixed(totals.bits_per_weight, 3), tip=BITS_TIP,
+                      detail=f"{quantities.fixed(whole_bits(session, totals), 2)} whole model",
+                      differences=differing("bits", lambda bits: quantities.fixed(bits, 3))),
             _predicted(session, state, totals, differing("predicted", quantities.number)),
             _measured(session, run, differing("measured", quantities.number)),
             _timed(time, differing("time", quantities.microseconds)),
@@ -177,7 +177,7 @@ def _range(low: float, high: float) -> str:
 
 
 def _width(low: float, high: float) -> str:
-    return f"±{100 * (high - low) / (high + low):.2g} %" if high + low > 0 else ""
+    return f"±{quantities.short(100 * (high - low) / (high + low), 2)} %" if high + low > 0 else ""
 
 
 def _predicted(session: Session, state: State, totals: Totals, differences: tuple[Difference, ...]) -> KeyFigure:
@@ -226,7 +226,7 @@ def _timed(time: PlanTime | None, differences: tuple[Difference, ...]) -> KeyFig
     if time is None or time.missing:
         detail = "not timed" if time is None else f"{quantities.plural(time.missing, 'layer')} not timed"
         return KeyFigure(title="Kernels", value=quantities.NONE, detail=detail, tip=f"{TIME_TIP} Time them with F9.")
-    speed = f"{time.baseline / time.microseconds:.2f}× of floating point" if time.microseconds else ""
+    speed = f"{quantities.fixed(time.baseline / time.microseconds, 2)}× of floating point" if time.microseconds else ""
     return KeyFigure(
         title="Kernels", value=quantities.microseconds(time.microseconds), detail=f"{speed}, batch {time.batch}",
         tip=f"{TIME_TIP}\nOn {time.device}.", differences=differences,
@@ -260,7 +260,7 @@ def cost_of(state: State, layers: Iterable[str], scheme: str | None) -> Cost:
 def cost_in_words(state: State, layers: Collection[str], scheme: str) -> str:
     """Say what layers take under a scheme: ``4.50 bits · 32.8 kB · 0.0012 nats``."""
     cost = cost_of(state, layers, scheme)
-    parts = [f"{cost.bits:.2f} bits", quantities.data_size(cost.nbytes)]
+    parts = [f"{quantities.fixed(cost.bits, 2)} bits", quantities.data_size(cost.nbytes)]
     if not math.isnan(cost.loss):
         parts.append(f"{quantities.number(cost.loss)} {short_unit(shown_unit(state.session, state.metric))}".rstrip())
     return " · ".join(parts)

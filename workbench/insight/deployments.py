@@ -86,9 +86,9 @@ def deployments(state: State) -> tuple[Deployment, ...]:
     session, totals = state.session, state.totals
     if session is None or totals is None or not state.assignments:
         return ()
-    counts = Counter(state.assignments[layer.name].weights for layer in session.model.stored)
+    counts = Counter(state.assignments[layer.name].weights for layer in session.model.layers)
     more = f", {len(counts) - LISTED} more" if len(counts) > LISTED else ""
-    holds = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common(LISTED)) + more
+    holds = ", ".join(f"{name} ({quantities.whole(count)})" for name, count in counts.most_common(LISTED)) + more
     refused = {
         target: refusals(session.plan, session.model.layers, target, state.assignments)
         for target in {form.target for form in FORMS}

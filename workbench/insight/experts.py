@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.insight.quantities import whole
 from workbench.models.layer import Layer
 from workbench.session.session import Session
 
@@ -18,5 +19,6 @@ def tokens_in_words(counts: np.ndarray) -> str:
     """Return ``counts`` as a clause: how many experts, the fewest and the most tokens, who had the fewest."""
     least, most = int(counts.min()), int(counts.max())
     if least == most:
-        return f"{len(counts)} experts saw {least:,} tokens each"
-    return f"{len(counts)} experts saw {least:,} to {most:,} tokens, expert {int(counts.argmin())} the fewest"
+        return f"{len(counts)} experts saw {whole(least)} tokens each"
+    fewest = int(counts.argmin())
+    return f"{len(counts)} experts saw {whole(least)} to {whole(most)} tokens, expert {fewest} the fewest"

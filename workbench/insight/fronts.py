@@ -177,12 +177,13 @@ def why(
         explanation = explain(front, assignments, layer, table)
     except WorkbenchError as error:
         return str(error)
+    sentence = quantities.marked_in(explanation.sentence)
     unit = (short_unit(table.unit) if table is not None else "") or "of the loss"
     purchase = next_purchase(front, totals.nbytes)
     if purchase is None:
-        return f"{layer}: {explanation.sentence}. Nothing that costs bytes avoids any loss."
+        return f"{layer}: {sentence}. Nothing that costs bytes avoids any loss."
     layers = purchase.layers[0] if len(purchase.layers) == 1 else quantities.plural(len(purchase.layers), "layer")
     return (
-        f"{layer}: {explanation.sentence}. The next {quantities.data_size(purchase.nbytes)} take {layers} from "
+        f"{layer}: {sentence}. The next {quantities.data_size(purchase.nbytes)} take {layers} from "
         f"{purchase.before} to {purchase.after} and avoid {quantities.number(purchase.loss)} {unit}."
     )

@@ -132,7 +132,7 @@ def layer_rows(session: Session, assignments: Mapping[str, Assignment], metric: 
         loss = weight_loss(plan.table, layer.name, facts.scheme)
         rows.append([
             layer.name, layer.kind.value, quantities.shape(layer.shape), "tied" if layer.tied_to else weights,
-            assignment.inputs or "", facts.algorithm, f"{facts.bits_per_weight:.2f}",
+            assignment.inputs or "", facts.algorithm, quantities.fixed(facts.bits_per_weight, 2),
             quantities.data_size(facts.bits / 8), quantities.number(loss),
             "yes" if layer.name in session.locked else "",
         ])  # fmt: skip

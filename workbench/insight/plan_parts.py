@@ -1,4 +1,7 @@
-"""What a plan is made of: the stored layers added up by scheme, and by their type before and after."""
+"""What a plan is made of: layers added up by scheme, and by their type before and after.
+
+A tied layer is counted, as in the list of layers; the tensor that it shares counts once, with the layer that owns it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
 from workbench.session.workspace import State
+
+LAYERS_TIP = "As the list of layers counts them; the tensor of a tied layer counts once, with the layer that owns it"
+"""What the number of layers in a part of a plan means."""
 
 Cost = tuple[int, int, float]
 """Weights, bits and loss of one layer."""
@@ -30,7 +36,7 @@ class Part:
 
 
 class Parts:
-    """Adds up the stored layers by scheme, after an edit only those that changed; another model or table starts from
+    """Adds up the layers by scheme, after an edit only those that changed; another model or table starts from
     nothing."""
 
     def __init__(self) -> None:
@@ -51,12 +57,12 @@ class Parts:
         before, self._assignments, self._of = self._assignments, state.assignments, (session.model, table)
         for name in changed:
             layer, scheme = session.model.by_name[name], state.assignments[name].weights
-            if layer.tied_to is not None:
-                continue
             if name in before:
                 self._costs.get(before[name].weights, {}).pop(name, None)
-            cost = layer.parameters, layer_bits(layer, scheme), weight_loss(table, name, scheme)
-            self._costs.setdefault(scheme, {})[name] = cost
+            self._costs.setdefault(scheme, {})[name] = (
+                (0, 0, 0.0) if layer.tied_to is not None else
+                (layer.parameters, layer_bits(layer, scheme), weight_loss(table, name, scheme))
+            )  # fmt: skip
         names = sorted((scheme for scheme, costs in self._costs.items() if costs), key=schemes.reference_bits)
         return tuple(_part(scheme, self._costs[scheme]) for scheme in names)
 
@@ -68,7 +74,7 @@ def _part(scheme: str, costs: dict[str, Cost]) -> Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """``layers`` layers stored as ``before`` become ``after``; bytes of all of them, before and after."""
+    """``layers`` layers stored as ``before`` become ``after``; bytes of all their tensors, before and after."""
 
     before: str
     after: str
@@ -78,9 +84,9 @@ class Transition:
 
 
 def transitions(summary: ModelSummary, assignments: Assignments) -> tuple[Transition, ...]:
-    """Return every pair of stored type and scheme that occurs, fewest bits after first; tied tensors count once."""
+    """Return every pair of stored type and scheme that occurs, fewest bits after first."""
     layers: dict[tuple[str, str], list[Layer]] = {}
-    for layer in summary.stored:
+    for layer in summary.layers:
         scheme = assignments[layer.name].weights if layer.name in assignments else KEEP
         layers.setdefault((layer.dtype, scheme), []).append(layer)
     order = sorted(layers, key=lambda pair: (pair[0], schemes.reference_bits(pair[1])))
@@ -88,8 +94,9 @@ def transitions(summary: ModelSummary, assignments: Assignments) -> tuple[Transi
 
 
 def _transition(dtype: str, scheme: str, layers: list[Layer]) -> Transition:
-    nbytes = [sum(layer_bits(layer, weights) for layer in layers) / 8 for weights in (KEEP, scheme)]
+    owned = [layer for layer in layers if layer.tied_to is None]
+    nbytes = [sum(layer_bits(layer, weights) for layer in owned) / 8 for weights in (KEEP, scheme)]
     return Transition(
         before=dtype, after=dtype if scheme == KEEP else scheme, layers=len(layers),
-        weights=sum(layer.parameters for layer in layers), nbytes=(nbytes[0], nbytes[1]),
+        weights=sum(layer.parameters for layer in owned), nbytes=(nbytes[0], nbytes[1]),
     )  # fmt: skip

@@ -1,12 +1,70 @@
-"""Numbers as text: with a unit and no more digits than they are worth."""
+"""Numbers as text: with a unit and no more digits than they are worth.
+
+They have a decimal point, and commas between thousands, as in the C locale, unless the window's user has chosen a
+decimal comma (:func:`use_comma`).  Files, copies, fields for numbers and the command line always have a point.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.models.summary import ModelSummary
 
 NONE = "–"
 """What stands where there is no number."""
+
+NUMBER = re.compile(r"(?<![\w.,@/-])\d[\d,]*(\.\d+)?(e[+-]?\d+)?(?![\w@/-]|[.,]\w)")
+"""A number that stands alone in a sentence."""
+
+COMMA = str.maketrans(".,", ",.")
+_comma = False
+
+
+def use_comma(comma: bool) -> None:
+    """Write numbers with a decimal comma, and points between thousands, in this process from now on."""
+    global _comma
+    _comma = comma
+
+
+@contextmanager
+def with_points() -> Iterator[None]:
+    """Write numbers with a decimal point within the context, whatever the user chose: for files and copies."""
+    before = _comma
+    use_comma(False)
+    try:
+        yield
+    finally:
+        use_comma(before)
+
+
+def marked(text: str) -> str:
+    """Return a text of numbers alone, as Python writes them, with the user's decimal mark."""
+    return text.translate(COMMA) if _comma else text
+
+
+def marked_in(sentence: str) -> str:
+    """Return a sentence of the rooms below with the user's decimal mark in its numbers; names keep their points."""
+    return NUMBER.sub(lambda number: marked(number[0]), sentence) if _comma else sentence
+
+
+def whole(value: int) -> str:
+    """Return a whole number: 12,300."""
+    return marked(f"{value:,}")
+
+
+def fixed(value: float, places: int) -> str:
+    """Return ``value`` with so many digits after the decimal mark: 4.500."""
+    return marked(f"{value:.{places}f}")
+
+
+def short(value: float, digits: int = 6) -> str:
+    """Return ``value`` with no more digits than it needs, ``digits`` significant ones at most: 4.5, 0.25, 1e-07."""
+    return marked(f"{value:.{digits}g}")
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -24,7 +82,7 @@ def number(value: float | None, digits: int = 3) -> str:
         text = f"{value:.{max(digits - 2, 0)}e}"
     else:
         text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(magnitude)))}f}"
-    return text.replace("e-0", "e-").replace("e+0", "e").replace("-", "−", 1 if value < 0 else 0)
+    return marked(text).replace("e-0", "e-").replace("e+0", "e").replace("-", "−", 1 if value < 0 else 0)
 
 
 def cell(value: float, narrow: bool = False) -> str:
@@ -35,7 +93,7 @@ def cell(value: float, narrow: bool = False) -> str:
         return "0"
     if 0.95 <= abs(value) < (100 if narrow else 1e4):
         return number(value, 2)
-    return f"{value:.{0 if narrow else 1}e}".replace("e-0", "e-").replace("e+0", "e")
+    return marked(f"{value:.{0 if narrow else 1}e}").replace("e-0", "e-").replace("e+0", "e")
 
 
 def data_size(nbytes: float | None) -> str:
@@ -53,7 +111,7 @@ def data_size(nbytes: float | None) -> str:
 def count(value: int) -> str:
     """Return a count with a short suffix: 512, 65.5 k, 1.20 M."""
     if abs(value) < 10_000:
-        return f"{value:,}"
+        return whole(value)
     size = float(value)
     for suffix in ("", "k", "M", "G", "T"):
         if abs(size) < 999.5 or suffix == "T":
@@ -70,7 +128,13 @@ def signed(value: float, show: Callable[[float], str]) -> str:
 
 def plural(value: int, noun: str) -> str:
     """Return ``1 layer``, ``2 layers``, ``1,024 layers``."""
-    return f"{value:,} {noun}{'' if value == 1 else 's'}"
+    return f"{whole(value)} {noun}{'' if value == 1 else 's'}"
+
+
+def layers_of(model: ModelSummary) -> str:
+    """Return ``37 layers``, or ``37 layers, 1 tied``: a tied one shares another's tensor, which counts once."""
+    tied = len(model.layers) - len(model.stored)
+    return plural(len(model.layers), "layer") + (f", {whole(tied)} tied" if tied else "")
 
 
 def shape(sizes: Sequence[int]) -> str:
@@ -82,7 +146,7 @@ def share(value: float) -> str:
     """Return a share in [0, 1] as a percentage."""
     if value and value < 1e-4:
         return f"{number(value * 100, 2)} %"
-    return f"{value * 100:.2f} %"
+    return f"{fixed(value * 100, 2)} %"
 
 
 def microseconds(value: float) -> str:
@@ -95,7 +159,7 @@ def microseconds(value: float) -> str:
 def duration(seconds: float) -> str:
     """Return ``12 s``, ``3 min 05 s``."""
     if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+        return f"{fixed(seconds, 1)} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, left = divmod(round(seconds), 60)
     return f"{minutes} min {left:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
@@ -105,4 +169,4 @@ def reduction(before: int, after: int) -> str:
     if after <= 0 or before <= 0:
         return NONE
     ratio = before / after
-    return "same size" if abs(ratio - 1) < 0.005 else f"{ratio:.2f}× {'smaller' if ratio > 1 else 'of the size'}"
+    return "same size" if abs(ratio - 1) < 0.005 else f"{fixed(ratio, 2)}× {'smaller' if ratio > 1 else 'of the size'}"

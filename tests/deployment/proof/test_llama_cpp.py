@@ -82,6 +82,17 @@ def test_layers_that_a_transform_changed_and_the_plan_keeps_are_those_of_the_fil
         assert proof(model, plan, file=file).plan_loss > 1e-6
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_the_size_is_that_of_the_exported_file_though_a_stand_in_for_its_tokenizer_is_run(
+    given: bool, tmp_path: Path
+) -> None:
+    model, plan = open_model(folder_of("llama", tmp_path / "folder")), Plan()
+    out = tmp_path / "model.gguf"
+    exporter("gguf").export(quantize(model, plan), model, out, silent)
+    result = proof(model, plan, file=out if given else None)
+    assert result.tokens == "no tokenizer" and result.file_bytes == out.stat().st_size
+
+
 def test_a_file_of_another_plan_is_told_by_its_first_tensor(tmp_path: Path) -> None:
     model = open_model(folder_of("llama", tmp_path / "folder"))
     out = tmp_path / "model.gguf"

@@ -41,7 +41,7 @@ def installed(name: str) -> bool:
 
 @pytest.mark.parametrize("runtime", ["onnxruntime", pytest.param("openvino", marks=pytest.mark.skipif(
     not installed("openvino"), reason="openvino is not installed"))])  # fmt: skip
-def test_a_decoder_answers_as_it_was_evaluated(llama: Model, runtime: str) -> None:
+def test_a_decoder_answers_as_it_was_evaluated(llama: Model, runtime: str, tmp_path: Path) -> None:
     names = [layer.name for layer in llama.summary.stored if "mlp" in layer.name]
     plan = Plan().assign(names, weights="int4-g32-asym", algorithm="rtn")
     names = ["model.layers.0.self_attn.q_proj"]
@@ -52,6 +52,8 @@ def test_a_decoder_answers_as_it_was_evaluated(llama: Model, runtime: str) -> No
     assert proof.plan_loss > 1e-3 and proof.runtime_loss == pytest.approx(proof.plan_loss, rel=0.05)
     assert abs(proof.difference) < 1e-4 and proof.agreement == 1.0 and proof.positions == 6
     assert proof.prompt_speed > 0 and proof.peak_bytes > 1e7 and proof.tensor_bytes < proof.file_bytes
+    exporter("onnx").export(quantize(llama, plan), llama, tmp_path / "model.onnx", silent)
+    assert proof.file_bytes == (tmp_path / "model.onnx").stat().st_size
 
 
 def test_the_floating_point_model_in_the_same_runtime_on_windows_without_a_mask(llama: Model) -> None:

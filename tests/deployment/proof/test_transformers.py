@@ -35,6 +35,9 @@ def test_answers_are_those_of_the_evaluation_and_another_plans_file_is_refused(t
     assert proof.difference < 1e-9 and proof.agreement == 1 and abs(proof.runtime_loss - proof.plan_loss) < 1e-6
     assert proof.plan_loss > 1e-4 and proof.tensor_bytes < proof.file_bytes and proof.generation_speed > 0
     assert proof.runtime.startswith("transformers ") and proof.tokens.startswith(("differ", "for", "1", "2", "3", "4"))
+    assert proof.file_bytes == sum(file.stat().st_size for file in out.iterdir())
+    own = prove_in_transformers(quantized, model, None, samples, (4,), data="numbers", threads=1, progress=silent)
+    assert own.file_bytes == proof.file_bytes
     with pytest.raises(ExportError, match="q_proj"):
         other = quantize(model, plan.assign([layers[0]], weights="int8-channel"))
         prove_in_transformers(other, model, out, samples, (4,), data="numbers", progress=silent)

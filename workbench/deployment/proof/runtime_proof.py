@@ -39,8 +39,7 @@ def prove_in_llama_cpp(
     require_llama_cpp()
     content = content_of(quantized, check(quantized, model))
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
-        place = _file(content, file, Path(folder), part_of(progress, 0.0, 0.3))
-        size = (file or place).stat().st_size
+        place, size = _file(content, file, Path(folder), part_of(progress, 0.0, 0.3))
         pooled = model.summary.output is OutputKind.EMBEDDING
         runtime = run(
             place, samples.tolist(), positions, model.inputs.vocabulary or 0, text=text, embeddings=pooled,
@@ -63,18 +62,25 @@ def prove_in_llama_cpp(
     return require_as_evaluated(proof, "llama.cpp")
 
 
-def _file(content: Content, file: Path | None, folder: Path, progress: Progress) -> Path:
-    """Return the file to run; one without a tokenizer is run with a stand-in, which llama.cpp's server needs."""
-    if file is not None:
-        prove(file, content, progress)
+def _file(content: Content, file: Path | None, folder: Path, progress: Progress) -> tuple[Path, int]:
+    """Return the file to run, and the bytes of the exported one.
+
+    One without a tokenizer is run with a stand-in, which llama.cpp's server needs and no one ships.
+    """
+    exported = file or folder / "exported.gguf"
+    if file is None:
+        write(exported, content, part_of(progress, 0.0, 0.5))
+    else:
+        prove(exported, content, part_of(progress, 0.0, 0.5))
+    size = exported.stat().st_size
     tokenizer = content.metadata.get("tokenizer.ggml.model")
-    if tokenizer is None or tokenizer.plain in ("none", "no_vocab"):
-        content = _with_stand_in(content)
-    elif file is not None:
-        return file
+    if tokenizer is not None and tokenizer.plain not in ("none", "no_vocab"):
+        return exported, size
+    if file is None:
+        exported.unlink()  # the disk need not hold two
     place = folder / "model.gguf"
-    write(place, content, progress)
-    return place
+    write(place, _with_stand_in(content), part_of(progress, 0.5, 1.0))
+    return place, size
 
 
 def _with_stand_in(content: Content) -> Content:

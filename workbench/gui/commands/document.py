@@ -267,7 +267,7 @@ def _facts(session: Session) -> str:
     model = session.model
     reason = f"; {model.cannot_run}" if model.cannot_run else ""
     return (
-        f"{quantities.plural(len(model.layers), 'layer')}, {quantities.count(model.parameters)} parameters, "
+        f"{quantities.layers_of(model)}, {quantities.count(model.parameters)} parameters, "
         f"{quantities.data_size(model.nbytes)}{reason}"
     )
 

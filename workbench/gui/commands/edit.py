@@ -66,7 +66,7 @@ def next_decision(command: Command) -> None:
     layers_panel(command).filter.clear()
     context.workspace.select([chosen.layer])
     place = f"{names.index(chosen.layer) + 1} of {len(ordered)}, most loss saved for each byte first"
-    context.messages.say(chosen.sentence(facts.table.unit), place)
+    context.messages.say(quantities.marked_in(chosen.sentence(facts.table.unit)), place)
 
 
 def change_bits(command: Command, direction: int) -> None:

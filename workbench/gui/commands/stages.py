@@ -54,7 +54,7 @@ def _opened(state: State) -> str:
     session = state.session
     if session is None or is_first_look(session):
         return ""
-    return f"{session.model.name}: {quantities.plural(len(session.model.layers), 'layer')}"
+    return f"{session.model.name}: {tr(quantities.layers_of(session.model))}"
 
 
 def _calibrated(state: State) -> str:
@@ -66,7 +66,9 @@ def _scored(state: State) -> str:
     table = state.session.table(state.metric) if state.session else None
     if state.session is None or lacks_schemes(state.session, state.metric, state.target):
         return ""
-    return f"{len(table.layers):,} layers under {quantities.plural(len(table.schemes), 'scheme')}" if table else ""
+    if table is None:
+        return ""
+    return f"{quantities.plural(len(table.layers), 'layer')} under {quantities.plural(len(table.schemes), 'scheme')}"
 
 
 def _planned(state: State) -> str:
@@ -122,9 +124,9 @@ class Stages:
             waiting = any(mark.status in (StageStatus.NEXT, StageStatus.RUNNING) for mark in marks)
             texts = [running[name] for name in stage.steps if name in running]
             if texts:
-                status, tip = StageStatus.RUNNING, texts[0]
+                status, tip = StageStatus.RUNNING, tr(texts[0])
             elif outcome:
-                status, tip = StageStatus.DONE, f"{outcome}\nClick to see it; {stage.again}".rstrip("; ")
+                status, tip = StageStatus.DONE, tr(f"{outcome}\nClick to see it; {stage.again}".rstrip("; "))
             elif reason is None and not waiting:
                 status, tip = StageStatus.NEXT, tr("The next stage: click to start it")
                 if stage.steps == (SCORE.name,) and now.state.target and now.state.session is not None:

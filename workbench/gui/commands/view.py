@@ -80,12 +80,23 @@ def next_heat_colours(command: Command) -> None:
 
 async def choose_language(command: Command) -> None:
     """Ask for the language of the window, and remember it for the next start."""
-    text = "Numbers have a decimal point in every language. The choice counts from the next start on."
+    text = "The choice counts from the next start on."
     buttons = ("system", "&System"), ("en", "&English"), ("de", "&Deutsch"), ("cancel", "&Cancel")
     chosen = await dialogs.ask(command.window.widget, "Language", text, buttons, settings.language() or "system")
     if chosen != "cancel":
         settings.set_language("" if chosen == "system" else chosen)
         command.context.messages.say("Language", "the choice counts from the next start on")
+
+
+async def choose_decimal_mark(command: Command) -> None:
+    """Ask whether numbers have a decimal point or comma, and remember it for the next start."""
+    text = "How the window shows numbers, from the next start on. Fields, copies and files always have a decimal point."
+    buttons = ("point", "&Point: 1,234.5"), ("comma", "C&omma: 1.234,5"), ("cancel", "&Cancel")
+    usual = "comma" if settings.decimal_comma() else "point"
+    chosen = await dialogs.ask(command.window.widget, "Decimal mark", text, buttons, usual)
+    if chosen != "cancel":
+        settings.set_decimal_comma(chosen == "comma")
+        command.context.messages.say("Decimal mark", "the choice counts from the next start on")
 
 
 def layout(preset: str) -> Callable[[Command], None]:

@@ -24,7 +24,7 @@ FIELDS = (
     Number("Channel", lambda channel: channel.number),
     Number("Lowest", lambda channel: channel.low, tip="The channel's lowest value"),
     Number("Highest", lambda channel: channel.high, tip="The channel's highest value"),
-    Number("× median", lambda channel: channel.times, lambda times: f"{times:.1f}",
+    Number("× median", lambda channel: channel.times, lambda times: quantities.fixed(times, 1),
            tip="Largest magnitude over the median channel's; such channels force a scale on all others"),
     Number("Error", lambda channel: channel.error, quantities.share, unit="share",
            tip="Share of the layer's predicted loss that comes from rounding this channel's weights"),
@@ -137,7 +137,8 @@ class ChannelsPanel(Panel):
         elif self._results.is_pending(self._layer):
             error = ", … of the error"
         self.brush.setText(
-            f"Channels {first:,} to {last:,}: {quantities.number(low)} to {quantities.number(high)}, "
+            f"Channels {quantities.whole(first)} to {quantities.whole(last)}: "
+            f"{quantities.number(low)} to {quantities.number(high)}, "
             f"{quantities.share(share)} of the channels' squared magnitudes{error}"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def _mark(tip: str) -> Field:
 
 FACTS = (
     _mark("The sessions differ here"),
-    Field("Fact", lambda row: row.title),
+    Field("Fact", lambda row: row.title, words=True),
     Field("This session", lambda row: row.first or quantities.NONE),
     Field("Other session", lambda row: row.second or quantities.NONE),
 )
@@ -61,10 +62,10 @@ LAYERS = (
     Field("Layer", lambda row: row.name),
     Field("This session", lambda row: _scheme(row.first)),
     Field("Other session", lambda row: _scheme(row.second)),
-    Number("Bits, this", lambda row: row.first and row.first.bits, "{:.2f}".format, unit="per weight",
-           tip="Bits per weight in this session"),
-    Number("Bits, other", lambda row: row.second and row.second.bits, "{:.2f}".format, unit="per weight",
-           tip="Bits per weight in the other session"),
+    Number("Bits, this", lambda row: row.first and row.first.bits, partial(quantities.fixed, places=2),
+           unit="per weight", tip="Bits per weight in this session"),
+    Number("Bits, other", lambda row: row.second and row.second.bits, partial(quantities.fixed, places=2),
+           unit="per weight", tip="Bits per weight in the other session"),
     Number("Loss, this", lambda row: row.first and row.first.loss, quantities.number, unit=METRIC_UNIT,
            tip="Loss by this session's scores; lower is better"),
     Number("Loss, other", lambda row: row.second and row.second.loss, quantities.number, unit=METRIC_UNIT,
@@ -73,7 +74,7 @@ LAYERS = (
 )  # fmt: skip
 METRICS = (
     _mark("The 95 % intervals do not overlap"),
-    Field("Metric", lambda row: row.metric.replace("_", " ")),
+    Field("Metric", lambda row: row.metric.replace("_", " "), words=True),
     Field("Unit", lambda row: row.unit),
     Number("This session", lambda row: row.first and row.first.value, _precise, tip="Newest value"),
     Field("95 % interval", lambda row: _interval(row.first, repr), text=lambda row: _interval(row.first, _precise),
@@ -153,4 +154,4 @@ def differing_layers(comparison: SessionComparison) -> str:
     """Return how many layers differ, as words."""
     count = sum(pair.differs for pair in comparison.layers)
     verb = "differs" if count == 1 else "differ"
-    return f"{quantities.plural(count, 'layer')} of {len(comparison.layers):,} {verb}"
+    return f"{quantities.plural(count, 'layer')} of {quantities.whole(len(comparison.layers))} {verb}"

@@ -43,8 +43,8 @@ def _remaining(view: JobView) -> float | None:
 
 
 JOBS = (
-    Field("Job", lambda view: view.title),
-    Field("Status", lambda view: str(view.status), tip="queued, running, done, failed or cancelled"),
+    Field("Job", lambda view: view.title, words=True),
+    Field("Status", lambda view: str(view.status), words=True, tip="queued, running, done, failed or cancelled"),
     Field("Progress", lambda view: view.fraction, lambda fraction: f"{fraction * 100:.0f} %", unit="share",
           tip="Share of the work that is done"),
     Number("Took", lambda view: None if view.started is None else _took(view), quantities.duration, unit="s",
@@ -61,7 +61,7 @@ def _what(view: JobView) -> str:
 
 STEPS = (
     Number("After", lambda step: step.after, quantities.duration, unit="s", tip="Since the job began"),
-    Field("What", lambda step: step.text),
+    Field("What", lambda step: step.text, words=True),
 )
 
 MAX_STEPS = 500
@@ -98,8 +98,9 @@ def _line(message: Message) -> str:
 
 MESSAGES = (
     Field("Time", lambda message: time.strftime("%H:%M:%S", time.localtime(message.when))),
-    Field("Message", _line, text=lambda message: f"{'⚠ ' if message.level != 'info' else ''}{_line(message)}"),
-)
+    Field("Message", _line, words=True,
+          text=lambda message: f"{'⚠ ' if message.level != 'info' else ''}{_line(message)}"),
+)  # fmt: skip
 
 
 class ProgressDelegate(QStyledItemDelegate):
@@ -131,7 +132,7 @@ class JobsPanel(Panel):
             "Memory", lambda view: self._peak(view) or None, quantities.data_size, unit="bytes",
             tip="The most that the engine process used while the job ran",
         )  # fmt: skip
-        what = Field("What", _what, tip="What the job does now, did last, or why it failed")
+        what = Field("What", _what, words=True, tip="What the job does now, did last, or why it failed")
         self.jobs = RecordsView("Jobs", (*JOBS, memory, what), lambda view: view.id)
         self._progress = ProgressDelegate(self.jobs)
         self.jobs.setItemDelegateForColumn(PROGRESS, self._progress)

@@ -261,7 +261,7 @@ class LayersPanel(Panel):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         schemes = Counter(state.assignments[name].weights for name in names if name in state.assignments)
-        mixed = ", ".join(f"{count:,} {scheme}" for scheme, count in schemes.most_common(3))
+        mixed = ", ".join(f"{quantities.whole(count)} {scheme}" for scheme, count in schemes.most_common(3))
         menu.addSection(names[0] if len(names) == 1 else f"{quantities.plural(len(names), 'layer')}: {mixed}")
         fill_menu(
             menu, lambda scheme: edits.assign(workspace, names, weights=scheme),

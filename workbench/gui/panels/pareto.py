@@ -147,7 +147,7 @@ class ParetoPanel(Panel):
             self._slider_front = self._new_front(session)
         front = self._slider_front
         index = min(self.slider.value(), len(front) - 1)
-        plan, title = front.plan(index), f"Slide to {front.bits_per_weight[index]:.3f} bits per weight"
+        plan, title = front.plan(index), f"Slide to {quantities.fixed(front.bits_per_weight[index], 3)} bits per weight"
         self._drag = self.context.workspace.edit(title, lambda now: replace(now, plan=plan), extend=self._drag)
         if not self.slider.isSliderDown():
             self._slider_front = None
@@ -198,7 +198,7 @@ class ParetoPanel(Panel):
         costs = front.nbytes if front.microseconds is None else front.microseconds
         newest = self._new_front(session)
         index = newest.index_within(float(costs[index]))
-        title = f"Use the plan of {newest.bits_per_weight[index]:.3f} bits per weight"
+        title = f"Use the plan of {quantities.fixed(newest.bits_per_weight[index], 3)} bits per weight"
         edits.set_plan(self.context.workspace, title, newest.plan(index))
 
 

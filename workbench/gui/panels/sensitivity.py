@@ -300,11 +300,14 @@ class SensitivityPanel(Panel):
     def _say_cells(self, table: Sensitivity) -> None:
         """Say how much of the table is there, and what clicks do."""
         done, measured = int(np.isfinite(table.score).sum()), self._measured()
-        words = f"{table.score.size:,} cells" if done == table.score.size else f"{done:,} of {table.score.size:,} cells"
+        words = quantities.plural(table.score.size, "cell")
+        if done < table.score.size:
+            words = f"{quantities.whole(done)} of {words}"
         if table.samples:
             words += f", {quantities.plural(table.samples, 'sample')}"
         if measured is not None and self._arrangement is not None and not self._arrangement.members:
-            words += f", {self._count_measured(table, measured):,} of them measured, the others predicted and corrected"
+            count = quantities.whole(self._count_measured(table, measured))
+            words += f", {count} of them measured, the others predicted and corrected"
         elif table.measured:
             words += f", {quantities.plural(len(table.measured), 'layer')} measured, since no gradient reaches them"
         click = "click assigns" if self._field == "weights" else "click assigns, once more takes out"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.gui.plots.plot import Plot, faded
+from workbench.insight.quantities import whole
 from workbench.measurement.data_quality import SETTLED, CalibrationQuality, Saturation
 
 LINES = (("worst", 100.0), ("95 % of tensors", 95.0), ("median", 50.0))
@@ -39,7 +40,7 @@ class SaturationPlot(Plot):
             self.add_points(x, y, colour, name=name)
         self.add_level(SETTLED * 100, self.colours.baseline)
         steps = list(zip(saturation.samples[:-1], saturation.samples[1:], strict=True))
-        self.item.getAxis("bottom").setTicks([[(n, f"{a:,} → {b:,}") for n, (a, b) in enumerate(steps)]])
+        self.item.getAxis("bottom").setTicks([[(n, f"{whole(a)} → {whole(b)}") for n, (a, b) in enumerate(steps)]])
         self.item.setXRange(-0.3, max(len(steps) - 1, 0) + 0.3, padding=0)
         self.item.setYRange(0, max(float(moved.max()) * 1.15, SETTLED * 200), padding=0)
 

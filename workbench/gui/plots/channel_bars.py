@@ -11,6 +11,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent
 
 from workbench.gui.plots.plot import Plot
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 from workbench.insight.channels import Channel, pooled
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
@@ -40,7 +41,7 @@ class ChannelBars(Plot):
 
     def __init__(self, colours: Colours) -> None:
         super().__init__(colours)
-        self.setToolTip(BRUSH_TIP)
+        self.setToolTip(tr(BRUSH_TIP))
 
     def show_channels(self, statistics: LayerStatistics | None, outliers: Sequence[Channel]) -> None:
         self._statistics, self._outliers = statistics, outliers

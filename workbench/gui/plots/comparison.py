@@ -10,6 +10,8 @@ import pyqtgraph as pg
 
 from workbench.gui.plots.plot import Plot, faded, finite, pen
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
+from workbench.insight.quantities import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ class Comparison(Plot):
         self._draw_values(values, bars=start == 0)
         if known.any():
             self.add_points(x[known], predicted[known], self.colours.predicted, size=11, symbol="d", hoverable=True,
-                            tip=lambda x, y, data: f"predicted {y:.4g}")  # fmt: skip
+                            tip=lambda x, y, data: tr(f"predicted {short(y, 4)}"))  # fmt: skip
         names = ["FP", *(bar.name for bar in self._bars)]
         self.item.getAxis("bottom").setTicks([list(enumerate(names))])
 

@@ -129,7 +129,7 @@ class FrontPlot(Plot):
         picture = self.picture
         assert picture is not None
         cost, loss = (quantities.number(float(values[index])) for values in (picture.cost, picture.loss))
-        bits = f"{picture.bits_per_weight[index]:.3f} bits per weight"
+        bits = f"{quantities.fixed(picture.bits_per_weight[index], 3)} bits per weight"
         return f"{bits}, {cost} {picture.cost_unit}, {loss} {picture.unit}"
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -52,7 +52,7 @@ class Multiples(QWidget):
 
     def __init__(self, name: str, colours: Colours) -> None:
         super().__init__()
-        self.setAccessibleName(name)
+        self.setAccessibleName(tr(name))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._entries: tuple[Entry, ...] = ()
         self._titles: dict[str, str] = {}

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
+from workbench.insight import quantities
 
 AXIS_HEIGHT = 40
 LABEL_OVERHANG = 6
@@ -50,7 +51,7 @@ def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
     steps = (1, 2, 5) if high - low < 2.5 else (1,)
     decades = range(math.floor(low), math.ceil(high) + 1)
     ticks = [(decade + math.log10(step), step * 10.0**decade) for decade in decades for step in steps]
-    return [(at, f"{value:,.12g}" if 1e-3 <= value < 1e6 else f"{value:.0e}") for at, value in ticks
+    return [(at, quantities.marked(f"{value:,.12g}") if 1e-3 <= value < 1e6 else f"{value:.0e}") for at, value in ticks
             if low - 1e-9 <= at <= high + 1e-9]  # fmt: skip
 
 
@@ -76,6 +77,13 @@ class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
     def paint(self, painter: QPainter, *args: Any) -> None:
         painter.setClipRect(self.boundingRect())
         super().paint(painter, *args)
+
+
+class Axis(pg.AxisItem):  # type: ignore[misc]
+    """An axis whose numbers have the user's decimal mark."""
+
+    def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
+        return [quantities.marked(text) for text in super().tickStrings(values, scale, spacing)]
 
 
 class Box(pg.ViewBox):  # type: ignore[misc]
@@ -106,7 +114,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     """Axes whose values are exponents of ten."""
 
     def __init__(self, colours: Colours, name: str = "", *, bottom: str = "") -> None:
-        super().__init__(viewBox=Box(enableMenu=False), enableMenu=False)
+        axes = {name: Axis(name) for name in AXES}
+        super().__init__(viewBox=Box(enableMenu=False), enableMenu=False, axisItems=axes)
         self.colours = colours
         self.setAccessibleName(tr(name or self.name))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import base64
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,9 +35,20 @@ if TYPE_CHECKING:
     from workbench.gui.report.sections import Figure, Section
 
 
+@contextmanager
+def _for_others() -> Iterator[None]:
+    """Write in English and with decimal points, whatever the window speaks: the report is sent to others."""
+    from workbench.gui.shell.words import in_english
+    from workbench.insight.quantities import with_points
+
+    with in_english(), with_points():
+        yield
+
+
 def html(state: State) -> str:
     """Return the report of the open session as a page; raises ExportError without one."""
-    return page(*_content(state))
+    with _for_others():
+        return page(*_content(state))
 
 
 def _content(state: State) -> tuple[str, str, Sequence[Section]]:
@@ -91,7 +103,8 @@ def laid_out(state: State) -> tuple[QTextDocument, list[QImage]]:
         document.addResource(QTextDocument.ResourceType.ImageResource.value, QUrl(name), shown[-1])
         return name
 
-    text = page(*_content(state), pictures=picture)
+    with _for_others():
+        text = page(*_content(state), pictures=picture)
     head, style, body = text.partition("</style>")
     body = body.replace("<figcaption>", '<p class="muted">').replace("</figcaption>", "</p>")  # Qt knows no captions
     document.setHtml(re.sub(r"(font(?:-size)?: *)([0-9.]+)px", _in_points, head) + style + body)

@@ -8,13 +8,14 @@ from functools import partial
 from PySide6.QtWidgets import QMenu
 
 from workbench.gui.shell.words import tr
+from workbench.insight.quantities import fixed
 from workbench.insight.schemes import families, reference_bits
 from workbench.planning.plan import KEEP
 
 
 def fill_menu(
     menu: QMenu, chosen: Callable[[str], object], current: str | None = None, allowed: Iterable[str] | None = None,
-    facts: Callable[[str], str] = lambda scheme: f"{reference_bits(scheme):.2f} bits",
+    facts: Callable[[str], str] = lambda scheme: f"{fixed(reference_bits(scheme), 2)} bits",
 ) -> None:  # fmt: skip
     """Add ``keep`` and a submenu for each family; ``chosen`` is called with the scheme's name.
 

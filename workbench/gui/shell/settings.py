@@ -74,6 +74,16 @@ def set_language(name: str) -> None:
     _store().setValue("language", name)
 
 
+def decimal_comma() -> bool:
+    """Return whether numbers of the window have a decimal comma."""
+    return str(_store().value("numbers/decimal", ".")) == ","
+
+
+def set_decimal_comma(comma: bool) -> None:
+    """Save the decimal mark of the window's numbers."""
+    _store().setValue("numbers/decimal", "," if comma else ".")
+
+
 def recent_commands() -> list[str]:
     """Return the titles of what was done by name last, newest first."""
     value = _store().value("palette/recent", [])

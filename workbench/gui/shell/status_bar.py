@@ -66,7 +66,7 @@ class StatusBar(QStatusBar):
 
     def say(self, message: Message) -> None:
         """Show a message."""
-        title, text = _spoken(message.title), tr(message.text)
+        title, text = tr(message.title), tr(message.text)
         text = f"{title}: {text}" if text else title
         self._write(text, "error" if message.level == "error" else "")
 
@@ -112,16 +112,12 @@ class StatusBar(QStatusBar):
         ratio = quantities.reduction(session.model.nbytes, totals.nbytes)
         self.size_label.setText(f"{quantities.data_size(totals.nbytes)} ({tr(ratio)})")
         self.bits_label.setText(
-            tr("{:.3f} bits/weight ({:.2f} in all)").format(totals.bits_per_weight, whole_bits(session, totals))
+            tr("{n} bits/weight ({n} in all)").replace("{n}", "{}").format(
+                quantities.fixed(totals.bits_per_weight, 3), quantities.fixed(whole_bits(session, totals), 2)
+            )
         )
         self.loss_label.setText(_loss(state))
         self.loss_label.setToolTip(f"{SUM} {_summed(state)}")
-
-
-def _spoken(title: str) -> str:
-    """Return a message's title in the user's language, and what stands before a colon in it."""
-    head, colon, detail = title.partition(": ")
-    return tr(f"{head}: {{}}").format(detail) if colon and tr(f"{head}: {{}}") != f"{head}: {{}}" else tr(title)
 
 
 def _loss(state: State) -> str:

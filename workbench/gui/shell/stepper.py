@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import label, named, row, set_role
+from workbench.gui.shell.words import tr
 
 SIDE, SCALE = 16, 3
 """Pixels of a mark, and how many of the screen each of them may become."""
@@ -62,7 +63,8 @@ class Stepper(QWidget):
         old, self.marks = self.marks, marks
         for place, (button, mark) in enumerate(zip(self.buttons, marks, strict=True)):
             if not old or mark != old[place]:
-                named(button, f"{mark.title}: {mark.status}", f"{mark.title}: {mark.tip}" if mark.tip else mark.title)
+                tip = f"{mark.title}: {mark.tip}" if mark.tip else mark.title
+                named(button, f"{mark.title}: {tr(mark.status)}", tip)
                 button.setAccessibleDescription(mark.tip)
                 self._draw(place)
         self._show_titles()

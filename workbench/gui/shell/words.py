@@ -1,36 +1,133 @@
 """The window's words in the user's language: catalogues of Qt Linguist in ``resources/translations``.
 
-Whatever shows a text translates it there (:mod:`workbench.gui.shell.widgets`, tables, forms, dialogs); names, and texts
-that are put together, pass as they are.  Without a catalogue all is English.  Numbers stay as they are in every
-language.  ``python -m workbench.gui.shell.words`` compiles the catalogues.
+Whatever shows a text translates it there (:mod:`workbench.gui.shell.widgets`, tables, forms, dialogs); names pass as
+they are.  Sentences that the rooms below put together, which speak English to every face, are found by their pattern:
+in the catalogue ``{}`` stands for a name, ``{n}`` for a number, ``{w}`` for words that are translated in their turn.
+Without a catalogue all is English.  ``python -m workbench.gui.shell.words`` compiles the catalogues.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 CONTEXT = "workbench"
+PLACE = re.compile(r"\{([a-z]*)(:[^}]*)?\}")
+"""A place in a text of the catalogue."""
+
+LETTERS = 4
+"""Fixed letters that a pattern needs whose places take anything: fewer fit texts that are none of it."""
+
+TEXT = r"(?:(?!; | · |\n).)+?"
+NUMBER = r"[+−-]?\d[\d.,]*(?:e[+−-]?\d+)?"
+JOINTS = ("\n", "; ", " · ", ", ")
+"""What stands between sentences, in the order in which a text is taken apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A text with places: its regular expression, its longest fixed part, the kinds of its places, its translation."""
+
+    expression: re.Pattern[str]
+    fixed: str
+    kinds: tuple[str, ...]
+    translation: str
+
+    def spoken(self, text: str) -> str | None:
+        """Return the translation of a text of this pattern, None for any other."""
+        match = self.expression.fullmatch(text) if self.fixed in text else None
+        if match is None:
+            return None
+        parts = iter(tr(part) if kind == "w" else part for kind, part in zip(self.kinds, match.groups(), strict=True))
+        return PLACE.sub(lambda _: next(parts), self.translation)
+
+
+_patterns: list[Pattern] = []
+_silent = False
+
+
+@contextmanager
+def in_english() -> Iterator[None]:
+    """Translate nothing within the context: for files that others read."""
+    global _silent
+    before, _silent = _silent, True
+    try:
+        yield
+    finally:
+        _silent = before
 
 
 def tr(text: str) -> str:
     """Return a text in the user's language."""
-    return QCoreApplication.translate(CONTEXT, text) if text else text
+    if not text or _silent:
+        return text
+    found = QCoreApplication.translate(CONTEXT, text)
+    return found if found != text or not _patterns else _put_together(text)
+
+
+@lru_cache(maxsize=8192)
+def _put_together(text: str) -> str:
+    """Return a text of several parts in the user's language; what no pattern fits stays."""
+    for pattern in _patterns:
+        found = pattern.spoken(text)
+        if found is not None:
+            return found
+    for joint in JOINTS:
+        if joint in text:
+            return joint.join(map(tr, text.split(joint)))
+    return text
 
 
 def install(app: QCoreApplication, language: str = "") -> None:
     """Speak ``language`` (``de``), by default the system's, where there is a catalogue; Qt's own words as well."""
     name = language or QLocale.system().name()
-    catalogue = QTranslator(app)
-    if not catalogue.load(str(folder() / f"{name.partition('_')[0]}.qm")):
+    catalogue, short = QTranslator(app), name.partition("_")[0]
+    if not catalogue.load(str(folder() / f"{short}.qm")):
         return
     app.installTranslator(catalogue)
+    _patterns[:] = patterns(messages(folder() / f"{short}.ts"))
+    _put_together.cache_clear()
     words_of_qt = QTranslator(app)
     if words_of_qt.load(f"qtbase_{name}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
         app.installTranslator(words_of_qt)
+
+
+def uninstall(app: QCoreApplication) -> None:
+    """Speak English again."""
+    for translator in app.findChildren(QTranslator):
+        app.removeTranslator(translator)
+        translator.deleteLater()
+    _patterns.clear()
+
+
+def messages(catalogue: Path) -> dict[str, str]:
+    """Return the texts of a catalogue (``.ts``) and their translations."""
+    from xml.etree import ElementTree  # only where a language is spoken
+
+    found = ElementTree.parse(catalogue).iter("message")
+    return {message.findtext("source", ""): message.findtext("translation", "") for message in found}
+
+
+def patterns(catalogue: dict[str, str]) -> list[Pattern]:
+    """Return the patterns of a catalogue, those with the most fixed letters first."""
+    found = []
+    for source, translation in catalogue.items():
+        fixed, kinds = PLACE.split(source)[::3], tuple("n" if form else kind for kind, form in PLACE.findall(source))
+        letters = sum(map(str.isalpha, "".join(fixed)))
+        if kinds and translation and letters >= (LETTERS if not any(kinds) else 1):
+            groups = [f"({NUMBER if kind == 'n' else TEXT})" for kind in kinds]
+            expression = "".join(re.escape(part) + group for part, group in zip(fixed, [*groups, ""], strict=True))
+            pattern = Pattern(re.compile(expression), max(fixed, key=len), kinds, translation)
+            found.append((-letters, -len(kinds), source, pattern))
+    return [pattern for *_, pattern in sorted(found, key=lambda entry: entry[:3])]
 
 
 def folder() -> Path:

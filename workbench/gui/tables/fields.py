@@ -21,7 +21,8 @@ class Field:
     """A column: ``value(record)`` is exact and plain (None or NaN: unknown), ``show(value)`` is its text.
 
     Where they differ from those, ``text(record)`` is the text, ``tooltip(record)`` the tooltip and ``key(record)`` the
-    sort key.  ``unit`` is the raw value's.  Numbers are aligned at the right.
+    sort key.  ``unit`` is the raw value's.  Numbers are aligned at the right.  ``words``: texts are ours, not
+    names, and are shown in the user's language.
     """
 
     title: str
@@ -29,6 +30,7 @@ class Field:
     show: Callable[[Any], str] | None = None
     _: KW_ONLY
     numeric: bool = False
+    words: bool = False
     unit: str = ""
     tip: str = ""
     text: Callable[[Any], str] | None = None
@@ -37,9 +39,12 @@ class Field:
 
     def shown(self, record: Any) -> str:
         """Return the text of a record's cell."""
-        if self.text is not None:
-            return self.text(record)
-        return self.shown_value(self.value(record))
+        text = self.text(record) if self.text is not None else self.shown_value(self.value(record))
+        return tr(text) if self.words else text
+
+    def explained(self, record: Any) -> str:
+        """Return the tooltip of a record's cell."""
+        return tr(self.tooltip(record)) if self.tooltip is not None else self.shown(record)
 
     def shown_value(self, value: Any) -> str:
         """Return the text of a raw value."""
@@ -49,7 +54,7 @@ class Field:
             return self.show(value)
         if isinstance(value, str | bool):
             return plain(value)
-        return f"{value:,}" if isinstance(value, int) else quantities.number(value)
+        return quantities.whole(value) if isinstance(value, int) else quantities.number(value)
 
     def heading(self, unit: str = "", *, exported: bool = False) -> str:
         """Return the title with the unit of the numbers below it; ``unit`` is the shown metric's.

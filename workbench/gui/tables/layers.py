@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFont
 
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import as_text, order_of, plain
 from workbench.gui.tables.files import RAW
 from workbench.gui.tables.layer_columns import (
@@ -78,7 +79,7 @@ class LayersModel(QAbstractItemModel):
         """
         old, self._state = self._state, state
         unit = _unit_of(state)
-        changes = {name: each.sentence(unit) for name, each in contrasted(state).items()}
+        changes = {name: quantities.marked_in(each.sentence(unit)) for name, each in contrasted(state).items()}
         self._facts = PlanFacts(state.session, state.assignments, state.metric, changes)
         if old.session is not state.session or old.assignments is not state.assignments or old.metric != state.metric:
             self._blocks.clear()
@@ -289,7 +290,7 @@ class LayersModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.FontRole and row.is_group and column == NAME:
             return self.bold
         if role == Qt.ItemDataRole.ToolTipRole:
-            return as_tip(self._tip(row))
+            return as_tip(tr(self._tip(row)))
         if role == Qt.ItemDataRole.EditRole and row.layer is not None:
             return COLUMNS[column].value(self.facts(row.layer))
         return plain(self._value(row, column)) if role == RAW else None

@@ -113,7 +113,7 @@ class RecordsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return as_line(column.shown(self.record(index.row())))
         if role == Qt.ItemDataRole.ToolTipRole:
-            return as_tip((column.tooltip or column.shown)(self.record(index.row())))
+            return as_tip(column.explained(self.record(index.row())))
         if role == RAW:
             return plain(column.value(self.record(index.row())))
         return alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None

@@ -83,7 +83,7 @@ class AuditView(PanelPart):
             self._say(result, changed=session.plan.hash != result.plan_hash)
 
     def _say(self, result: PlanAudit, *, changed: bool) -> None:
-        sentence, left = result.audit.sentence(), (
+        sentence, left = quantities.marked_in(result.audit.sentence()), (
             ("rounded inputs", result.rounded_inputs), ("rounded keys and values", result.cached),
         )  # fmt: skip
         notes = ["The plan has changed since"] if changed else []

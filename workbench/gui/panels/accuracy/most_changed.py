@@ -33,7 +33,7 @@ FIELDS = (
     Field("Actual", lambda change: change.actual, tip="What follows in the data, or the label"),
     Number("Sample", lambda change: change.sample + 1, tip="Number of the sample in the evaluation data"),
     Number("Token", lambda change: None if change.position < 0 else change.position + 1,
-           text=lambda change: "" if change.position < 0 else f"{change.position + 1:,}",
+           text=lambda change: "" if change.position < 0 else quantities.whole(change.position + 1),
            tip="Position in the sample; empty for a whole sample"),
     Field("Context", lambda change: " ".join(change.context.split()), text=context_of,
           tip="The text up to and including the token"),
@@ -76,7 +76,7 @@ class MostChanged(QWidget):
             self.figure.setText("This evaluation kept no single tokens or samples; evaluate again (F8) to see them")
         else:
             flips = quantities.plural(sum(change.flipped for change in changed), "flip")
-            self.figure.setText(f"the {len(changed):,} most changed, {flips} among them")
+            self.figure.setText(f"the {quantities.whole(len(changed))} most changed, {flips} among them")
 
 
 def by_divergence(changed: Sequence[Changed], *, flips: bool = False) -> list[Changed]:
@@ -86,4 +86,4 @@ def by_divergence(changed: Sequence[Changed], *, flips: bool = False) -> list[Ch
 
 def run_title(run: Evaluation) -> str:
     """Return what tells an evaluation from others."""
-    return f"{run.plan_name} ({run.bits_per_weight:.2f} bits, {run.data_name})"
+    return f"{run.plan_name} ({quantities.fixed(run.bits_per_weight, 2)} bits, {run.data_name})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import Qt
@@ -15,6 +16,7 @@ from workbench.gui.panels.accuracy.plan_comparison import PlanComparison
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.comparison import Bar, Comparison
 from workbench.gui.shell.widgets import page, row, splitter, tabs
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -43,8 +45,8 @@ class Row(NamedTuple):
 
 FIELDS = (
     Field("Plan", lambda row: row.run.plan_name),
-    Field("Metric", lambda row: metric_title(row.metric.name), tooltip=lambda row: metric_meaning(row.metric.name),
-          tip="↑ higher is better, ↓ lower is better"),
+    Field("Metric", lambda row: metric_title(row.metric.name), words=True,
+          tooltip=lambda row: metric_meaning(row.metric.name), tip="↑ higher is better, ↓ lower is better"),
     Number("FP", lambda row: row.metric.baseline, lambda value: quantities.number(value, 4),
            tip="The floating-point model on the same data"),
     Number("Quantized", lambda row: row.metric.value, lambda value: quantities.number(value, 4),
@@ -58,7 +60,7 @@ FIELDS = (
     Field("Unit", lambda row: row.metric.unit,
           text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}",
           tip="↑ higher is better, ↓ lower is better"),
-    Number("Bits/weight", lambda row: row.run.bits_per_weight, "{:.3f}".format,
+    Number("Bits/weight", lambda row: row.run.bits_per_weight, partial(quantities.fixed, places=3),
            tip="Bits per weight over the quantizable layers, scales and zero points included"),
     Number("Size", lambda row: row.run.nbytes, quantities.data_size, unit="bytes",
            tip="Bytes of the whole model under the plan"),
@@ -155,11 +157,11 @@ def show_metric(plot: Comparison, name: str, runs: Sequence[Evaluation]) -> None
     """Show a metric of the newest evaluations that have it."""
     rows = [_row(run, run.metrics[name]) for run in runs if name in run.metrics][-MAX_BARS:]
     bars = [
-        Bar(name=f"{run.bits_per_weight:.2f}", value=metric.value, low=metric.low, high=metric.high,
+        Bar(name=quantities.fixed(run.bits_per_weight, 2), value=metric.value, low=metric.low, high=metric.high,
             predicted=predicted)
         for run, metric, predicted in rows
     ]  # fmt: skip
     metric, marks = rows[-1].metric, " (◆ predicted)" if any(bar.predicted is not None for bar in bars) else ""
-    plot.setToolTip(metric_meaning(name))
+    plot.setToolTip(tr(metric_meaning(name)))
     plot.show_bars(metric_title(name), metric.unit, metric.baseline, bars)
     plot.label("bottom", f"bits per weight{marks}")

@@ -10,6 +10,7 @@ from workbench.gui.context.context import Context
 from workbench.gui.panels.accuracy.most_changed import run_title
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.widgets import button, combo, fill, label, row
+from workbench.insight.quantities import marked_in
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.paired import Difference
 from workbench.steps.checks.compare_plans import COMPARE_PLANS, ComparePlansOptions, run_of
@@ -54,7 +55,7 @@ class PlanComparison(QWidget):
 
         def answered(differences: Sequence[Difference]) -> None:
             if self._runs is runs:
-                sentences = "\n".join(difference.sentence() for difference in differences)
+                sentences = "\n".join(marked_in(difference.sentence()) for difference in differences)
                 self._say(sentences or "The two evaluations have no metric in common.")
 
         self._context.runner.ask(COMPARE_PLANS.request(self._context.workspace.state.session, options), answered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -37,7 +38,7 @@ TOKENS = (
     Field("Layer", lambda row: row.layer),
     Field("Tensor", lambda row: row.tap),
     Number("Value", lambda row: row.value),
-    Number("Std. dev.", lambda row: row.sigmas, "{:.1f}".format, unit="σ",
+    Number("Std. dev.", lambda row: row.sigmas, partial(quantities.fixed, places=1), unit="σ",
            tip="The value's magnitude in standard deviations of all the tensor's values"),
     Field("Token", lambda row: row.token, tip="The token's text (its id where there is no tokenizer), or the pixel"),
     Field("Position", lambda row: row.place_in_words, key=lambda row: row.place,
@@ -115,7 +116,7 @@ class CalibrationDataPanel(Panel):
             self.verdict.setText("Not judged yet: are the data enough, and do they stand for what the model will see?")
             self.table.show_records(())
             return
-        sentence = quality.sentence()
+        sentence = quantities.marked_in(quality.sentence())
         self.verdict.setText(f"{sentence[:1].upper()}{sentence[1:]}")
         self.coverage.setText(in_words(quality))
         self.table.show_records(rows_of(quality))
@@ -158,7 +159,7 @@ def in_words(quality: CalibrationQuality) -> str:
     """Return how many samples there are and how much of the evaluation data they cover."""
     counts = (
         f"{quantities.plural(quality.calibration.samples, 'sample')} for calibration, "
-        f"{quality.evaluation.samples:,} for evaluation"
+        f"{quantities.whole(quality.evaluation.samples)} for evaluation"
     )
     shares = [
         f"{quantities.share(value)} {words}"

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QListView, QListWidget, QListWidgetItem, QPlainTex
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.widgets import button, combo, fill, fitted, named, row, splitter
 from workbench.gui.shell.words import tr
+from workbench.insight import quantities
 from workbench.models.data.samples import Sample
 from workbench.steps.browse_samples import PAGE, SPLITS, SamplePage
 
@@ -74,8 +75,8 @@ class SampleList(QWidget):
         self.list.setAlternatingRowColors(not pictures)
         for sample in page.samples:
             self.list.addItem(_item(sample))
-        last = page.start + len(page.samples)
-        self.place.setText(f"{page.start + 1:,} to {last:,} of {page.total:,} · {page.name}")
+        first, last, total = map(quantities.whole, (page.start + 1, page.start + len(page.samples), page.total))
+        self.place.setText(f"{first} to {last} of {total} · {page.name}")
         self._enable()
         self.list.setCurrentRow(0)
 
@@ -106,8 +107,8 @@ def _item(sample: Sample) -> QListWidgetItem:
 def in_full(sample: Sample) -> str:
     """Return everything that is known of a sample, its text last."""
     label = "" if sample.label is None else f", label {sample.label}"
-    tokens = f", {sample.tokens:,} tokens" if sample.tokens else ""
-    return f"sample {sample.index + 1:,}{label}{tokens}\n{sample.text}"
+    tokens = f", {quantities.whole(sample.tokens)} tokens" if sample.tokens else ""
+    return f"sample {quantities.whole(sample.index + 1)}{label}{tokens}\n{sample.text}"
 
 
 def picture(pixels: np.ndarray) -> QPixmap:

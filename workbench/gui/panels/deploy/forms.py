@@ -26,7 +26,8 @@ from workbench.steps.files.export import EXPORT, ExportOptions
 FIELDS = (
     Field("Form", lambda row: row.form.title, tip="The kind of file or folder that Export writes"),
     Field("Loaded by", lambda row: row.form.loads, tip="The programs that load it"),
-    Field("Plan", lambda row: row.verdict, tooltip=lambda row: row.reasons, tip="What the runtime refuses of the plan"),
+    Field("Plan", lambda row: row.verdict, words=True, tooltip=lambda row: row.reasons,
+          tip="What the runtime refuses of the plan"),
     Number("Tensors", lambda row: row.nbytes / 1e6, unit="MB", tip="Bytes of all tensors of the plan"),
     Field("Holds", lambda row: row.holds, tip="The schemes of the plan, with their numbers of layers"),
 )  # fmt: skip

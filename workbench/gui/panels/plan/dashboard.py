@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
@@ -24,6 +26,8 @@ class Tile(QWidget):
 
     def __init__(self, title: str) -> None:
         super().__init__()
+        self.figure = lambda: KeyFigure(title=title, value="")
+        """Makes the figure as it is copied."""
         self.title, self.value, self.detail = fitted(title), fitted(role="key"), fitted()
         self.changes = [fitted() for _ in range(CHANGES)]
         lines = column(self.title, self.value, self.detail, *self.changes)
@@ -42,8 +46,11 @@ class Tile(QWidget):
         menu.popup(event.globalPos())
 
     def copy(self) -> None:
-        """Copy the figure, its interval and its changes."""
-        QApplication.clipboard().setText(self.accessibleDescription().partition("\n\n")[0])
+        """Copy the figure, its interval and its changes, with decimal points."""
+        figure = self.figure()
+        changes = (f"{change.text} against {change.against}" for change in figure.differences)
+        lines = (f"{figure.title}: {figure.value}", figure.detail, *changes)
+        QApplication.clipboard().setText("\n".join(filter(None, lines)))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
@@ -64,9 +71,10 @@ class Tile(QWidget):
         for place, line in enumerate(self.changes):
             known = place < len(figure.differences)
             _show_change(line, figure.differences[place] if known else None)
-        words = [f"{difference.text} against {difference.against}" for difference in figure.differences]
-        tip = "\n".join(filter(None, (f"{figure.title}: {figure.value}", figure.detail, *words, "", figure.tip)))
-        named(self, f"{figure.title}: {figure.value}", tip)
+        words = [tr(f"{difference.text} against {difference.against}") for difference in figure.differences]
+        name = f"{tr(figure.title)}: {figure.value}"
+        tip = "\n".join(filter(None, (name, tr(figure.detail), *words, "", tr(figure.tip))))
+        named(self, name, tip)
         self.setAccessibleDescription(tip)
 
 
@@ -117,9 +125,18 @@ class PlanDashboard(QWidget):
         self._basis = basis
         figures = self._figures.figures(state)
         changes = max((len(figure.differences) for figure in figures), default=0)
+        for place, tile in enumerate(self.tiles):
+            tile.figure = partial(self._plain_figure, state, place)
         for tile, figure in zip(self.tiles, figures or (KeyFigure(title="", value=""),) * len(TITLES), strict=True):
             tile.show_figure(figure)
         self.tiles[-1].setVisible(self.tiles[-1].value.text() != quantities.NONE)
+        self._fit_changes(changes)
+
+    def _plain_figure(self, state: State, place: int) -> KeyFigure:
+        with quantities.with_points():
+            return Dashboard().figures(state)[place]
+
+    def _fit_changes(self, changes: int) -> None:
         if changes != self._changes:
             self._changes = changes
             if self._room is not None:

@@ -22,7 +22,8 @@ from workbench.session.workspace import State
 PLANS = (
     Field("Plan", lambda plan: plan.title),
     Number("Bits", lambda plan: plan.totals and plan.totals.bits_per_weight, unit="per weight",
-           text=lambda plan: f"{plan.totals.bits_per_weight:.3f}" if plan.totals else "⚠", tip="Bits per weight"),
+           text=lambda plan: quantities.fixed(plan.totals.bits_per_weight, 3) if plan.totals else "⚠",
+           tip="Bits per weight"),
     Number("Size", lambda plan: plan.totals and plan.totals.nbytes, quantities.data_size, unit="bytes"),
     Number("Loss", lambda plan: plan.totals and plan.totals.predicted, quantities.number, unit=METRIC_UNIT,
            tip="Of weights and, where they were scored, of rounded inputs; lower is better"),

@@ -25,7 +25,7 @@ from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import legality, quantities
 from workbench.insight.dashboard import change_in_words, cost_in_words
-from workbench.insight.plan_parts import Parts
+from workbench.insight.plan_parts import LAYERS_TIP, Parts
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.numerics.ranges import REGISTRY as RANGES
@@ -48,7 +48,7 @@ FIELDS = {
 
 PARTS = (
     Field("Scheme", lambda part: part.scheme, tip="How weights are stored"),
-    Number("Layers", lambda part: part.layers),
+    Number("Layers", lambda part: part.layers, tip=LAYERS_TIP),
     Number("Size", lambda part: part.bits / 8, quantities.data_size, unit="bytes"),
     Number("Loss", lambda part: part.loss, quantities.number, unit=METRIC_UNIT,
            tip="Sum of the layers' scores; lower is better"),
@@ -141,7 +141,7 @@ class PlanPanel(Panel):
     def _show_whom(self) -> None:
         selection = self.state.selection
         count = len(selection)
-        several = tr("{:,} layers").format(count) if count else "No layer selected"
+        several = tr(quantities.plural(count, "layer")) if count else "No layer selected"
         self.whom.setText(selection[0] if count == 1 else several)
 
     def redraw(self, old: State, new: State) -> None:
@@ -189,7 +189,8 @@ class PlanPanel(Panel):
             box.setCurrentIndex(box.findData(MIXED if len(present) > 1 else next(iter(present), "")))
             box.setEnabled(bool(present))
             mixed = Counter(getattr(assignment, field) or FLOATING for assignment in assignments).most_common(6)
-            several = "\n" + "\n".join(f"{count:,} × {_label(name)}" for name, count in mixed) if len(mixed) > 1 else ""
+            lines = [f"{quantities.whole(count)} × {_label(name)}" for name, count in mixed]
+            several = "\n".join(["", *lines]) if len(lines) > 1 else ""
             box.setToolTip(tr("{} of the selected layers").format(tr(FIELDS[field][1])) + several)
 
     def _assign(self, field: str, value: str) -> None:

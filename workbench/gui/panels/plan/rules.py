@@ -16,6 +16,7 @@ from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import legality
+from workbench.insight.quantities import whole
 from workbench.insight.rules import RuleRow, matches_in_words, rule_rows
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.session.workspace import State
@@ -28,7 +29,8 @@ FIELDS = (
     Field("Pattern", lambda row: row.rule.pattern),
     Field("Gives", lambda row: row.gives),
     Number("Decides for", lambda row: row.decided, unit="layers",
-           text=lambda row: f"{row.decided:,} of {len(row.matched):,}" if row.matched else "⚠ nothing",
+           words=True,
+           text=lambda row: f"{whole(row.decided)} of {whole(len(row.matched))}" if row.matched else "⚠ nothing",
            tip="Layers that no earlier rule decides, of those that it matches"),
     Field("Layers", lambda row: ", ".join(row.matched), text=lambda row: row.names,
           tooltip=lambda row: "\n".join(row.matched[:LISTED]), tip="The layers that the rule matches"),

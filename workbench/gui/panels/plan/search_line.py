@@ -9,6 +9,7 @@ from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import button, combo, fill, fitted, label, named, page, row
 from workbench.gui.shell.words import tr
 from workbench.insight.plan_differences import smallest_batch_time
+from workbench.insight.quantities import short
 from workbench.insight.sums import left_out
 from workbench.session.workspace import Budget, BudgetUnit, State
 
@@ -56,13 +57,13 @@ class SearchLine(PanelPart):
         tip = f"Find the plan of the least {GOALS.get(budget.unit, 'predicted loss')} within the budget (F7)"
         self.left_out.say(*left_out(new))
         self.button.setEnabled(scored)
-        self.button.setToolTip(tip if scored else "Compute the sensitivity first (F6)")
+        self.button.setToolTip(tr(tip if scored else "Compute the sensitivity first (F6)"))
 
     def _show_failure(self, problem: str, smallest: float | None) -> None:
         """Show a failed search's reason, shortened to what fits, and the smallest budget that a plan fits."""
         head = problem.partition(":")[0]
-        short = f"{head}; the smallest possible is {smallest:g}" if smallest is not None else head
-        self.refused.say(*dict.fromkeys((problem, short, head)))
+        brief = f"{head}; the smallest possible is {short(smallest)}" if smallest is not None else head
+        self.refused.say(*dict.fromkeys((problem, brief, head)))
         self.smallest.setText(tr("&Use {:g}").format(smallest) if smallest is not None else "")
         self.smallest.setVisible(smallest is not None)
         for widget in (self.failure, self.refused):

@@ -8,6 +8,7 @@ from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, combo, fill, fitted, label, row, set_role
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
 from workbench.insight.legality import Refusal, refusals
@@ -75,4 +76,4 @@ def repair(context: Context, name: str) -> None:
     if result.left:
         context.messages.say("Not everything could be repaired", result.left[0].sentence, "warning")
     elif result.changes:
-        context.messages.say(f"Repaired {count}", f"for {title}")
+        context.messages.say(f"Repaired {count}", tr("for {}").format(title))

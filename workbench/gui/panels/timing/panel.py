@@ -14,6 +14,7 @@ from workbench.gui.panels.timing.transition_matrix import TransitionMatrix
 from workbench.gui.plots.timing import KernelTimes
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, column, combo, label, offer, page, row, splitter, tabs
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -127,23 +128,24 @@ class TimingPanel(Panel):
         self.table.show_records(timings)
         self.ncu.setVisible(any(timing.on_cuda for timing in timings))
         self.plot.show_timings(timings)
-        self._devices = f"{_measured_on(timings)} {_no_cuda(state, timings)}".strip() if timings else ""
+        self._devices = f"{tr(_measured_on(timings))} {tr(_no_cuda(state, timings))}".strip() if timings else ""
         if others and timings:
-            self._devices += f" {quantities.plural(others, 'timing')} of schemes that the plan does not have left out."
+            words = f"{quantities.plural(others, 'timing')} of schemes that the plan does not have left out."
+            self._devices += f" {tr(words)}"
         self._show_devices()
 
     def _show_devices(self) -> None:
         state, batch = self.state, self.batch.currentData()
         expected = expected_time(state, batch or 1)
         if not self._devices or state.session is None:
-            self.device.setText(" ".join(filter(None, (TIME_FIRST, expected, _no_cuda(state)))))
+            self.device.setText(" ".join(map(tr, filter(None, (TIME_FIRST, expected, _no_cuda(state))))))
             return
         keys = ((self.colours.baseline, "floating point"), (self.colours.quantized, "quantized"))
-        marks = " &nbsp; ".join(f'<span style="color:{colour}">■</span> {name}' for colour, name in keys)
+        marks = " &nbsp; ".join(f'<span style="color:{colour}">■</span> {tr(name)}' for colour, name in keys)
         time = plan_time(state.session.model, state.assignments, state.session.timings, batch)
-        total = f"<b>{in_words(time)}</b> " if time else ""
-        devices = escape(readable(self._devices))
-        self.device.setText(f"{total}{expected} {marks} (median; line: 10 % to 90 %). {devices}")
+        total = f"<b>{tr(in_words(time))}</b> " if time else ""
+        devices, how = escape(readable(self._devices)), tr("median; line: 10 % to 90 %")
+        self.device.setText(f"{total}{tr(expected)} {marks} ({how}). {devices}")
 
     def copy_ncu(self) -> None:
         """Copy the command that profiles each selected kernel with Nsight Compute, and show it in the log."""

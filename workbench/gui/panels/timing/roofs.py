@@ -11,6 +11,8 @@ from workbench.gui.plots.timing import BatchSweep, Line, RooflinePlot
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, combo, fill, fitted, offer, row
+from workbench.gui.shell.words import tr
+from workbench.insight.quantities import short
 from workbench.insight.roofline import points
 from workbench.measurement.evaluation import Ceilings, Timing
 from workbench.planning.hardware import profiles
@@ -96,8 +98,8 @@ class RoofView(QWidget):
 
 def _title(ceilings: Ceilings | None) -> str:
     if ceilings is None:
-        return "this machine, not measured yet"
-    return ceilings.device if ceilings.measured else f"{ceilings.device} (estimate)"
+        return tr("this machine, not measured yet")
+    return ceilings.device if ceilings.measured else f"{ceilings.device} ({tr('estimate')})"
 
 
 def estimates() -> list[Ceilings]:
@@ -105,7 +107,7 @@ def estimates() -> list[Ceilings]:
     return [
         Ceilings(
             device=chip.name, bandwidth=chip.bandwidth, peak=chip.peaks[PEAK] * 1e3, measured=False,
-            how=f"estimate: {chip.bandwidth:g} GB/s and {chip.peaks[PEAK]:g} TFLOP/s by the data sheet",
+            how=f"estimate: {short(chip.bandwidth)} GB/s and {short(chip.peaks[PEAK])} TFLOP/s by the data sheet",
         )
         for profile in profiles().values() for chip in profile.devices if PEAK in chip.peaks
     ]  # fmt: skip

@@ -9,11 +9,12 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 
 from workbench.gui.shell.widgets import named
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.copying import offer_copies
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.files import RAW
 from workbench.insight import quantities
-from workbench.insight.plan_parts import Transition
+from workbench.insight.plan_parts import LAYERS_TIP, Transition
 
 MOST_ROWS = 4
 """So many stored types are seen at once; more scroll."""
@@ -26,7 +27,7 @@ def _after(move: Transition) -> str:
 FIELDS = (
     Field("From", lambda move: move.before, tip="How the model stores the weight"),
     Field("To", _after, tip="How the plan stores it"),
-    Number("Layers", lambda move: move.layers, tip="Layers with this change; tied ones count once"),
+    Number("Layers", lambda move: move.layers, tip=LAYERS_TIP),
     Number("Count", lambda move: move.weights, quantities.count, tip="Number of weights"),
     Number("Before", lambda move: move.nbytes[0], quantities.data_size, unit="bytes",
            tip="Bytes of their weights as the model stores them"),
@@ -61,10 +62,10 @@ class TransitionMatrix(QTableWidget):
         for move in moves:
             before, after = (quantities.data_size(size) for size in move.nbytes)
             sizes = before if before == after else f"{before} → {after}"
-            item = QTableWidgetItem(f"{quantities.plural(move.layers, 'layer')}\n{sizes}")
+            item = QTableWidgetItem(f"{tr(quantities.plural(move.layers, 'layer'))}\n{sizes}")
             item.setData(RAW, str(move.layers))
             item.setTextAlignment(Qt.AlignmentFlag.AlignCenter)
-            item.setToolTip(f"From {move.before} to {move.after}: {sizes}")
+            item.setToolTip(tr(f"From {move.before} to {move.after}: {sizes}"))
             self.setItem(befores.index(move.before), afters.index(_after(move)), item)
         self.resizeColumnsToContents()
         self._fit(len(befores))
