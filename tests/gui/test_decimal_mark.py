@@ -27,7 +27,7 @@ SPOKEN = re.compile(r"kind:|worst|re:|FP|TFLOP|INT|NVIDIA|Cortex|Apple|Orin|GHz|
 """Texts with figures that are names: of chips, of plans, and what the filter takes."""
 
 
-TYPED = ("NumberField", "QLineEdit")
+TYPED = ("NumberField", "QLineEdit", "PathField")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_window_with_commas(comma: None, live: Callable[..., None], tmp_path: 
         points = {text: where for text, where in numbers.items() if POINT.search(NAMES.sub("", text))}
         assert not points, points
         assert sum(bool(re.search(r"\d,\d", text)) for text in shown) > 60
-        axis = person.window.panels["distributions"].views["weight"].plot.item.getAxis("bottom")
+        axis = person.window.panels["distributions"].plots["weight"].item.getAxis("bottom")
         assert "0,5" in axis.tickStrings([0.5, 1.0], 1.0, 0.5)
         person.picture("commas")
         await _plain(person, tmp_path)

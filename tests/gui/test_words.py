@@ -123,6 +123,22 @@ def test_no_panel_of_a_german_window_has_an_english_sentence(german: None, live:
     live(story, size=(1920, 1080))
 
 
+async def _layers_from_the_right(person: Person) -> None:
+    """Names of layers end at the right border of their column, further in by a level, behind the mark of their block."""
+    view, ends = person.window.panels["layers"].view, []
+    for name in ("model.embed_tokens", "model.layers.0.mlp.up_proj"):
+        area = view.visualRect(view.model().index_of(name, 0))
+        area.setLeft(0)
+        picture = view.viewport().grab(area).toImage()
+        ground = picture.pixelColor(picture.width() - 1, 2).lightness()
+        rows, columns = range(2, picture.height() - 2), range(picture.width() - 2)
+        ends.append(max(
+            x for x in columns if any(abs(picture.pixelColor(x, y).lightness() - ground) > 90 for y in rows)
+        ))  # fmt: skip
+    width = view.header().sectionViewportPosition(0) + view.header().sectionSize(0)
+    assert [round((width - end) / view.indentation()) for end in ends] == [1, 2], (width, ends)
+
+
 def test_a_window_from_right_to_left(qapp: QApplication, live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
@@ -133,6 +149,9 @@ def test_a_window_from_right_to_left(qapp: QApplication, live: Callable[..., Non
         await person.click(heat.viewport(), heat.cell_rect(3, 4).center())
         assert heat.cells.chosen[3] == 4, "a click hits the cell that is painted there"
         person.picture("right-to-left")
+        await _layers_from_the_right(person)
+        await person.act(lambda: person.window.reveal("deploy"))
+        assert person.window.panels["deploy"].forms.chosen is not None, "a row is selected"
 
     qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     try:

@@ -62,5 +62,5 @@ def left_out(state: State) -> tuple[str, ...]:
     names = others[0].name if len(others) == 1 else f"{others[0].name} and {len(others) - 1} more"
     kind = " (embedding)" if others[0].kind is LayerKind.EMBEDDING else ""
     count = quantities.plural(len(others), "layer")
-    short = f"A search leaves out {count}, {share:.0%} of the weights"
+    short = f"A search leaves out {count}, {quantities.fixed(100 * share, 0)} % of the weights"
     return f"{short}: {names}{kind} stays {stay}", short, f"{count} left out"

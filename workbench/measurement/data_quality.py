@@ -81,7 +81,7 @@ class Saturation:
             return f"{self.samples[-1] if self.samples else 0} samples are too few to tell whether they are enough"
         change = f"from {self.samples[-2]} to {self.samples[-1]} samples the ranges of {open_} of {total} tensors moved"
         verdict = "enough" if self.enough else "not enough; give more"
-        return f"{change} by more than {SETTLED:.0%}: {verdict}"
+        return f"{change} by more than {SETTLED * 100:.0f} %: {verdict}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

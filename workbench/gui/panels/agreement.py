@@ -19,9 +19,9 @@ from workbench.session.workspace import State
 
 FIELDS = (
     Field("Scheme", lambda row: row.scheme),
-    Number("Rank", lambda row: row.rank, lambda rank: quantities.number(rank, 2),
+    Number("Rank", lambda row: row.rank, lambda rank: quantities.fixed(rank, 2),
            tip="Spearman's rank correlation over the layers; 1: the same order"),
-    Number("Ratio", lambda row: row.ratio, lambda ratio: quantities.number(ratio, 2),
+    Number("Ratio", lambda row: row.ratio, lambda ratio: quantities.fixed(ratio, 2),
            tip="Median of the horizontal over the vertical metric; 1: the same size"),
 )  # fmt: skip
 

@@ -85,11 +85,12 @@ class Histogram(Plot):
 
     def show_statistics(
         self, statistics: LayerStatistics | None, ranges: Mapping[str, Range] | None = None,
-        active: Range | None = None, *, movable: bool = False,
+        active: Range | None = None, *, movable: bool = False, grids: Mapping[str, np.ndarray] | None = None,
     ) -> None:  # fmt: skip
-        """Show a histogram, the calibrated ranges by method and the active one."""
+        """Show a histogram, the calibrated ranges by method and the active one; ``grids`` as in :meth:`show_grids`."""
         self._statistics, self._ranges = statistics, ranges or {}
         self._active, self._movable = active, movable
+        self._grids = self._grids if grids is None else grids
         self.redraw()
 
     def show_grids(self, grids: Mapping[str, np.ndarray]) -> None:

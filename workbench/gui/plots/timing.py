@@ -58,7 +58,7 @@ class KernelTimes(Plot):
 
     def _fit(self) -> None:
         """Show as many rows as are legible; dragging reaches the others."""
-        legible = max(int(self.item.getViewBox().height() / ROW), 4)
+        legible = max(int(self.item.getViewBox().height() / ROW), 1)
         self.item.setYRange(-0.6, min(len(self._timings), legible) - 0.4, padding=0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QHeaderView,
+    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
@@ -25,6 +26,9 @@ from workbench.gui.tables.files import RAW
 
 Index = QModelIndex | QPersistentModelIndex
 Identity = Callable[[Any], Hashable]
+
+DIGITS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
+"""Numbers stand at the right in a window from right to left, too: their last digits belong below each other."""
 
 
 class RecordsModel(QAbstractTableModel):
@@ -132,15 +136,17 @@ def heading(column: Field, role: int, unit: str) -> Any:
 
 def alignment(column: Field) -> Qt.AlignmentFlag:
     """Return the alignment of a column's texts."""
-    side = Qt.AlignmentFlag.AlignRight if column.numeric else Qt.AlignmentFlag.AlignLeft
+    side = DIGITS if column.numeric else Qt.AlignmentFlag.AlignLeft
     return side | Qt.AlignmentFlag.AlignVCenter
 
 
 class LeftToRight(QStyledItemDelegate):
-    """Keeps numbers before their units, and names as they are written, where the window runs from right to left."""
+    """Keeps numbers before their units, and names as they are written, where the window runs from right to left; all
+    stand where their heading does."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
+        option.displayAlignment = QStyle.visualAlignment(Qt.LayoutDirection.RightToLeft, option.displayAlignment)
         option.direction = Qt.LayoutDirection.LeftToRight
 
 
@@ -191,6 +197,10 @@ class RecordsView(QTableView):
         super().showEvent(event)
         if not self.records.records:
             self.resizeColumnsToContents()
+
+    def selectRow(self, row: int) -> None:
+        """Select a row alone; in a window from right to left Qt's own selects none where columns leave room."""
+        self.setCurrentIndex(self.records.index(row, 0))
 
     def selected_rows(self) -> list[int]:
         """Return the selected rows from top to bottom."""

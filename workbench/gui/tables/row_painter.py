@@ -127,8 +127,9 @@ class LayersView(QTreeView):
             if column == NAME:
                 indent = self.indentation() * (1 if row.parent == ROOT else 2)
                 if row.is_group:
-                    self.drawBranches(painter, QRect(left, top, indent, height), index)
-                left, width = left + indent, width - indent
+                    branch = left + width - indent if self.isRightToLeft() else left
+                    self.drawBranches(painter, QRect(branch, top, indent, height), index)
+                left, width = left if self.isRightToLeft() else left + indent, width - indent
             text = model.text_of(row, column)
             if text:
                 bold = column == NAME and row.is_group
@@ -150,7 +151,7 @@ class LayersView(QTreeView):
                 self._texts.clear()
             laid_out = self._texts[key] = static, metrics.horizontalAdvance(shown), metrics.height()
         static, width, height = laid_out
-        left = area.left() + area.width() - width if numeric else area.left()
+        left = area.left() + area.width() - width if numeric or self.isRightToLeft() else area.left()
         painter.drawStaticText(left, area.top() + (area.height() - height) // 2, static)
 
     def _picture(self, statistics: LayerStatistics, width: int, height: int) -> QPixmap | None:

@@ -29,7 +29,10 @@ class PlanComparison(QWidget):
         self.words = label(role="muted", wrap=True)
         self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.words.hide()
-        fill(self, row(self.first, label("against"), self.second, self.button, None), self.words, top=0, gap=2)
+        line = row(self.first, label("against"), self.second, self.button)
+        line.setStretchFactor(self.first, 1)
+        line.setStretchFactor(self.second, 1)
+        fill(self, line, self.words, top=0, gap=2)
 
     def _plans(self, name: str) -> QComboBox:
         return combo(name, (), lambda: self._say(""), f"{name}; its value minus the other's is shown", letters=22)

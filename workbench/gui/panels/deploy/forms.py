@@ -65,7 +65,8 @@ class DeployForms(PanelPart):
         return next(iter(self.table.selected()), None)
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the forms of the snapshot's plan; the form of its target is selected at first."""
+        """Show the forms of the snapshot's plan; at first the form of its target is selected, without
+        one the first that the plan can be written in."""
         basis = (new.assignments, new.session.model if new.session else None, new.path, new.dirty)
         if same_objects(basis, self._basis):
             return
@@ -75,8 +76,13 @@ class DeployForms(PanelPart):
         self.table.show_records(rows)
         self.table.resizeColumnsToContents()
         if rows and self.chosen is None:
+<<<<<<< HEAD
             selected = next((at for at, each in enumerate(rows) if new.target and each.form.target == new.target), 0)
             self.table.selectRow(selected)
+=======
+            fitting = (each.form.target == new.target if new.target else each.is_possible for each in rows)
+            self.table.selectRow(next((place for place, fits in enumerate(fitting) if fits), 0))
+>>>>>>> 8c8388e (Window: layers and tables from right to left; one drawing of histograms for a click; key figures are not cut)
         self._choose()
 
     def _choose(self) -> None:

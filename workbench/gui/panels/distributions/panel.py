@@ -145,8 +145,8 @@ class DistributionsPanel(Panel):
         ranges = {}
         if tap == "input":  # the methods' lines; for tensors that no range is chosen for they would be in the way
             ranges = {key[2]: session.ranges[key] for key in session.ranges if key[:2] == (layer, tap)}
-        active = range_of(session, layer, tap)
-        self.plots[tap].show_statistics(statistics, ranges, active, movable=active is not None)
+        active, grids = range_of(session, layer, tap), self._grids(session, layer, tap)
+        self.plots[tap].show_statistics(statistics, ranges, active, movable=active is not None, grids=grids)
         self.captions[tap].setText(tensor_in_words(tap, statistics))
 
     def _show_many(self) -> None:
@@ -216,15 +216,21 @@ class DistributionsPanel(Panel):
         session = self.state.session
         if session is None or not self._layer:
             return
-        names = [action.text() for action in self.formats.actions() if action.isChecked()]
         for tap in ("weight", "input"):
-            active = range_of(session, self._layer, tap)
-            schemes = [self._planned(tap) if name == PLANNED else name for name in names if active is not None]
-            grids = {scheme: _grid(scheme, active.low, active.high) for scheme in schemes if scheme and active}
-            self.plots[tap].show_grids({scheme: grid for scheme, grid in grids.items() if grid is not None})
+            self.plots[tap].show_grids(self._grids(session, self._layer, tap))
 
-    def _planned(self, tap: str) -> str:
-        assignment = self.state.assignments.get(self._layer)
+    def _grids(self, session: Session, layer: str, tap: str) -> dict[str, np.ndarray]:
+        """Return the values of every chosen format in the active range of a tensor; none for outputs."""
+        active = range_of(session, layer, tap)
+        if active is None or tap == "output":
+            return {}
+        names = (action.text() for action in self.formats.actions() if action.isChecked())
+        schemes = filter(None, (self._planned(layer, tap) if name == PLANNED else name for name in names))
+        grids = {scheme: _grid(scheme, active.low, active.high) for scheme in schemes}
+        return {scheme: grid for scheme, grid in grids.items() if grid is not None}
+
+    def _planned(self, layer: str, tap: str) -> str:
+        assignment = self.state.assignments.get(layer)
         if assignment is None:
             return ""
         if tap == "weight":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt
@@ -26,7 +27,7 @@ class Tile(QWidget):
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self.figure = lambda: KeyFigure(title=title, value="")
+        self.figure: Callable[[], KeyFigure] = lambda: KeyFigure(title=title, value="")
         """Makes the figure as it is copied."""
         self.title, self.value, self.detail = fitted(title), fitted(role="key"), fitted()
         self.changes = [fitted() for _ in range(CHANGES)]
@@ -67,6 +68,7 @@ class Tile(QWidget):
         """Show a figure."""
         self.title.say(*dict.fromkeys((figure.title, figure.title.partition(" (")[0])))
         self.value.setText(figure.value)
+        self.value.setMinimumWidth(self.value.fontMetrics().horizontalAdvance(figure.value))  # others give way
         self.detail.say(figure.detail, *filter(None, (figure.short,)))
         for place, line in enumerate(self.changes):
             known = place < len(figure.differences)
