@@ -124,7 +124,7 @@ def test_no_panel_of_a_german_window_has_an_english_sentence(german: None, live:
 
 
 async def _layers_from_the_right(person: Person) -> None:
-    """Names of layers end at the right border of their column, further in by a level, behind the mark of their block."""
+    """Names of layers end at the right border of their column, each level further in, behind the mark of a block."""
     view, ends = person.window.panels["layers"].view, []
     for name in ("model.embed_tokens", "model.layers.0.mlp.up_proj"):
         area = view.visualRect(view.model().index_of(name, 0))

@@ -76,13 +76,8 @@ class DeployForms(PanelPart):
         self.table.show_records(rows)
         self.table.resizeColumnsToContents()
         if rows and self.chosen is None:
-<<<<<<< HEAD
-            selected = next((at for at, each in enumerate(rows) if new.target and each.form.target == new.target), 0)
-            self.table.selectRow(selected)
-=======
             fitting = (each.form.target == new.target if new.target else each.is_possible for each in rows)
             self.table.selectRow(next((place for place, fits in enumerate(fitting) if fits), 0))
->>>>>>> 8c8388e (Window: layers and tables from right to left; one drawing of histograms for a click; key figures are not cut)
         self._choose()
 
     def _choose(self) -> None:
