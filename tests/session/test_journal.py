@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,6 +53,69 @@ def test_every_edit_comes_back(tmp_path: Path, failures: list[Exception]) -> Non
     (entry,) = recoverable([tmp_path])
     assert entry.base == tmp_path / "original.qwb" and entry.edits == journal_path(file)
     assert oct(journal_path(file).stat().st_mode & 0o777) == "0o600"
+
+
+def newest(file: Path) -> str:
+    return str(read_journal(journal_path(file), full_session()).plan.name) if journal_path(file).exists() else ""
+
+
+def test_no_edit_waits_until_the_disk_has_flushed_the_one_before(
+    tmp_path: Path, failures: list[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushing, go_on = threading.Event(), threading.Event()
+
+    def slow(descriptor: int) -> None:
+        flushing.set()
+        assert go_on.wait(20)
+
+    monkeypatch.setattr(journal.os, "fsync", slow)
+    written, file = Journal(failures.append), tmp_path / "s.qwb"
+    written.put(named("first"), None, file)
+    assert flushing.wait(20)
+    for name in ("second", "third"):
+        written.put(named(name), None, file)
+        until(lambda name=name: newest(file) == name)
+    go_on.set()
+    written.close()
+    assert not failures
+
+
+def test_edits_that_come_faster_than_lines_are_made_are_written_too(
+    tmp_path: Path, failures: list[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, file, made = Journal(failures.append), tmp_path / "s.qwb", Journal._line
+
+    def interrupted(self: Journal, session: Any) -> bytes:
+        line = made(self, session)
+        number = int(session.plan.name)
+        if number < 50:
+            self.put(named(str(number + 1)), None, file)  # the user's next edit
+            assert number == 0 or newest(file) == str(number - 1)
+        return line
+
+    monkeypatch.setattr(Journal, "_line", interrupted)
+    written.put(named("0"), None, file)
+    until(lambda: newest(file) == "50")
+    written.close()
+    assert not failures
+
+
+def test_what_was_forgotten_while_its_line_was_made_is_not_written(
+    tmp_path: Path, failures: list[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, file, made = Journal(failures.append), tmp_path / "s.qwb", Journal._line
+
+    def forgetting(self: Journal, session: Any) -> bytes:
+        if session.plan.name == "first":
+            self.forget()
+            self.put(named("second"), None, tmp_path / "other.qwb")
+        return made(self, session)
+
+    monkeypatch.setattr(Journal, "_line", forgetting)
+    written.put(named("first"), None, file)
+    until(lambda: newest(tmp_path / "other.qwb") == "second")
+    written.close()
+    assert not journal_path(file).exists() and not failures
 
 
 def _parts(session: Any) -> list[Any]:

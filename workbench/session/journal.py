@@ -47,6 +47,48 @@ AGAIN_SECONDS = 2.0
 """After this time a line that could not be written is tried again."""
 
 
+class Flusher:
+    """Has what was written outlive the machine, too, on a thread of its own: a busy disk takes seconds for it, in which
+    other lines are written."""
+
+    def __init__(self) -> None:
+        self._news = threading.Condition()
+        self._next = -1  # the descriptor to flush
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def put(self, descriptor: int) -> None:
+        """Flush the file of ``descriptor``, which may be closed meanwhile; returns at once."""
+        with self._news:
+            before, self._next = self._next, os.dup(descriptor)
+            self._news.notify()
+        if before >= 0:
+            os.close(before)  # the newer one flushes the same file, or the older file is gone
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._live, name="journal-flush", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Flush what is due, and end the thread."""
+        with self._news:
+            self._closed = True
+            self._news.notify()
+        if self._thread is not None:
+            self._thread.join(5.0)
+
+    def _live(self) -> None:
+        while True:
+            with self._news:
+                while self._next < 0 and not self._closed:
+                    self._news.wait()
+                descriptor, self._next = self._next, -1
+            if descriptor < 0:
+                return
+            with contextlib.suppress(OSError):
+                os.fsync(descriptor)
+            os.close(descriptor)
+
+
 class Journal:
     """Writes the newest edits to a file; ``failed`` hears on the writing thread why a line was not written."""
 
@@ -54,7 +96,9 @@ class Journal:
         self._failed = failed
         self._news = threading.Condition()  # of what is next
         self._next: Due | None = None
+        self._forgotten = 0  # how often
         self._closed = False
+        self._flusher = Flusher()
         self._files = threading.Lock()  # held while files change; nobody waits for it who has an edit to hand over
         self._texts: dict[int, tuple[object, str]] = {}  # by identity: parts as they were written last
         self._stream: tuple[Path, int] | None = None  # the file that is open, and its descriptor
@@ -77,6 +121,7 @@ class Journal:
         with self._files:
             with self._news:
                 self._next = None
+                self._forgotten += 1
             self._end_file()
 
     def close(self) -> None:
@@ -86,6 +131,7 @@ class Journal:
             self._news.notify()
         if self._thread is not None:
             self._thread.join(5.0)
+        self._flusher.close()
         with self._files:
             self._end_file()
 
@@ -94,11 +140,11 @@ class Journal:
             with self._news:
                 while self._next is None and not self._closed:
                     self._news.wait()
-                due = self._next
+                due, forgotten = self._next, self._forgotten
             if due is None:
                 return
             try:
-                self._write(due, self._line(due[0]))
+                self._write(due, self._line(due[0]), forgotten)
             except Exception as error:
                 self._failed(error)
                 with self._files:
@@ -107,19 +153,20 @@ class Journal:
                     if self._closed or (self._news.wait(AGAIN_SECONDS) and self._closed):
                         return
 
-    def _write(self, due: Due, line: bytes) -> None:
-        """Write a line, unless it was forgotten or a newer one took its place."""
+    def _write(self, due: Due, line: bytes, forgotten: int) -> None:
+        """Write a line, unless it was forgotten.
+
+        One that is no longer the newest is written as well: edits may come faster than a busy machine makes lines.
+        """
         with self._files:
-            if self._next is not due:
+            if self._forgotten != forgotten:
                 return
             self._append(due, line)
             with self._news:
                 if self._next is due:
                     self._next = None
-            descriptor = os.dup(self._stream[1]) if self._stream else -1
-        with contextlib.suppress(OSError):  # for the end of the machine; nobody waits for it
-            os.fsync(descriptor)
-        os.close(descriptor)
+            if self._stream is not None:
+                self._flusher.put(self._stream[1])
 
     def _append(self, due: Due, line: bytes) -> None:
         session, path, file = due
