@@ -78,7 +78,7 @@ def test_a_window_with_commas(comma: None, live: Callable[..., None], tmp_path: 
 
 async def _plain(person: Person, folder: Path) -> None:
     """What leaves the window has points."""
-    budget = person.window.panels["plan"].search.budget
+    budget = person.window.panels["plan"].budget
     await person.type(budget, "4,5")
     assert "comma" in budget.problem
     await person.type(budget, "4.5")

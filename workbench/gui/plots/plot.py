@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,11 +80,9 @@ class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
         super().paint(painter, *args)
 
 
-class Axis(pg.AxisItem):  # type: ignore[misc]
-    """An axis whose numbers have the user's decimal mark."""
-
-    def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
-        return [quantities.marked(text) for text in super().tickStrings(values, scale, spacing)]
+def _ticks(axis: Any, values: Any, scale: float, spacing: float) -> list[str]:
+    """Return an axis' numbers with the user's decimal mark."""
+    return [quantities.marked(text) for text in pg.AxisItem.tickStrings(axis, values, scale, spacing)]
 
 
 class Box(pg.ViewBox):  # type: ignore[misc]
@@ -114,8 +113,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     """Axes whose values are exponents of ten."""
 
     def __init__(self, colours: Colours, name: str = "", *, bottom: str = "") -> None:
-        axes = {name: Axis(name) for name in AXES}
-        super().__init__(viewBox=Box(enableMenu=False), enableMenu=False, axisItems=axes)
+        super().__init__(viewBox=Box(enableMenu=False), enableMenu=False)
         self.colours = colours
         self.setAccessibleName(tr(name or self.name))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -126,6 +124,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item.getViewBox().open_menu = self._open_menu
         for axis in AXES:
             self.item.getAxis(axis).enableAutoSIPrefix(False)  # with a label, this call itself scales the axis
+            if quantities.has_comma():
+                self.item.getAxis(axis).tickStrings = partial(_ticks, self.item.getAxis(axis))
         self._labels = {"left": tr(self.left), "bottom": tr(bottom or self.bottom)}
         if self._labels["bottom"]:
             self.item.getAxis("bottom").setHeight(AXIS_HEIGHT)
