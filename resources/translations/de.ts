@@ -4618,10 +4618,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Nebeneinander</translation>
     </message>
     <message>
-        <source>{}s of {w}</source>
-        <translation>{} von {w}</translation>
-    </message>
-    <message>
         <source>{w}, {w}; click assigns, drag paints, right click locks</source>
         <translation>{w}, {w}; Klick weist zu, Ziehen malt, Rechtsklick sperrt</translation>
     </message>
@@ -4964,6 +4960,14 @@ Mit dem Maß {title} berechnen (F6).</translation>
     <message>
         <source>{} to {}</source>
         <translation>{} bis {}</translation>
+    </message>
+    <message>
+        <source>Coarse plan: a loss of {n} nats is beyond what the second order predicts well: evaluate or audit the plan (range widened to {n} %, {n} %).</source>
+        <translation>Grober Plan: einen Verlust von {n} Nats sagt die zweite Ordnung nicht gut voraus: den Plan evaluieren oder prüfen (Bereich erweitert auf {n} %, {n} %).</translation>
+    </message>
+    <message>
+        <source>Outputs of {w}</source>
+        <translation>Ausgaben von {w}</translation>
     </message>
 </context>
 </TS>

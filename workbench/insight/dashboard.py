@@ -191,7 +191,7 @@ def _predicted(session: Session, state: State, totals: Totals, differences: tupl
     if sure:
         tip += "\nThe range holds the mean of other samples of the same data 95 times in 100."
     if nats and coarseness(totals.predicted):
-        tip += f"\nCoarse plan: {coarseness(totals.predicted)}."
+        tip += f"\nCoarse plan: {quantities.marked_in(coarseness(totals.predicted))}."
     title = _with_unit(metric_title(state.metric, unit), unit)
     if totals.predicted is None:
         return KeyFigure(title=title, value=quantities.NONE, detail=missing, tip=tip)

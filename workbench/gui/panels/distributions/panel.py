@@ -188,7 +188,8 @@ class DistributionsPanel(Panel):
             )
             return
         if view == MANY:
-            self.title.setText(f"{self.line.tap.capitalize()}s of {quantities.plural(len(many), 'layer')}")
+            title = f"{self.line.tap.capitalize()}s of {quantities.plural(len(many), 'layer')}"
+            self.title.setText(title)
             self.title.setToolTip(", ".join(many[:40]))
             return
         more = f"  (and {len(selection) - 1} more)" if len(selection) > 1 else ""
