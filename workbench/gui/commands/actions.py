@@ -120,7 +120,7 @@ ACTIONS = (
       for place, preset in enumerate(PRESETS, 1)),
     Action(id="language", text="Langua&ge…", shortcut="Ctrl+Alt+M", menu="&View", run=view.choose_language,
            tip="Choose the language of the window"),
-    Action(id="decimal_mark", text="&Decimal Mark…", shortcut="Ctrl+Alt+D", menu="&View", run=view.choose_decimal_mark,
+    Action(id="decimal_mark", text="&Decimal Mark…", shortcut="Ctrl+Alt+U", menu="&View", run=view.choose_decimal_mark,
            tip="Choose whether the window shows numbers with a decimal point or comma"),
     Action(id="reset_layout", text="&Reset the Layout", shortcut="Ctrl+Shift+L", menu="&View",
            run=lambda c: c.window.reset_layout()),
