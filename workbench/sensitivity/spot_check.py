@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import torch
 
 from workbench.measurement.divergence import sample_divergence
+from workbench.measurement.finite_batches import FiniteBatches
 from workbench.models.data.batches import Data, units_of
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.sensitivity.scoring import Scoring
@@ -21,8 +22,10 @@ from workbench.sensitivity.scoring import Scoring
 CHECKED = 3
 """Layers that are measured, spread over the model."""
 
-SAMPLES = 16
-"""So many samples, at least; whole batches run."""
+SAMPLES, POSITIONS = 16, 512
+"""So many samples or positions of theirs, whichever come first: two windows of 256 tokens tell a factor of three."""
+
+BATCH_SIZE = 2
 
 LOSS = 1e-3
 """The scheme whose predicted loss is the closest to this is measured: small enough for the second order."""
@@ -37,7 +40,7 @@ FACTOR = 3.0
 def disagreement(scoring: Scoring, data: Data) -> str:
     """Return a sentence where the table's losses are not those that a few cells measure; empty where they are.
 
-    ``CHECKED + 1`` passes over at least SAMPLES samples.
+    ``CHECKED + 1`` passes over SAMPLES samples or POSITIONS positions.
     """
     chosen = _cells(scoring)
     losses = _measured(scoring, data, chosen) if chosen else {}
@@ -81,11 +84,12 @@ def _measured(scoring: Scoring, data: Data, cells: Sequence[tuple[str, str]]) ->
         weight = model.weight(name).float()
         rounded = round_weight(name, weight, scheme, scoring.algorithm, scoring.curvature.get(name)).values
         views[name, scheme] = model.with_weights({name: rounded})
-    for _, batch, reference in scoring.finite.of(data, scoring.batch_size):
+    size = model.inputs.batch or min(BATCH_SIZE, scoring.batch_size)
+    for _, batch, reference in FiniteBatches(model=model).of(data, size):
         units, samples = units + units_of(batch, model.summary), samples + len(reference)
         for cell, view in views.items():
             distances = sample_divergence(reference, view.run(batch), batch, model.summary.output)
             sums[cell] += float(distances.sum())
-        if samples >= SAMPLES:
+        if samples >= SAMPLES or units >= POSITIONS:
             break
     return {cell: total / units for cell, total in sums.items() if units}
