@@ -63,7 +63,9 @@ def test_any_name_and_any_float_survive(
     names: list[str], values: list[float], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     one = dataclasses.replace(full_session(), notes=tuple(names), plans={name: Plan(name=name) for name in names})
-    ranges = {(n, "input", n): Range(low=v, high=v, method=n, clipped=v) for n, v in zip(names, values, strict=False)}
+    layer = one.model.layers[0].name
+    pairs = zip(names, values, strict=False)
+    ranges = {(layer, "input", n): Range(low=v, high=v, method=n, clipped=v) for n, v in pairs}
     one = dataclasses.replace(one, ranges=ranges, locked=frozenset(names))
     path = tmp_path_factory.mktemp("any") / "s.qwb"
     one.save(path)
