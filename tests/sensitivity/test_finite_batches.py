@@ -60,7 +60,7 @@ class Without(Rows):
 
     def __init__(self, data: Rows, *left: int) -> None:
         super().__init__(**data.tensors)
-        self.left = left
+        object.__setattr__(self, "left", left)
 
     def batches(self, batch_size: int) -> Iterator[Mapping[str, torch.Tensor]]:
         return (one for number, one in enumerate(super().batches(batch_size)) if number not in self.left)

@@ -83,7 +83,7 @@ def test_what_cannot_fit_is_refused_with_the_numbers(tmp_path: Path, monkeypatch
     with memory_limit("4GB"):
         needs.require("Score")
     writes = Estimate(seconds=10, memory=GB, disk=10**18, folder=str(tmp_path / "not" / "there"))
-    with pytest.raises(MemoryLimitError, match=r"^Export writes about 1e\+09 GB at .*, where .* are free"):
+    with pytest.raises(MemoryLimitError, match=r"^Export writes about 1e\+06 TB at .*, where .* are free"):
         writes.require("Export")
 
 

@@ -88,7 +88,7 @@ def score(
             scoring.finite.notes.append("scored in this process: workers take no tables of this kind")
         record.fill(scoring, open_cells)
     if record.check is not None and open_cells:
-        record.check(scoring)
+        record.check(scoring, open_cells)
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()
 

@@ -46,7 +46,7 @@ class SensitivityMetric:
     needs_data: bool = True
     moments: Moments = "none"
     fill: Callable[[Scoring, OpenCells], None] = not_computed
-    check: Callable[[Scoring], None] | None = None
+    check: Callable[[Scoring, OpenCells], None] | None = None
     derived_from: tuple[str, ...] = ()
 
     def unit_for(self, output: OutputKind) -> str:

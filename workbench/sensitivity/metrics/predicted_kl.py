@@ -34,9 +34,6 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
         sloped = directional_rows(scoring, data, dict.fromkeys(sloped_layers, scoring.table.schemes), rerouting)
         scoring.fill(scoring.with_slopes(sloped), len(directional), start=len(kronecker) / len(cells))
         _fill_flat(scoring, {name: cells[name] for name in directional})
-    if kronecker and scoring.dataset is not None:
-        left = [name for name in cells if name not in kronecker and name not in directional]
-        _fill_choosing(scoring, {name: cells[name] for name in left})
 
 
 def _fill_choosing(scoring: Scoring, cells: OpenCells) -> None:
@@ -95,10 +92,19 @@ def _note_measured(scoring: Scoring) -> None:
         scoring.finite.notes.append(said + few(names))
 
 
-def _check(scoring: Scoring) -> None:
-    """Leave out the errors of losses that a few measurements do not confirm, and say so."""
+def _check(scoring: Scoring, cells: OpenCells) -> None:
+    """Measure the layers that no prediction reached; leave out errors of losses that a few measurements do not confirm.
+
+    Here, where all of the table is: a worker's piece may hold such layers alone.
+    """
+    import numpy as np
+
     from workbench.sensitivity.spot_check import disagreement
 
+    table = scoring.table
+    still = {name: schemes for name, schemes in cells.items() if np.isnan(table.score[table.row[name]]).all()}
+    if still and len(still) < len(cells) and scoring.dataset is not None:
+        _fill_choosing(scoring, still)
     said = "" if scoring.dataset is None else disagreement(scoring, scoring.dataset)
     if said:
         scoring.finite.notes.append(said)
