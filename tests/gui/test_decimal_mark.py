@@ -18,7 +18,7 @@ from workbench.gui.shell import settings
 from workbench.insight import quantities
 
 NAMES = re.compile(r"\S*[A-Za-z_]\.\S*|\S+\.[A-Za-z]\S*|@\S+")
-"""What has a point and is no number: layers, files."""
+"""Text with a point that is not a number: names of layers and files."""
 
 POINT = re.compile(r"(?<![\w.])\d+\.(\d{1,2}|\d{4,})(?![\d.])")
 """A number with a decimal point; three digits may as well be thousands."""

@@ -1,8 +1,8 @@
 """Are the predicted losses those of this model?  A few are measured, and where they disagree that is said.
 
 The prediction is the second order of the loss.  It misses what rounding does by a choice (which queries a detector
-keeps, which positions an indexer lets through), and where answers are all but certain the drawn labels are always the
-same, so that no gradient is left.
+keeps, which positions an indexer lets through), and what lies beyond the second order, as where answers are all but
+certain.
 """
 
 from __future__ import annotations

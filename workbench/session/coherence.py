@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from workbench.errors import SessionError
 from workbench.models.dtypes import DTYPES
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSummary
+from workbench.session.columns import Coded, Column, Columns, Numbers, Ragged
 from workbench.session.contents import LAYOUTS, TAPS, Contents
 
 LARGEST = 1 << 48
@@ -56,15 +59,33 @@ def _is_matrix(layer: Layer) -> bool:
 
 
 def _of_results(session: Contents) -> Iterable[str]:
+    """Look at columns alone: records are made when they are asked for."""
     known = session.model.by_name
     for name in LAYOUTS:
-        for key in getattr(session, name):
-            layer, *tap = (key,) if isinstance(key, str) else key[:2]
-            if layer not in known or (tap and tap[0] not in TAPS):
-                yield f"its {name} name {' '.join((layer, *tap))}, which its model does not have"
-    for key, seen in session.statistics.items():
-        if len({each.shape for each in (seen.channel_absmax, seen.channel_minimum, seen.channel_maximum)}) > 1:
-            yield f"the statistics of {' '.join(key)} have channels of different lengths"
+        for part, columns in session.columns(name).items():
+            taps = _distinct(columns, "tap") if "tap" in columns.keys else (part,) if part else ()
+            unknown = [each for each in _distinct(columns, "layer") if each not in known]
+            unknown += [each for each in taps if each not in TAPS]
+            if unknown:
+                yield f"its {name} name {unknown[0]}, which its model does not have"
+    for tap, columns in session.columns("statistics").items():
+        channels = [_lengths(columns.fields[f"channel_{name}"]) for name in ("absmax", "minimum", "maximum")]
+        if not all(np.array_equal(channels[0], each) for each in channels[1:]):
+            yield f"the statistics of the {tap}s have channels of different lengths"
+
+
+def _distinct(columns: Columns[object], key: str) -> Iterable[object]:
+    column = columns.keys[key]
+    return column.distinct if isinstance(column, Coded) else dict.fromkeys(column.cells(0, columns.rows))
+
+
+def _lengths(column: Column) -> np.ndarray:
+    """Return how many entries each array of a column has, ``[records]``."""
+    if isinstance(column, Ragged):
+        return np.diff(column.offsets)
+    if isinstance(column, Numbers):
+        return np.full(len(column), math.prod(column.values.shape[1:]))
+    return np.array([np.asarray(cell).size for cell in column.cells(0, len(column))])
 
 
 def _of_tables(session: Contents) -> Iterable[str]:

@@ -174,7 +174,7 @@ def _static_scheme(args: Mapping[str, Any]) -> str:
 
 
 def _input_range(store: TensorStore, module: str, args: Mapping[str, Any] | None) -> tuple[float, float] | None:
-    """Return what static inputs of one scale are clipped to; None where they are not, or the scale is no number."""
+    """Return the range of static inputs with one scale; None if they have another form or the scale is not a number."""
     if not args or args.get("dynamic") or args.get("strategy") != "tensor" or args.get("num_bits") != 8:
         return None
     scales, zeros = (store.tensors.get(f"{module}.input_{part}") for part in ("scale", "zero_point"))

@@ -155,7 +155,7 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
         if start[:2] == b"PK":
             return {name: _tensor(array) for name, array in _unpacked(file).items()}
         if start != b"\x93NUMPY":  # NumPy takes anything else for a pickle
-            raise DataError(f"{file} is no file of NumPy: it begins with neither \\x93NUMPY nor PK")
+            raise DataError(f"{file} is not a NumPy file: it begins with neither \\x93NUMPY nor PK")
         return {"inputs": _tensor(np.load(file, allow_pickle=False))}
     except WorkbenchError:
         raise
