@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -28,6 +29,16 @@ def alone() -> Session:
     return worked()
 
 
+def running_workers(recursive: bool = False) -> list[psutil.Process]:
+    """Return the worker processes below this one; a process that ends meanwhile is none of them."""
+    workers = []
+    for child in psutil.Process().children(recursive=recursive):
+        with contextlib.suppress(psutil.NoSuchProcess):  # the base of ZombieProcess, too
+            if "spawn_main" in " ".join(child.cmdline()):
+                workers.append(child)
+    return workers
+
+
 def require_same(found: Session, alone: Session) -> None:
     assert found.statistics.keys() == alone.statistics.keys() and found.curvature.keys() == alone.curvature.keys()
     assert all(found.statistics[key].equals(value) for key, value in alone.statistics.items())
@@ -43,9 +54,7 @@ def test_two_processes_give_the_bits_of_one_though_one_is_killed(alone):
     killed = []
 
     def progress(fraction, text, partial=None):
-        children = psutil.Process().children(recursive=True)
-        running = [each for each in children if "spawn_main" in " ".join(each.cmdline())]
-        if not killed and "calibrating, batch 5" in text and running:
+        if not killed and "calibrating, batch 5" in text and (running := running_workers(recursive=True)):
             killed.append(running[-1].pid)
             os.kill(killed[0], signal.SIGKILL)
 
@@ -53,7 +62,7 @@ def test_two_processes_give_the_bits_of_one_though_one_is_killed(alone):
         found = worked(progress)
     assert killed
     require_same(found, alone)
-    assert not [each for each in psutil.Process().children() if "spawn_main" in " ".join(each.cmdline())]
+    assert not running_workers()
 
 
 def test_a_table_that_workers_have_no_part_in_says_so(alone):

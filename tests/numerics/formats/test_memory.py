@@ -65,13 +65,14 @@ def weight() -> torch.Tensor:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_peak_stays_below_a_float32_copy(name: str, dtype: torch.dtype, weight: torch.Tensor) -> None:
+    """Encoding may hold a byte for each code, a quarter of the copy, before it packs them; the rest is slack."""
     scheme, exact = parse_scheme(name), weight.to(dtype)
     scheme.encode(exact[:256], scheme.fit(exact[:256]))  # compile
     parameters, while_fitting = grown(lambda: scheme.fit(exact), 0.35 * COPY)
     assert while_fitting < 0.35 * COPY
-    allowed = scheme.bits((SIDE, SIDE)) / 8 + 0.25 * COPY
+    allowed = scheme.bits((SIDE, SIDE)) / 8 + 0.3 * COPY
     stored, while_encoding = grown(lambda: scheme.encode(exact, parameters), allowed)
-    assert while_encoding < stored.nbytes + 0.25 * COPY
+    assert while_encoding < stored.nbytes + 0.3 * COPY
     _, while_decoding = grown(lambda: scheme.decode(stored), 1.25 * COPY)
     assert while_decoding < 1.25 * COPY
 
