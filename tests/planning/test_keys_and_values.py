@@ -68,6 +68,11 @@ def test_what_no_cache_can_be_is_said() -> None:
     with pytest.raises(PlanError, match="int8-tensor.*such as int8-token"):
         resolve(Plan(rules=(rule("v_proj", cache="int8-tensor"),)), (named("v_proj"),))
     assert cache_scheme("bf16").name == "bf16"
+    for name in ("bert.encoder.layer.0.attention.self.key", "model.vision_tower.layers.0.self_attn.k_proj"):
+        with pytest.raises(PlanError, match=f"decoder layers.*{name} is part of an encoder"):
+            with_cache(Plan(), (named(name),), "int8-token")
+        with pytest.raises(PlanError, match=f"decoder layers.*{name} is part of an encoder.*take the cache"):
+            resolve(Plan(rules=(rule(name, cache="int8-token"),)), (named(name), named("encoder.layer.1.value")))
     with pytest.raises(PlanError, match="k_proj"):
         with_cache(Plan(), convolutions().summary.layers, "int8-token")
 

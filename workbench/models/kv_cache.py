@@ -35,6 +35,16 @@ def fused_keys_and_values(layers: Iterable[Layer]) -> tuple[str, ...]:
     return tuple(layer.name for layer in layers if FUSED.fullmatch(layer.name) and not _encodes(layer.name))
 
 
+def no_cache(layers: Iterable[Layer]) -> str:
+    """Return, as a clause that follows others, why none of ``layers`` gives a KV cache what a scheme can be for."""
+    linear = [layer for layer in layers if layer.kind is LayerKind.LINEAR]
+    encoding = [layer.name for layer in linear if KEYS_AND_VALUES.fullmatch(layer.name) and _encodes(layer.name)]
+    fused = fused_keys_and_values(linear)
+    if encoding:
+        return f"; {encoding[0]} is part of an encoder, which reads all its tokens at once and keeps none of them"
+    return f"; {fused[0]} makes more than keys and values, which a scheme cannot take apart" if fused else ""
+
+
 @lru_cache(maxsize=65536)
 def _named_so(name: str) -> bool:
     return KEYS_AND_VALUES.fullmatch(name) is not None and FUSED.fullmatch(name) is None and not _encodes(name)

@@ -86,6 +86,9 @@ class Model(ABC):
     number of its experts.
     """
 
+    notes: tuple[str, ...] = ()
+    """What the model's files say and the first plan does not."""
+
     tappable: frozenset[str] = frozenset()
     routed: Mapping[str, int] = {}
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.atomic import replacing
 from workbench.errors import PlanError, UnmatchedRuleError, nearest
-from workbench.models.kv_cache import cache_scheme, fused_keys_and_values, makes_keys_or_values
+from workbench.models.kv_cache import cache_scheme, makes_keys_or_values, no_cache
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
@@ -201,15 +201,13 @@ def with_cache(plan: Plan, layers: Collection[Layer], scheme: str | None, but: C
         return plan.assign(names, cache=None) if names else plan
     name = cache_scheme(scheme).name
     if not names:
-        fused = fused_keys_and_values(layers)
         raise PlanError(
-            f"a KV cache in {name} needs {_CACHED_LAYERS}, and no layer that is free to change has one"
-            + (f"; {fused[0]} makes more than keys and values, which a scheme cannot take apart" if fused else "")
+            f"a KV cache in {name} needs {_CACHED_LAYERS}, and no layer that is free to change is one{no_cache(layers)}"
         )
     return plan.assign(names, cache=name)
 
 
-_CACHED_LAYERS = "layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
+_CACHED_LAYERS = "decoder layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
 
 
 _latest: tuple[Sequence[Rule], Sequence[Layer], dict[str, Assignment]] = (), (), {}
@@ -246,8 +244,8 @@ def _resolved(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     cached = next((name for name, assignment in matched.items() if assignment.cache is not None), None)
     if cached is not None and all(assignment.cache is None for assignment in assignments.values()):
         raise PlanError(
-            f"the plan stores what {cached} gives the KV cache in {matched[cached].cache}, but needs {_CACHED_LAYERS}; "
-            "take the cache scheme out"
+            f"the plan stores what {cached} gives the KV cache in {matched[cached].cache}, but a cache needs "
+            f"{_CACHED_LAYERS}{no_cache(layer for layer in layers if layer.name in matched)}; take the cache scheme out"
         )
     return assignments
 

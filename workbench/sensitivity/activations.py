@@ -21,7 +21,7 @@ from workbench.measurement.divergence import Divergence
 from workbench.measurement.gradients import batch_generator, drawn_gradient
 from workbench.models.data.batches import Data, routed, tappable, units_of
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
-from workbench.models.kv_cache import fused_keys_and_values, makes_keys_or_values
+from workbench.models.kv_cache import makes_keys_or_values, no_cache
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Replacement
 from workbench.sensitivity.metrics.metric import OpenCells, Part
@@ -47,11 +47,9 @@ def scored_layers(model: Model, part: Part, layers: Sequence[str] | None) -> tup
     if layers is None:
         layers = [name for name, layer in seen.items() if makes_keys_or_values(layer)]
         if not layers:
-            fused = fused_keys_and_values(seen.values())
-            reason = f": {fused[0]} makes more than keys and values, which a scheme cannot take apart" if fused else ""
             raise ModelError(
                 f"{model.summary.name} has no decoder layer that makes keys or values alone (k_proj, v_proj, key, "
-                f"value){reason}; its cache stays as computed"
+                f"value){no_cache(seen.values())}; its cache stays as computed"
             )
     for name in layers:
         if name not in seen:

@@ -76,7 +76,8 @@ def _metadata(quantized: QuantizedModel, model: Model) -> dict[str, str]:
             schemes[stored.scheme] = layout(parse_scheme(stored.scheme))
             tensors[layer.parameter] = {
                 "layer": layer.name, "scheme": stored.scheme, "matrix": stored.shape, "shape": layer.shape,
-                "axes": layer.axes, **({"view": layer.view} if layer.view else {}), "parts": sorted(stored.arrays),
+                "axes": layer.axes, "kind": str(layer.kind), "parts": sorted(stored.arrays),
+                **({"view": layer.view} if layer.view else {}),
             }  # fmt: skip
     return {
         "type": TYPE, "version": str(VERSION), "model": model.summary.name, "fingerprint": model.summary.fingerprint,

@@ -45,12 +45,22 @@ def read_compressed_tensors(store: TensorStore, config: Config) -> Packed:
     return packed
 
 
-def cache_scheme(config: Config) -> str | None:
-    """Return the scheme of keys and values that are rounded token by token; None for others, which no plan can say."""
+def cache_scheme(config: Config) -> tuple[str | None, str]:
+    """Return the scheme of keys and values that are rounded token by token; None for others, which no plan can say,
+    with what they are.
+    """
     args = config.get("kv_cache_scheme")
     if not isinstance(args, Mapping) or not {"type", "symmetric"} <= args.keys():
-        return None
-    return _input_scheme(args) if args.get("strategy") == "token" and args.get("num_bits") == 8 else None
+        return None, "" if args is None else "an unknown form"
+    scheme = _input_scheme(args) if args.get("strategy") == "token" and args.get("num_bits") == 8 else None
+    return scheme, "" if scheme else _told(args)
+
+
+def _told(args: Mapping[str, Any]) -> str:
+    """Return what settings say in words: ``float of 8 bits, one calibrated scale for each tensor``."""
+    when = "a computed" if args.get("dynamic") is True else "one calibrated"
+    kind, bits, strategy = (str(args.get(key))[:40] for key in ("type", "num_bits", "strategy"))
+    return f"{kind} of {bits} bits, {when} scale for each {strategy}"
 
 
 def group_of(config: Config, module: str) -> Mapping[str, Any]:
@@ -90,9 +100,12 @@ def _weight(store: TensorStore, module: str, group: Mapping[str, Any], parts: tu
         shape = int(rows), int(columns)
     load = partial(_load, store, module, scheme, shape, int(args["num_bits"]))
     args = group.get("input_activations")
-    clipped = _input_range(store, module, args)
+    clipped = _input_range(store, module, args) or _nvfp4_range(store, module, args)
     inputs = _static_scheme(args) if args and clipped else _input_scheme(args)
-    return PackedWeight(parts=parts, shape=shape, scheme=scheme, load=load, inputs=inputs, input_range=clipped)
+    dropped = _told(args) if args and inputs is None else ""
+    return PackedWeight(
+        parts=parts, shape=shape, scheme=scheme, load=load, inputs=inputs, input_range=clipped, dropped=dropped
+    )
 
 
 def _scheme(store: TensorStore, module: str, args: Mapping[str, Any]) -> str:
@@ -156,7 +169,7 @@ def _inverse(stored: np.ndarray) -> np.ndarray:
 
 
 def _input_scheme(args: Mapping[str, Any] | None) -> str | None:
-    """Return the scheme of dynamic inputs; None for static ones."""
+    """Return the scheme of dynamic inputs; None for those with a calibrated scale."""
     if not args or args.get("dynamic") is not True:
         return None
     bits, kind, strategy, size = args["num_bits"], args["type"], args["strategy"], args.get("group_size")
@@ -169,8 +182,24 @@ def _input_scheme(args: Mapping[str, Any] | None) -> str | None:
 
 
 def _static_scheme(args: Mapping[str, Any]) -> str:
+    if args["num_bits"] == 4:
+        return "nvfp4"
     element = "int8" if args["type"] == "int" else "fp8-e4m3"
     return f"{element}-tensor" + ("" if args["symmetric"] else "-asym")
+
+
+def _nvfp4_range(
+    store: TensorStore, module: str, args: Mapping[str, Any] | None
+) -> tuple[float, float] | None:
+    """Return the range of NVFP4 inputs, whose scale for the tensor is calibrated; its inverse is stored."""
+    name = f"{module}.input_global_scale"
+    if not args or name not in store.tensors or math.prod(store.tensors[name].shape) != 1:
+        return None
+    if (args.get("num_bits"), args.get("type"), args.get("strategy")) != (4, "float", "tensor_group"):
+        return None
+    inverse = float(store.read(name).double().reshape(()))
+    largest = FP8_E4M3.highest * 6.0 / inverse if math.isfinite(inverse) and inverse > 0 else 0.0
+    return (-largest, largest) if largest else None
 
 
 def _input_range(store: TensorStore, module: str, args: Mapping[str, Any] | None) -> tuple[float, float] | None:

@@ -8,6 +8,7 @@ parameter as experts x inputs x outputs.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import torch
@@ -15,6 +16,7 @@ import torch
 from workbench.errors import NotAModelError
 from workbench.models.checkpoints.packed import Config, Packed, PackedWeight, array, modules_with, named
 from workbench.models.sources.stored import TensorStore
+from workbench.numerics.formats.floating import FP8_E4M3
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
 
@@ -28,11 +30,14 @@ def read_float8(store: TensorStore, config: Config) -> Packed:
             if weight is None or weight.dtype != "float8_e4m3fn" or len(weight.shape) != 2:
                 raise NotAModelError(f"{module} has scales and no matrix of float8_e4m3fn; fetch the checkpoint again")
             scheme = _scheme(store, names[1], config)
-            inputs = _inputs(config, scheme)
+            clipped = _input_range(store, f"{module}.input_scale", config)
+            inputs = _inputs(config, scheme) if clipped is None else "fp8-e4m3-tensor"
             static = f"{module}.input_scale"
             parts = (*names, static) if static in store.tensors else names
+            unsaid = config.get("activation_scheme") is not None and inputs is None
             packed[names[0]] = PackedWeight(
-                parts=parts, shape=weight.shape, scheme=scheme, inputs=inputs,
+                parts=parts, shape=weight.shape, scheme=scheme, inputs=inputs, input_range=clipped,
+                dropped=f"FP8 ({config['activation_scheme']})"[:80] if unsaid else "",
                 load=partial(_float8, store, names, scheme, (weight.shape[0], weight.shape[1])),
             )  # fmt: skip
     return packed
@@ -52,6 +57,16 @@ def _inputs(config: Config, scheme: str) -> str | None:
         return None
     block = config.get("weight_block_size")
     return f"fp8-e4m3-g{block[1]}" if block and "-b" in scheme else "fp8-e4m3-token"
+
+
+def _input_range(store: TensorStore, name: str, config: Config) -> tuple[float, float] | None:
+    """Return what static inputs are clipped to; None where they have no scale of their own that is a number."""
+    if config.get("activation_scheme") != "static" or name not in store.tensors:
+        return None
+    scale = store.read(name).double().reshape(-1)
+    if len(scale) != 1 or not (math.isfinite(float(scale)) and float(scale) > 0):
+        return None
+    return FP8_E4M3.lowest * float(scale), FP8_E4M3.highest * float(scale)
 
 
 def _float8(store: TensorStore, names: tuple[str, str], scheme: str, shape: tuple[int, int]) -> QuantizedTensor:
@@ -76,7 +91,7 @@ def read_mxfp4(store: TensorStore, config: Config) -> Packed:
             )
         experts, outputs, blocks, _ = shape
         packed[parameter] = PackedWeight(
-            parts=parts, shape=(experts, 32 * blocks, outputs), scheme="mxfp4", transposed=True,
+            parts=parts, shape=(experts, 32 * blocks, outputs), scheme="mxfp4", axes=(0, 2, 1),
             load=partial(_mxfp4, store, parts, (experts * outputs, 32 * blocks)),
         )  # fmt: skip
     return packed

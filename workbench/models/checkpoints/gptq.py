@@ -45,7 +45,7 @@ def read_gptq(store: TensorStore, config: Config) -> Packed:
         shifts = _gptq_shifts(store, parts[1], rows, bits, plus_one)
         symmetric = bool((shifts == 2 ** (bits - 1)).all())
         if torch.equal(index, torch.arange(columns) // width) and bool((shifts < 2**bits).all()):
-            granularity = "channel" if groups == 1 else f"g{width}"
+            granularity = _granularity(groups, columns, config)
             scheme = named(f"int{bits}", granularity, _dtype(store, parts[2]), symmetric=symmetric)
             load = partial(_gptq_weight, store, parts, (rows, columns), scheme, plus_one, symmetric)
             packed[f"{module}.weight"] = PackedWeight(parts=parts, shape=(rows, columns), scheme=scheme, load=load)
@@ -94,7 +94,7 @@ def read_awq(store: TensorStore, config: Config) -> Packed:
                 f"{module} is not an AWQ weight: {words} words for {rows} outputs; "
                 "fetch the file again"
             )
-        granularity = "channel" if groups == 1 else f"g{columns // groups}"
+        granularity = _granularity(groups, columns, config)
         scheme = named("int4", granularity, _dtype(store, parts[2]), symmetric=False)
         load = partial(_awq_weight, store, parts, (rows, columns), scheme)
         packed[f"{module}.weight"] = PackedWeight(parts=parts, shape=(rows, columns), scheme=scheme, load=load)
@@ -130,6 +130,11 @@ def _groups(store: TensorStore, module: str, parts: tuple[str, ...]) -> int:
     if len(zeros) != 2 or len(scales) != 2 or zeros[0] != scales[0]:
         raise NotAModelError(f"the tensors of {module} do not fit together: {zeros} zero points, {scales} scales")
     return scales[0]
+
+
+def _granularity(groups: int, columns: int, config: Config) -> str:
+    """Return what a scale is for: groups, of which there may be one alone, or rows."""
+    return "channel" if groups == 1 and config.get("group_size") != columns else f"g{-(-columns // groups)}"
 
 
 def _whole(total: int, by: int, module: str) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from workbench.errors import NotAModelError, first_line
+from workbench.models.layer import StoredTensor
 from workbench.models.sources.stored import TensorStore
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.packing import pack
@@ -24,10 +25,12 @@ Config = Mapping[str, Any]
 class PackedWeight:
     """A weight that several tensors of a file stand for.
 
-    ``shape`` is as the network has it; ``transposed`` says that its last two axes are inputs x outputs.  ``load``
-    returns it as a matrix of outputs x inputs.  ``scheme`` is None for one that no scheme of ours describes (columns
-    in another order): ``values`` then returns it in float32.  ``inputs`` is the scheme of the layer's inputs,
-    ``input_range`` what static ones are clipped to.
+    ``shape`` is as the network has it; ``axes`` put the axes of the outputs first, as in
+    :class:`workbench.models.layer.Layer` (empty: they are in order), and number those of ``view`` where that is not
+    ``shape``.  ``load`` returns it as a matrix of outputs x inputs.  ``scheme`` is None for one that no scheme of ours
+    describes (columns in another order): ``values`` then returns it in float32.  ``inputs`` is the scheme of the
+    layer's inputs, ``input_range`` what static ones are clipped to, ``dropped`` what the file says of them and no plan
+    can say.
     """
 
     parts: tuple[str, ...]
@@ -35,9 +38,15 @@ class PackedWeight:
     scheme: str | None
     load: Callable[[], QuantizedTensor] | None = None
     values: Callable[[], torch.Tensor] | None = None
-    transposed: bool = False
+    axes: tuple[int, ...] = ()
+    view: tuple[int, ...] = ()
     inputs: str | None = None
     input_range: tuple[float, float] | None = None
+    dropped: str = ""
+
+    def facts(self, name: str) -> StoredTensor:
+        """Return what is known of the weight under ``name``, as a loader has it."""
+        return StoredTensor(name=name, dtype="float32", shape=self.shape)
 
     def stored(self) -> QuantizedTensor | None:
         """Return the codes, None for a weight without a scheme; NotAModelError where its tensors do not fit together.
@@ -65,10 +74,10 @@ class PackedWeight:
             assert self.values is not None
             return self.values()
         matrix = parse_scheme(stored.scheme).decode(stored)
-        if not self.transposed:
+        if not self.axes:
             return matrix.reshape(self.shape)
-        *first, inputs, outputs = self.shape
-        return matrix.reshape(*first, outputs, inputs).transpose(-1, -2).contiguous()
+        back, view = sorted(range(len(self.axes)), key=self.axes.__getitem__), self.view or self.shape
+        return matrix.reshape([view[axis] for axis in self.axes]).permute(back).reshape(self.shape).contiguous()
 
 
 Packed = Mapping[str, PackedWeight]

@@ -75,14 +75,7 @@ class HuggingFaceFolder:
         network = load_network(folder, architecture_of(config), _copied_or_mapped(store, dtype, str(folder)), dtype)
         head = head_of(type(network).__name__)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
-        takes, _ = arguments_of(network.forward)
-        inputs = replace(
-            token_inputs(folder, network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
-            main=network.main_input_name, takes=takes, requires=required_inputs(network), folder=folder,
-            sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
-            embeds=head is OutputKind.EMBEDDING,
-            tokenizer=folder if any((folder / name).is_file() for name in TOKENIZERS) else None,
-        )  # fmt: skip
+        inputs = inputs_of(folder, config, network)
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
         return network_model(
             source, network, parts, store, output_kind(head, network.config), call_of(head, inputs, network.config),
@@ -115,8 +108,8 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
         settings = config["quantization_config"]
         method = (settings if isinstance(settings, dict) else {}).get("quant_method", "an unknown method")
         raise NotAModelError(
-            f"{folder} is already quantized ({method}), and of those gptq, awq, "
-            "compressed-tensors, fp8 and mxfp4 are read; open the floating-point model it came from"
+            f"{folder} is already quantized ({method}), and of those gptq, awq, compressed-tensors, fp8, mxfp4, "
+            "torchao and mlx are read; open the floating-point model it came from"
         )
     return config
 
@@ -281,6 +274,19 @@ def _usual_dtype(store: TensorStore) -> str | None:
         if tensor.dtype in FLOATING:
             sizes[tensor.dtype] += math.prod(tensor.shape)
     return max(sizes, key=sizes.__getitem__, default=None)
+
+
+def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpec:
+    """Return what a network of transformers takes; settings of pictures and the tokenizer lie in ``folder``."""
+    head = head_of(type(network).__name__)
+    takes, _ = arguments_of(network.forward)
+    return replace(
+        token_inputs(folder, network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
+        main=network.main_input_name, takes=takes, requires=required_inputs(network), folder=folder,
+        sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
+        embeds=head is OutputKind.EMBEDDING,
+        tokenizer=folder if any((folder / name).is_file() for name in TOKENIZERS) else None,
+    )  # fmt: skip
 
 
 def token_inputs(folder: Path, network: Any) -> InputSpec:

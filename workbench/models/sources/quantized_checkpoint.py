@@ -1,8 +1,8 @@
-"""A Hugging Face folder whose weights are quantized (GPTQ, AWQ, compressed-tensors, FP8, MXFP4): model and plan."""
+"""A Hugging Face folder whose weights are quantized (GPTQ, AWQ, compressed-tensors, FP8, ...): model and plan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,34 +14,59 @@ from workbench.models.checkpoints.compressed_tensors import cache_scheme, read_c
 from workbench.models.checkpoints.experts import Owners, joined, owners_of, pieces_of
 from workbench.models.checkpoints.float8 import read_float8, read_mxfp4
 from workbench.models.checkpoints.gptq import read_awq, read_gptq
+from workbench.models.checkpoints.mlx import read_mlx
 from workbench.models.checkpoints.packed import Packed, PackedWeight, Reader
-from workbench.models.data.inputs import InputSpec, arguments_of
+from workbench.models.checkpoints.packed_file import TYPE, described_layers, is_packed_file, read_packed_file
+from workbench.models.checkpoints.torchao import read_torchao
+from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.kv_cache import makes_keys_or_values
-from workbench.models.layer import Layer, StoredTensor
+from workbench.models.layer import Layer
 from workbench.models.model import Model, Overrides
 from workbench.models.sources.huggingface import (
-    TOKENIZERS,
     architecture_of,
+    inputs_of,
     load_network,
     read_config,
-    token_inputs,
 )
-from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, required_inputs, sample_of
+from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, sample_of
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, fingerprint, memory_to_run, require_memory, tensors_in_files
 from workbench.models.sources.weights_only import WeightsOnlyModel, weights_only_model
-from workbench.models.summary import ModelSource, ModelSummary, OutputKind
+from workbench.models.summary import ModelSource, ModelSummary
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.plain_file import read_json
 
 READERS: Mapping[str, Reader] = {
     "gptq": read_gptq, "awq": read_awq, "compressed-tensors": read_compressed_tensors, "fp8": read_float8,
-    "mxfp4": read_mxfp4,
+    "mxfp4": read_mxfp4, "torchao": read_torchao, "mlx": read_mlx,
 }  # fmt: skip
-"""What reads a checkpoint, by the ``quant_method`` that its config.json names."""
+"""What reads a checkpoint, by the ``quant_method`` that its config.json names (or by what MLX writes instead)."""
+
+WHOLE = "model.safetensors"
+
+PACKED_ALONE = (
+    "the file holds packed weights only, not the network; put it, as model.safetensors, into a folder with the "
+    "config.json and the tokenizer of its model, and open the folder"
+)
+
+
+def quantization_of(config: Any) -> tuple[str, Any] | None:
+    """Return how config.json says that the weights are quantized, and its settings; None where it does not say.
+
+    mlx-lm names no method: ``quantization`` has a group size and a number of bits.
+    """
+    if not isinstance(config, dict):
+        return None
+    settings = config.get("quantization_config")
+    if isinstance(settings, dict) and "quant_method" in settings:
+        return str(settings["quant_method"]), settings
+    settings = config.get("quantization", settings)
+    if isinstance(settings, dict) and {"group_size", "bits"} <= settings.keys():
+        return "mlx", settings
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +74,68 @@ class QuantizedCheckpoint:
     """A quantized checkpoint: dequantized as it is read; the first plan says the scheme of every weight."""
 
     name = "quantized_checkpoint"
-    description = "a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, FP8, MXFP4)"
+    description = "a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, FP8, MXFP4, torchao, MLX)"
 
     def detects(self, path: Path) -> bool:
-        """Tell by config.json naming a method that is read."""
+        """Tell by config.json naming a method that is read, or by a packed file of ours."""
         file = path / "config.json" if path.is_dir() else path
-        if file.name != "config.json" or not file.is_file():
-            return False
+        if file.name != "config.json":
+            return is_packed_file(file)
         try:
-            config = read_json(file)
-            return str(config["quantization_config"]["quant_method"]) in READERS
-        except (OSError, ValueError, KeyError, TypeError):
+            method = quantization_of(read_json(file)) if file.is_file() else None
+        except (OSError, ValueError):
             return False
+        return method[0] in READERS if method is not None else is_packed_file(file.parent / WHOLE)
 
     def open(self, request: Opening) -> Model:
         """Read the headers; build the network where transformers knows it, else weights only, with the reason."""
+        if not (request.path.is_dir() or request.path.name == "config.json"):
+            return self._open_file(request.path)
         folder = request.path if request.path.is_dir() else request.path.parent
         config = read_config(folder, quantized=True)
         files = weight_files(folder)
         if not files:
             raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
-        raw = tensors_in_files(files)
-        settings = config.pop("quantization_config")
-        cache = cache_scheme(settings) if settings["quant_method"] == "compressed-tensors" else None
-        checkpoint = Checkpoint.of(raw, _packed(folder, raw, settings), cache)
-        if not checkpoint.packed:
-            raise NotAModelError(
-                f"{folder} says that it is quantized ({settings['quant_method']}), but "
-                "none of its tensors is"
-            )
+        checkpoint = _checkpoint(folder, files, quantization_of(config))
+        config.pop("quantization_config", None)
         source = ModelSource(kind=self.name, path=str(folder))
         try:
             require_memory(memory_to_run(checkpoint.logical.tensors.values()), str(folder))
             return _network(folder, config, source, checkpoint)
         except (NotAModelError, ModelTooLargeError) as error:
-            bare = weights_only_model(source, checkpoint.logical)
-            summary = replace(bare.summary, cannot_run=str(error), fingerprint=fingerprint(raw))
-            return QuantizedWeights(summary, checkpoint.logical, checkpoint=checkpoint)
+            return _weights_alone(source, checkpoint, str(error))
+
+    def _open_file(self, path: Path) -> Model:
+        """Return what a packed file of ours holds; with ``config.json`` beside it the folder opens as a network."""
+        source = ModelSource(kind=self.name, path=str(path))
+        return _weights_alone(source, _checkpoint(path, [path], None), PACKED_ALONE)
+
+
+def _checkpoint(where: Path, files: list[Path], quantization: tuple[str, Any] | None) -> Checkpoint:
+    """Return what ``files`` hold; NotAModelError where nothing of it is quantized."""
+    raw = tensors_in_files(files)
+    if quantization is None:
+        return Checkpoint.of(raw, read_packed_file(raw, where))
+    method, settings = quantization
+    cache = cache_scheme(settings) if method == "compressed-tensors" else (None, "")
+    checkpoint = Checkpoint.of(raw, _packed(where, raw, method, settings), *cache)
+    if not checkpoint.packed and cache == (None, ""):
+        raise NotAModelError(f"{where} says that it is quantized ({method}), but none of its tensors is")
+    return checkpoint
+
+
+def _weights_alone(source: ModelSource, checkpoint: Checkpoint, reason: str) -> QuantizedWeights:
+    """Return the tensors without a network; ``reason`` says why there is none."""
+    bare = weights_only_model(source, checkpoint.logical).summary
+    layers = bare.layers
+    if checkpoint.raw.metadata.get("type") == TYPE:
+        layers = described_layers(checkpoint.raw, checkpoint.packed, layers)
+    kept = {layer.parameter for layer in layers}
+    summary = replace(
+        bare, cannot_run=reason, fingerprint=fingerprint(checkpoint.raw), layers=layers,
+        kept=tuple(tensor for tensor in bare.kept if tensor.name not in kept),
+    )  # fmt: skip
+    return QuantizedWeights(summary, checkpoint.logical, checkpoint=checkpoint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,7 +143,7 @@ class Checkpoint:
     """``logical`` are the tensors that the network has, packed ones in float32; ``raw`` those of the files.
 
     ``owners`` are the modules whose experts are packed one by one, and one tensor in the network; ``cache`` is the
-    scheme of keys and values.
+    scheme of keys and values, ``dropped_cache`` what the files say of them and no plan can say.
     """
 
     raw: TensorStore
@@ -101,17 +151,37 @@ class Checkpoint:
     logical: TensorStore
     owners: Owners
     cache: str | None = None
+    dropped_cache: str = ""
 
     @staticmethod
-    def of(raw: TensorStore, packed: Packed, cache: str | None = None) -> Checkpoint:
+    def of(raw: TensorStore, packed: Packed, cache: str | None = None, dropped_cache: str = "") -> Checkpoint:
         """Return the checkpoint whose ``packed`` weights hide their parts."""
         hidden = {part for weight in packed.values() for part in weight.parts}
         facts = {name: tensor for name, tensor in raw.tensors.items() if name not in hidden}
         for name, weight in packed.items():
-            facts[name] = StoredTensor(name=name, dtype="float32", shape=weight.shape)
+            facts[name] = weight.facts(name)
         read = lambda name: packed[name].tensor() if name in packed else raw.read(name)  # noqa: E731
         logical = TensorStore(facts, read)
-        return Checkpoint(raw=raw, packed=packed, logical=logical, owners=owners_of(packed), cache=cache)
+        return Checkpoint(
+            raw=raw, packed=packed, logical=logical, owners=owners_of(packed), cache=cache, dropped_cache=dropped_cache
+        )
+
+    def notes(self, layers: Collection[Layer]) -> tuple[str, ...]:
+        """Say what the files state of activations and the first plan leaves as computed."""
+        dropped: dict[str, list[str]] = {}
+        for name, weight in self.packed.items():
+            if weight.dropped:
+                dropped.setdefault(weight.dropped, []).append(name.removesuffix(".weight"))
+        notes = [
+            f"the files round the inputs of {len(names):,} layers ({names[0]}) to {what}, which no plan can say; they "
+            "are left as computed" for what, names in dropped.items()
+        ]  # fmt: skip
+        alone = self.cache is not None and not any(map(makes_keys_or_values, layers))
+        if alone or self.dropped_cache:
+            reason = "no layer here makes them alone" if alone else "a plan rounds them token by token"
+            cached = self.dropped_cache or self.cache
+            notes.append(f"the files store keys and values as {cached}; {reason}, so they are left as computed")
+        return tuple(notes)
 
     def weight(self, layer: Layer) -> PackedWeight | None:
         """Return the packed weight that is the layer's own; names may differ in their first component."""
@@ -150,7 +220,7 @@ class QuantizedWeights(WeightsOnlyModel):
         self, summary: ModelSummary, store: TensorStore, overrides: Overrides | None = None, *, checkpoint: Checkpoint
     ) -> None:
         super().__init__(summary, store, overrides)
-        self.checkpoint, self.logical = checkpoint, checkpoint.logical
+        self.checkpoint, self.logical, self.notes = checkpoint, checkpoint.logical, checkpoint.notes(summary.layers)
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> QuantizedWeights:
         return QuantizedWeights(summary, self._store, overrides, checkpoint=self.checkpoint)
@@ -178,7 +248,7 @@ class QuantizedNetwork(NetworkModel):
         checkpoint: Checkpoint,
     ) -> None:  # fmt: skip
         super().__init__(summary, body, inputs, overrides)
-        self.checkpoint, self.logical = checkpoint, checkpoint.logical
+        self.checkpoint, self.logical, self.notes = checkpoint, checkpoint.logical, checkpoint.notes(summary.layers)
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> QuantizedNetwork:
         return QuantizedNetwork(summary, self.body, self.inputs, overrides, checkpoint=self.checkpoint)
@@ -198,13 +268,13 @@ class QuantizedNetwork(NetworkModel):
         return self.checkpoint.cache if makes_keys_or_values(self.summary.layer(layer)) else None
 
 
-def _packed(folder: Path, raw: TensorStore, settings: Any) -> Packed:
+def _packed(folder: Path, raw: TensorStore, method: str, settings: Any) -> Packed:
     """Return the packed weights; NotAModelError for a configuration that lacks what its method needs."""
     try:
-        return READERS[settings["quant_method"]](raw, settings)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
+        return READERS[method](raw, settings)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError, ArithmeticError) as error:
         raise NotAModelError(
-            f"{folder}: quantization_config of config.json does not say what {settings['quant_method']} needs "
+            f"{folder}: quantization_config of config.json does not say what {method} needs "
             f"({type(error).__name__}: {first_line(error)}); fetch the folder again"
         ) from error
 
@@ -213,16 +283,8 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
     """Build the network from the logical tensors; NotAModelError with the reason where transformers cannot."""
     network = load_network(folder, architecture_of(config), checkpoint.logical, torch.float32)
     head = head_of(type(network).__name__)
-    takes, _ = arguments_of(network.forward)
-    if network.main_input_name != "input_ids":
-        raise NotAModelError(f"{folder}: quantized checkpoints of {type(network).__name__} cannot be run yet")
     parts = find_layers(network, stored_dtypes(checkpoint.logical.tensors, "float32"))
-    inputs = replace(
-        token_inputs(folder, network), main=network.main_input_name, takes=takes, requires=required_inputs(network),
-        folder=folder, sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
-        embeds=head is OutputKind.EMBEDDING,
-        tokenizer=folder if any((folder / name).is_file() for name in TOKENIZERS) else None,
-    )  # fmt: skip
+    inputs = inputs_of(folder, config, network)
     built = network_model(
         source, network, parts, checkpoint.raw, output_kind(head, network.config),
         call_of(head, inputs, network.config), inputs, sample_of(network, inputs),

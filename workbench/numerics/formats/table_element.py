@@ -41,6 +41,7 @@ class TableElement(Element):
     def snap_(self, scaled: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
         import torch
 
-        rank = torch.bucketize(scaled, torch.from_numpy(self.thresholds()).to(scaled.device), out_int32=True)
+        thresholds = torch.from_numpy(self.thresholds()).to(scaled.device)
+        rank = torch.bucketize(scaled.contiguous(), thresholds, out_int32=True)
         nearest = torch.from_numpy(self.values()).to(scaled.device).take(rank.to(torch.int64))
         return scaled.copy_(torch.where(scaled.isnan(), scaled, nearest))
