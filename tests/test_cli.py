@@ -75,17 +75,17 @@ def test_bad_usage_exits_with_2(words: list[str], capsys: pytest.CaptureFixture[
 
 
 def test_inspect_lists_layers_and_counts_bytes(capsys: pytest.CaptureFixture[str]) -> None:
-    found = call(capsys, "inspect", MODEL)
-    assert set(found) == {"model", "fingerprint", "parameters", "bytes", "layers"}
+    result = call(capsys, "inspect", MODEL)
+    assert set(result) == {"model", "fingerprint", "parameters", "bytes", "layers"}
     assert all(
-        set(layer) == {"name", "kind", "shape", "dtype", "parameters", "bytes", "tied_to"} for layer in found["layers"]
+        set(layer) == {"name", "kind", "shape", "dtype", "parameters", "bytes", "tied_to"} for layer in result["layers"]
     )
     import safetensors
 
     with safetensors.safe_open(f"{MODEL}/model.safetensors", framework="np") as stored:
         tensors = [stored.get_slice(name) for name in stored.keys()]  # noqa: SIM118 (not a dictionary)
-        assert found["parameters"] == sum(_count(tensor.get_shape()) for tensor in tensors)
-        assert found["bytes"] == 2 * found["parameters"]
+        assert result["parameters"] == sum(_count(tensor.get_shape()) for tensor in tensors)
+        assert result["bytes"] == 2 * result["parameters"]
 
 
 def _count(shape: list[int]) -> int:
@@ -97,20 +97,20 @@ def _count(shape: list[int]) -> int:
 
 def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan_path = tmp_path / "plan.json"
-    found = call(capsys, "plan", str(scored), "--bits-per-weight", "4.5", "--out", str(plan_path))
-    assert set(found) == {
+    result = call(capsys, "plan", str(scored), "--bits-per-weight", "4.5", "--out", str(plan_path))
+    assert set(result) == {
         "bits_per_weight", "bytes", "predicted", "predicted_interval", "predicted_counts", "schemes", "inputs", "cache",
         "cache_bytes_per_token", "corrected",
     }  # fmt: skip
-    assert 4.2 < found["bits_per_weight"] <= 4.5
-    assert len(set(found["schemes"].values())) > 2
+    assert 4.2 < result["bits_per_weight"] <= 4.5
+    assert len(set(result["schemes"].values())) > 2
 
     evaluated = call(capsys, "evaluate", str(scored), "--plan", str(plan_path), "--samples", "8")
     assert set(evaluated) == {
         "bits_per_weight", "bytes", "predicted_kl", "predicted_interval", "metrics", "notes", "differences", "changed",
     }  # fmt: skip
     assert set(evaluated["metrics"]["kl"]) == {"unit", "value", "baseline", "low", "high", "samples"}
-    assert evaluated["bits_per_weight"] == found["bits_per_weight"]
+    assert evaluated["bits_per_weight"] == result["bits_per_weight"]
     divergence = evaluated["metrics"]["kl"]
     assert divergence["low"] <= divergence["value"] <= divergence["high"]
 
@@ -120,7 +120,7 @@ def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     call(capsys, "apply", MODEL, "--plan", str(plan_path), "--to", "safetensors", "--out", str(applied))
     assert packed.read_bytes() == applied.read_bytes()
     header = int.from_bytes(packed.read_bytes()[:8], "little")
-    assert packed.stat().st_size - 8 - header == found["bytes"]
+    assert packed.stat().st_size - 8 - header == result["bytes"]
 
     known = call(capsys, "info", str(scored))
     assert known["sensitivities"].keys() == {"predicted_kl"}
@@ -129,14 +129,14 @@ def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_size_budget_is_kept(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     full = call(capsys, "inspect", MODEL)["bytes"]
-    found = call(capsys, "plan", str(scored), "--size", str(full // 2))
-    assert full * 0.4 < found["bytes"] <= full // 2
+    result = call(capsys, "plan", str(scored), "--size", str(full // 2))
+    assert full * 0.4 < result["bytes"] <= full // 2
 
 
 def test_a_uniform_plan_of_any_scheme_has_a_prediction(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = call(capsys, "plan", str(scored), "--uniform", "int4-g48-asym")
-    assert set(found["schemes"].values()) <= {"int4-g48-asym", "keep"}
-    assert found["predicted"] > 0
+    result = call(capsys, "plan", str(scored), "--uniform", "int4-g48-asym")
+    assert set(result["schemes"].values()) <= {"int4-g48-asym", "keep"}
+    assert result["predicted"] > 0
 
 
 def test_several_budgets_hold_together(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,11 +149,11 @@ def test_several_budgets_hold_together(scored: Path, capsys: pytest.CaptureFixtu
 def test_json_is_all_there_is_on_standard_output(scored: Path) -> None:
     words = ["sensitivity", str(scored), "--metric", "weight_error", "--json"]
     command = [sys.executable, "-W", "error", "-m", "workbench", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    assert set(found) == {"metric", "unit", "layers", "schemes", "score", "forms", "gauss_newton", "notes"}
-    assert len(found["score"]) == len(found["layers"]) and found["forms"] == {}
-    assert "\r" not in done.stderr and "Traceback" not in done.stderr
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = json.loads(completed.stdout)
+    assert set(result) == {"metric", "unit", "layers", "schemes", "score", "forms", "gauss_newton", "notes"}
+    assert len(result["score"]) == len(result["layers"]) and result["forms"] == {}
+    assert "\r" not in completed.stderr and "Traceback" not in completed.stderr
 
 
 def test_errors_are_one_clear_line(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,10 +186,10 @@ def test_an_empty_data_set_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_bench_says_what_ran_where(capsys: pytest.CaptureFixture[str]) -> None:
-    found = call(capsys, "bench", "--shape", "64x64", "--repeats", "3", "--schemes", "int8-channel")
-    assert found["rows"][0]["note"]
-    assert found["device"]
-    assert found["cuda"]
+    result = call(capsys, "bench", "--shape", "64x64", "--repeats", "3", "--schemes", "int8-channel")
+    assert result["rows"][0]["note"]
+    assert result["device"]
+    assert result["cuda"]
 
 
 def test_without_a_display_the_window_says_what_to_do(

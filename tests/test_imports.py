@@ -22,8 +22,8 @@ FREE_OF_TORCH = (
 
 def loaded_after(statement: str) -> set[str]:
     code = f"{statement}\nimport sys\nprint(' '.join(name for name in sys.modules if '.' not in name))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(completed.stdout.split())
 
 
 @pytest.mark.parametrize("module", FREE_OF_TORCH)

@@ -13,11 +13,11 @@ from workbench import pacing
 @pytest.fixture
 def rests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The rests that were taken, in seconds; the clock moves by 1 ms with every look at it."""
-    taken: list[float] = []
+    calls: list[float] = []
     clock = iter(tick / 1000 for tick in range(100_000))
-    monkeypatch.setattr(pacing.time, "sleep", taken.append)
+    monkeypatch.setattr(pacing.time, "sleep", calls.append)
     monkeypatch.setattr(pacing.time, "perf_counter", lambda: next(clock))
-    yield taken
+    yield calls
     pacing.pace_this_process(False)
 
 

@@ -76,10 +76,10 @@ def clocks() -> dict[str, str]:
         return {"clocks": "unknown: nvidia-smi is not installed"}
     command = ["nvidia-smi", f"--query-gpu={QUERY}", "--format=csv,noheader,nounits", "--id=0"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:
         return {"clocks": f"unknown: nvidia-smi failed ({error})"}
-    values = [value.strip() for value in done.stdout.splitlines()[0].split(",")] if done.stdout else []
-    if done.returncode or len(values) != len(QUERY.split(",")):
-        return {"clocks": f"unknown: nvidia-smi ended with {done.returncode}"}
+    values = [value.strip() for value in completed.stdout.splitlines()[0].split(",")] if completed.stdout else []
+    if completed.returncode or len(values) != len(QUERY.split(",")):
+        return {"clocks": f"unknown: nvidia-smi ended with {completed.returncode}"}
     return dict(zip(QUERY.split(","), values, strict=True))

@@ -66,10 +66,10 @@ def check_results(op: CudaOp, results: tuple[torch.Tensor, ...], expected: tuple
     if len(results) != len(expected):
         raise WrongResultError(f"{op.name} gives {len(results)} results; the reference gives {len(expected)}")
     worst = 0.0
-    for number, (got, want) in enumerate(zip(results, expected, strict=True)):
-        if got.shape != want.shape:
-            raise WrongResultError(f"{op.name}: result {number} is {tuple(got.shape)}; expected {tuple(want.shape)}")
-        worst = max(worst, _error(op, number, got, want))
+    for number, (actual, want) in enumerate(zip(results, expected, strict=True)):
+        if actual.shape != want.shape:
+            raise WrongResultError(f"{op.name}: result {number} is {tuple(actual.shape)}; expected {tuple(want.shape)}")
+        worst = max(worst, _error(op, number, actual, want))
     return worst
 
 

@@ -169,8 +169,10 @@ def image(source: CudaSource, device: tuple[int, int]) -> Image:
     PTX of the newest architecture that the compiler knows and the device is not older than.
     """
     if device < source.minimum():
-        needed, got = (".".join(map(str, pair)) for pair in (source.minimum(), device))
-        raise BackendUnavailable(f"{source.file} needs compute capability {needed} or newer, the device has {got}")
+        required, available = (".".join(map(str, pair)) for pair in (source.minimum(), device))
+        raise BackendUnavailable(
+            f"{source.file} needs compute capability {required} or newer, the device has {available}"
+        )
     exact = f"sm_{device[0]}{device[1]}"
     specific = [name for name in (exact + "a", exact) if name in source.architectures]
     if all(name.endswith("a") for name in source.architectures) and not specific:

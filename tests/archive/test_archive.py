@@ -86,7 +86,7 @@ def test_what_later_files_of_version_1_say_besides() -> None:
     assert old.error_budget is None and old.evaluations[0].changed == () and old.evaluations[0].notes == ()
     assert old.evaluations[0].metrics["top/1"].baseline_per_sample is None
     first, second = new.evaluations
-    assert [(one.sample, one.position, one.flipped) for one in first.changed] == [(3, 7, False), (0, -1, True)]
+    assert [(item.sample, item.position, item.flipped) for item in first.changed] == [(3, 7, False), (0, -1, True)]
     assert first.changed[0].context == "a\0b\n" and first.changed[0].baseline == "層" and first.changed[0].kl == 0.125
     assert second.changed == () and second.notes == ("a", "b\nc")
     kept = first.metrics["top/1"]
@@ -110,8 +110,8 @@ def test_outlier_tokens_of_version_1() -> None:
 def test_an_audit_of_version_1() -> None:
     *older, new = (Session.load(ARCHIVE / name) for name in FILES)
     assert all(session.audit is None for session in older) and new.audit is not None
-    told, found = new.audit, new.audit.audit
+    told, result = new.audit, new.audit.audit
     assert (told.plan_name, told.plan_hash, told.rounded_inputs, told.cached) == ("p/層", "sha256:3", 2, 1)
-    assert found.layers == tuple(layer.name for layer in new.model.layers[:4]) and found.samples == 16
-    assert np.isnan(found.predicted[1]) and found.alone.shape == found.joined.shape == (4,)
-    assert found.whole == 0.30000000000000004
+    assert result.layers == tuple(layer.name for layer in new.model.layers[:4]) and result.samples == 16
+    assert np.isnan(result.predicted[1]) and result.alone.shape == result.joined.shape == (4,)
+    assert result.whole == 0.30000000000000004

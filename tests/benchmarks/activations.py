@@ -53,7 +53,7 @@ def main() -> None:
     schemes = TOKEN_SCHEMES if model.inputs.tokens else IMAGE_SCHEMES
     statistics = calibrate(model, data, batch_size=size, curvature=False).statistics
     scheme = parse_scheme("int8-tensor-asym")
-    ranges = {key: MinMax().range(seen, scheme) for key, seen in statistics.items() if key[1] == "input"}
+    ranges = {key: MinMax().range(observed, scheme) for key, observed in statistics.items() if key[1] == "input"}
     start = time.perf_counter()
     with torch.no_grad():
         for batch in data.batches(size):

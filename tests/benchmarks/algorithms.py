@@ -104,10 +104,10 @@ class Row:
     def line(self, digits: int) -> str:
         """Return the row as text."""
         what = " + ".join([self.algorithm, *self.transforms])
-        wanted = "" if self.to_reach is None else f"{self.to_reach:.{digits}f}"
+        expected = "" if self.to_reach is None else f"{self.to_reach:.{digits}f}"
         verdict = {None: "", True: "pass", False: "MISS"}[self.passed]
         scheme = self.scheme if self.inputs is None else f"{self.scheme} {self.inputs}"
-        figures = f"{self.bits:6.2f} {self.value:9.{digits}f} {wanted:>9} {verdict:5} {self.seconds:6.0f}"
+        figures = f"{self.bits:6.2f} {self.value:9.{digits}f} {expected:>9} {verdict:5} {self.seconds:6.0f}"
         return f"{scheme:30} {what:45} {figures}  {self.others}".rstrip()
 
 
@@ -131,8 +131,8 @@ def llama(parts: Sequence[str]) -> list[Row]:
     known = calibrate(model, data, batch_size=16)
     layers = [layer for layer in model.summary.stored if layer.kind is LayerKind.LINEAR]
     header(f"llama-260k, {len(layers)} linear layers, KL in nats per token", "KL")
-    found = []
-    for scheme, algorithm, wanted, others in (row for part in parts for row in LLAMA[part]):
+    result = []
+    for scheme, algorithm, expected, others in (row for part in parts for row in LLAMA[part]):
         start = time.perf_counter()
         if algorithm == QAT:
             quantized = train(model, Plan.uniform(layers, scheme), data)
@@ -143,14 +143,14 @@ def llama(parts: Sequence[str]) -> list[Row]:
             )
         seconds = time.perf_counter() - start
         kl = evaluate(model, quantized.bind(model), test, batch_size=32)["kl"].value
-        found.append(
+        result.append(
             Row(
                 scheme=scheme, inputs=None, algorithm=algorithm, transforms=(), bits=bits_per_weight(quantized),
-                value=kl, to_reach=wanted, seconds=seconds, others=others,
+                value=kl, to_reach=expected, seconds=seconds, others=others,
             )
         )  # fmt: skip
-        print(found[-1].line(4), flush=True)
-    return found
+        print(result[-1].line(4), flush=True)
+    return result
 
 
 def resnet() -> list[Row]:
@@ -161,20 +161,20 @@ def resnet() -> list[Row]:
     test = open_dataset(folder / "evaluation.npz", model, split="evaluation")
     known = calibrate(model, data, batch_size=16)
     header(f"ResNet-20, CIFAR-10, top-1 in % (floating point {FLOATING_POINT})", "top-1")
-    found = []
-    for scheme, inputs, algorithm, transforms, wanted in RESNET:
+    result = []
+    for scheme, inputs, algorithm, transforms, expected in RESNET:
         start = time.perf_counter()
         quantized = _resnet(model, data, known, scheme, inputs, algorithm, transforms)
         seconds = time.perf_counter() - start
         top1 = evaluate(model, quantized.bind(model), test, batch_size=200)["accuracy"].value
-        found.append(
+        result.append(
             Row(
-                scheme=scheme, inputs=inputs, algorithm=algorithm, transforms=transforms, value=top1, to_reach=wanted,
+                scheme=scheme, inputs=inputs, algorithm=algorithm, transforms=transforms, value=top1, to_reach=expected,
                 bits=bits_per_weight(quantized), seconds=seconds, is_top1=True,
             )
         )  # fmt: skip
-        print(found[-1].line(2), flush=True)
-    return found
+        print(result[-1].line(2), flush=True)
+    return result
 
 
 def _resnet(

@@ -45,18 +45,18 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=8)
     parser.add_argument("--window", type=int, help="tokens of a window of running text")
     parser.add_argument("--session", type=Path, help="the scored session: read where it exists, else written")
-    asked = parser.parse_args()
-    model = workbench.open(asked.model)
-    session = scored(model, asked)
-    (table,) = (each for each in session.sensitivities.values() if each.algorithm == asked.algorithm)
+    options = parser.parse_args()
+    model = workbench.open(options.model)
+    session = scored(model, options)
+    (table,) = (each for each in session.sensitivities.values() if each.algorithm == options.algorithm)
     held_out = open_dataset(
-        asked.evaluation, model, samples=asked.evaluation_samples, split=ALL, sequence_length=asked.window
+        options.evaluation, model, samples=options.evaluation_samples, split=ALL, sequence_length=options.window
     )
 
     def row(name: str, plan: Plan) -> dict[str, Any]:
         sums = plan_totals(model.summary, plan, table)
-        found = evaluate(model, quantize(model, plan).bind(model), held_out, batch_size=asked.batch_size)
-        loss = found.get("kl") or found["half_squared_distance"]
+        result = evaluate(model, quantize(model, plan).bind(model), held_out, batch_size=options.batch_size)
+        loss = result.get("kl") or result["half_squared_distance"]
         assert sums.predicted is not None
         return {"plan": name, "bits": bits_of(plan, layers), "bytes": sums.nbytes, "predicted": sums.predicted,
                 "error": sums.error, "measured": loss.value, "low": loss.low, "high": loss.high,
@@ -64,12 +64,12 @@ def main() -> None:
 
     locked = sorted(embeddings(model.summary.layers))
     layers = [layer for layer in quantizable(model.summary.layers) if layer.name not in table.unused]
-    uniform = {scheme: Plan.uniform(layers, scheme, algorithm=asked.algorithm) for scheme in SCHEMES}
+    uniform = {scheme: Plan.uniform(layers, scheme, algorithm=options.algorithm) for scheme in SCHEMES}
     rows = []
-    for bits in map(float, asked.bits.split(",")):
-        found = workbench.search(session, bits_per_weight=bits, schemes=SCHEMES, lock=locked)
-        names = [layer.name for layer in layers if found.of(layer.name).weights != "keep"]
-        rows.append(row(f"mixed {bits:g}", found.assign(names, algorithm=asked.algorithm)))
+    for bits in map(float, options.bits.split(",")):
+        result = workbench.search(session, bits_per_weight=bits, schemes=SCHEMES, lock=locked)
+        names = [layer.name for layer in layers if result.of(layer.name).weights != "keep"]
+        rows.append(row(f"mixed {bits:g}", result.assign(names, algorithm=options.algorithm)))
         _print(rows[-1])
         fitting = {scheme: plan_totals(model.summary, plan, table).predicted or 0.0
                    for scheme, plan in uniform.items() if bits_of(plan, layers) <= bits}  # fmt: skip
@@ -78,7 +78,7 @@ def main() -> None:
             rows.append(row(scheme, uniform[scheme]))
             rows[-1]["beaten"] = rows[-2]["measured"] < rows[-1]["measured"]
             _print(rows[-1])
-    print(json.dumps({"model": model.summary.name, "samples": asked.samples, "rows": rows}))
+    print(json.dumps({"model": model.summary.name, "samples": options.samples, "rows": rows}))
 
 
 def scored(model: Model, asked: argparse.Namespace) -> Session:

@@ -82,14 +82,14 @@ class Pairs:
     def of(cls, bare: Callable[[], object], other: Callable[[], object], repeats: int) -> Pairs:
         """Time both so many times, the one and the other first by turns, after one run of each that does not count."""
         other(), bare()
-        found: list[tuple[float, float]] = []
+        result: list[tuple[float, float]] = []
         for number in range(repeats):
             if number % 2:
                 late = seconds(other)
-                found.append((seconds(bare), late))
+                result.append((seconds(bare), late))
             else:
-                found.append((seconds(bare), seconds(other)))
-        return cls(bare=tuple(first for first, _ in found), other=tuple(second for _, second in found))
+                result.append((seconds(bare), seconds(other)))
+        return cls(bare=tuple(first for first, _ in result), other=tuple(second for _, second in result))
 
     @property
     def quartiles(self) -> list[float]:
@@ -100,9 +100,9 @@ class Pairs:
 
 def resident(field: str) -> int:
     """Return ``VmRSS`` (now) or ``VmHWM`` (peak) of this process in bytes (Linux)."""
-    found = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert found is not None
-    return int(found[1]) * 1024
+    result = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert result is not None
+    return int(result[1]) * 1024
 
 
 def weigh(work: Callable[[], object], small: Iterable[Callable[[], object]]) -> dict[str, int]:
@@ -130,9 +130,9 @@ def print_times(work: dict[str, Callable[[], object]], repeats: int, limit: floa
     for name, count in (("statistics", repeats), ("curvature", max(repeats // 4, 2))):
         pairs = Pairs.of(work["bare"], work[name], count)
         low, middle, high = times[name] = pairs.quartiles
-        asked = f"   asked: {limit}" if name == "statistics" and limit else ""
+        requested = f"   asked: {limit}" if name == "statistics" and limit else ""
         both = f"{1e3 * min(pairs.other):7.1f} ms at least, bare {1e3 * min(pairs.bare):.1f}"
-        print(f"{name:12} {middle:.2f} bare passes ({low:.2f} to {high:.2f}){asked}   {both}")
+        print(f"{name:12} {middle:.2f} bare passes ({low:.2f} to {high:.2f}){requested}   {both}")
     return times
 
 
@@ -161,10 +161,10 @@ def main() -> None:
     print(f"peers        {PEERS.get(kind, 'none measured')}")
     weighed = memory(sys.argv[1:])
     room = 1.2 * weighed["bare"]["peak"] + LAYER_BYTES * len(model.summary.layers)
-    for name, found in weighed.items():
-        asked = f"   asked: {room / 2**20:.1f}" if name == "statistics" else ""
-        more = (found["peak"] - found["before"]) / 2**20
-        print(f"{name:12} {found['peak'] / 2**20:8.1f} MiB at the peak, {more:.1f} of them for the pass{asked}")
+    for name, result in weighed.items():
+        requested = f"   asked: {room / 2**20:.1f}" if name == "statistics" else ""
+        more = (result["peak"] - result["before"]) / 2**20
+        print(f"{name:12} {result['peak'] / 2**20:8.1f} MiB at the peak, {more:.1f} of them for the pass{requested}")
     print(json.dumps({"model": model.summary.name, **times, "memory": weighed, "memory_limit": room}))
 
 

@@ -50,7 +50,7 @@ def same(a: Any, b: Any) -> bool:
     """Tell whether two sessions hold the same statistics and losses, bit for bit."""
     tables = zip(a.sensitivities.values(), b.sensitivities.values(), strict=True)
     return all(a.statistics[key].equals(b.statistics[key]) for key in a.statistics) and all(
-        (one.score == other.score).all() for one, other in tables
+        (item.score == other.score).all() for item, other in tables
     )
 
 

@@ -71,13 +71,13 @@ def crepe(weights: Path, samples: int) -> dict[str, dict[str, float]]:
                           for split in ("calibration", "evaluation"))  # fmt: skip
         predicted = score(model, "predicted_kl", RANKED, dataset=data).score
         measured = score(model, "measured_kl", RANKED, dataset=held_out).score
-    found = {}
+    result = {}
     for column, scheme in enumerate(RANKED):
         a, b = predicted[:, column], measured[:, column]
-        found[scheme] = {"spearman": float(spearmanr(a, b).statistic), "ratio": float(np.median(a / b))}
-        print(f"{scheme:15} rank agreement {found[scheme]['spearman']:.3f} (asked: 0.95)   predicted / measured "
-              f"{found[scheme]['ratio']:.2f}")  # fmt: skip
-    return found
+        result[scheme] = {"spearman": float(spearmanr(a, b).statistic), "ratio": float(np.median(a / b))}
+        print(f"{scheme:15} rank agreement {result[scheme]['spearman']:.3f} (asked: 0.95)   predicted / measured "
+              f"{result[scheme]['ratio']:.2f}")  # fmt: skip
+    return result
 
 
 def main() -> None:

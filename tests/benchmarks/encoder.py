@@ -62,13 +62,13 @@ def main() -> None:
     names = [layer.name for layer in quantizable(model.summary.stored) if "head" not in layer.name]
     predicted = score(model, "predicted_kl", SCHEMES, dataset=data, layers=names)
     measured = score(model, "measured_kl", SCHEMES, dataset=held, layers=names)
-    found = {}
+    result = {}
     for column, scheme in enumerate(SCHEMES):
         a, b = predicted.score[:, column], measured.score[:, column]
-        found[scheme] = {"spearman": float(spearmanr(a, b).statistic), "ratio": float(np.median(a / b))}
-        print(f"{scheme:16} rank agreement {found[scheme]['spearman']:.3f}   predicted / measured "
-              f"{found[scheme]['ratio']:.2f}")  # fmt: skip
-    print(json.dumps({"model": model.summary.name, "layers": len(names), "ranks": found}))
+        result[scheme] = {"spearman": float(spearmanr(a, b).statistic), "ratio": float(np.median(a / b))}
+        print(f"{scheme:16} rank agreement {result[scheme]['spearman']:.3f}   predicted / measured "
+              f"{result[scheme]['ratio']:.2f}")  # fmt: skip
+    print(json.dumps({"model": model.summary.name, "layers": len(names), "ranks": result}))
 
 
 if __name__ == "__main__":

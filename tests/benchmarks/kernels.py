@@ -77,15 +77,15 @@ def cpu_table(rows: int, columns: int, batches: list[int], repeats: int) -> list
 def choices(table: list[Row], rows: int, columns: int, batches: list[int]) -> list[Row]:
     """Print which kernel of each scheme ``choice.fastest`` takes, and its speed-up beside the limit."""
     print(f"\n{'scheme, by measurement':<36} {'batch':>5} {'faster':>7} {'limit':>6}")
-    found = []
+    result = []
     for same in SAME_SCHEME:
         for batch in batches:
             chosen = fastest(same, rows, columns, batch)
             times = next(r["times_faster"] for r in table if r["op"] == chosen.op.name and r["batch"] == batch)
             limit = LINEAR_LIMITS.get((same[0].name, batch))
             print(f"{chosen.op.name:<36} {batch:5d} {times:6.2f}x {verdict(times, limit)}")
-            found.append({"choice": chosen.op.name, "batch": batch, "times_faster": times, "limit": limit})
-    return found
+            result.append({"choice": chosen.op.name, "batch": batch, "times_faster": times, "limit": limit})
+    return result
 
 
 def verdict(figure: float, limit: float | None) -> str:
@@ -149,7 +149,7 @@ def _format_rows(x: torch.Tensor, scheme: Any, gguf: Any, repeats: int) -> tuple
 
 def cuda_rows(device: CudaDevice, names: list[str]) -> list[report.Row]:
     """Time every CUDA kernel whose name holds one of ``names``."""
-    found = []
+    result = []
     for op in CUDA_OPS:
         for shape in op.sizes if any(name in op.name for name in names) else ():
             try:
@@ -157,14 +157,14 @@ def cuda_rows(device: CudaDevice, names: list[str]) -> list[report.Row]:
             except (BackendUnavailable, torch.OutOfMemoryError) as error:
                 row = report.Row(op=op.name, shape=shape, samples=None, reason=str(error).splitlines()[0])
             torch.cuda.empty_cache()
-            found.append(row)
+            result.append(row)
             if row.samples is None:
                 print(f"{op.name:<24} {report.shape_text(shape):<60} {row.reason}", flush=True)
                 continue
             s = row.samples
             rates = f"{s.gigabytes_per_second():7.0f} GB/s {s.teraoperations_per_second():7.1f} T"
             print(f"{op.name:<24} {report.shape_text(shape):<60} {s.median():9.1f} us {rates}", flush=True)
-    return found
+    return result
 
 
 def cuda_tables(names: list[str]) -> Row:
@@ -190,10 +190,10 @@ def cuda_tables(names: list[str]) -> Row:
 
 def named(name: str) -> CudaOp:
     """Return the op of that very name."""
-    found = [op for op in CUDA_OPS if op.name == name]
-    if not found:
+    result = [op for op in CUDA_OPS if op.name == name]
+    if not result:
         raise SystemExit(f"no op is called {name!r}; there are: {', '.join(sorted(op.name for op in CUDA_OPS))}")
-    return found[0]
+    return result[0]
 
 
 def parsed() -> argparse.Namespace:

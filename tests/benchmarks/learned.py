@@ -106,11 +106,11 @@ def open_llama() -> Llama:
 def learned(llama: Llama, what: str, schemes: Mapping[str, str], steps: int, goal: float, peer: str) -> Row:
     """Learn the rounding of one plan."""
     before, start = llama.nearest(schemes), time.process_time()
-    found = learn_rounding(
+    result = learn_rounding(
         llama.model, schemes, llama.calibration, curvature=llama.curvature, options=LearnOptions(steps=steps)
     )
     seconds = time.process_time() - start
-    after = llama.kl({name: one.values for name, one in found.items()})
+    after = llama.kl({name: item.values for name, item in result.items()})
     return Row(
         what=what, bits=llama.bits(schemes), before=before, after=after, goal=goal, peer=peer, seconds=seconds
     )  # fmt: skip
@@ -143,8 +143,8 @@ def planned(llama: Llama, steps: int, sizes: Sequence[float]) -> Iterator[Row]:
             base=Plan(),
             constraints=Constraints(locked=frozenset(locked)),
         )
-        found = resolve(plan, summary.layers)
-        schemes = {name: found[name].weights for name in llama.names if found[name].weights != KEEP}
+        result = resolve(plan, summary.layers)
+        schemes = {name: result[name].weights for name in llama.names if result[name].weights != KEEP}
         yield learned(llama, f"planned {bits:.2f}", schemes, steps, goal, f"{peer} prototypes")
 
 

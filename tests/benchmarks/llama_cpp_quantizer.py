@@ -54,10 +54,10 @@ class Bench:
 
     def peer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return llama.cpp's answer."""
-        done = subprocess.run([self.python, PEER], input=json.dumps(request), capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(done.stderr.strip()[-2000:])
-        answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+        completed = subprocess.run([self.python, PEER], input=json.dumps(request), capture_output=True, text=True)
+        if completed.returncode:
+            raise SystemExit(completed.stderr.strip()[-2000:])
+        answer: dict[str, Any] = json.loads(completed.stdout.strip().splitlines()[-1])
         return answer
 
     def ours(self, plan: Plan, name: str) -> Path:
@@ -153,20 +153,20 @@ def main() -> None:
     parser.add_argument("--session", type=Path, help="the scored session: read where it exists, else written")
     parser.add_argument("--mixes", default=",".join(MIXES))
     parser.add_argument("--algorithms", default="rtn-weighted,gptq")
-    asked = parser.parse_args()
-    model = workbench.open(asked.model)
+    options = parser.parse_args()
+    model = workbench.open(options.model)
     tokenizer = fast_tokenizer(model.inputs.tokenizer)
     with tempfile.TemporaryDirectory() as folder:
-        ids = tokenizer.encode(Path(asked.evaluation).read_text(encoding="utf-8"), add_special_tokens=False).ids
-        windows = np.array(ids[: asked.window * asked.evaluation_samples], np.int32).reshape(-1, asked.window)
+        ids = tokenizer.encode(Path(options.evaluation).read_text(encoding="utf-8"), add_special_tokens=False).ids
+        windows = np.array(ids[: options.window * options.evaluation_samples], np.int32).reshape(-1, options.window)
         np.save(Path(folder) / "windows.npy", windows)
-        session = scored(model, asked)
+        session = scored(model, options)
         tensors = {each.source: each.name for each in content_of(workbench.quantize(model, Plan()), model).tensors}
         named = {layer.name: tensors[layer.parameter] for layer in model.summary.stored if layer.parameter in tensors}
         bench = Bench(model=model, session=session, windows=Path(folder) / "windows.npy", folder=Path(folder),
-                      python=asked.python, names=named, algorithms=asked.algorithms.split(","))  # fmt: skip
+                      python=options.python, names=named, algorithms=options.algorithms.split(","))  # fmt: skip
         bench.ours(Plan(name="floating point"), "fp")
-        compare(bench, asked.mixes.split(","))
+        compare(bench, options.mixes.split(","))
 
 
 def scored(model: Model, asked: argparse.Namespace) -> Session:

@@ -148,9 +148,9 @@ def rows_of(repeats: int) -> list[Row]:
     by_name = Plan().assign([layer.name for layer in large.layers], weights="int4-g64")
     rows.append(edits(large, many, middle, f"edit of 1 layer of 5,000, plan of {len(middle.rules)} rules", repeats))
     rows.append(edits(large, many, by_name, "edit of 1 layer of 5,000, a rule for each", repeats))
-    given = resolve(middle, large.layers)
+    assignments = resolve(middle, large.layers)
     rows.append(timed("explain one of 5,000 layers", None,
-                      lambda: explain(front, given, large.layers[17].name), repeats))  # fmt: skip
+                      lambda: explain(front, assignments, large.layers[17].name), repeats))  # fmt: skip
     return rows
 
 
@@ -163,8 +163,8 @@ class EstimatedTimes:
 
     def of(self, layer: Layer, weights: str, inputs: str | None) -> float:
         """Return the estimated microseconds, NaN where the hardware cannot run that."""
-        found = estimate(layer, weights, inputs, self.chip, batch=self.batch)
-        return math.nan if found is None else found.microseconds
+        result = estimate(layer, weights, inputs, self.chip, batch=self.batch)
+        return math.nan if result is None else result.microseconds
 
 
 def _two_budgets(summary: ModelSummary, table: Sensitivity, repeats: int) -> Row:
@@ -172,8 +172,8 @@ def _two_budgets(summary: ModelSummary, table: Sensitivity, repeats: int) -> Row
     times = EstimatedTimes(hardware("nvidia-9.0"), batch=256)
     fast = search(summary, table, budgets=Budgets(loss=1e9), minimise="microseconds",
                   base=Plan(), times=times)  # fmt: skip
-    given = resolve(fast, summary.layers)
-    least = math.fsum(times.of(layer, given[layer.name].weights, None) for layer in summary.layers)
+    assignments = resolve(fast, summary.layers)
+    least = math.fsum(times.of(layer, assignments[layer.name].weights, None) for layer in summary.layers)
     budgets = Budgets(bits_per_weight=5.0, microseconds=least * 1.05)
     return timed(
         "exact plan, bits and microseconds, 300 x 24", None,

@@ -69,12 +69,12 @@ def costs(model: Model, data: Data, batch_size: int) -> dict[str, Any]:
     """Return the table of predicted losses and what it took, in bare passes."""
     bare, _ = seconds(lambda: run_bare(model, data, batch_size))
     statistics, _ = seconds(lambda: calibrate(model, data, batch_size=batch_size, curvature=False), 2)
-    calibration, found = seconds(lambda: calibrate(model, data, batch_size=batch_size), 2)
-    known: dict[str, Any] = {"curvature": found.curvature, "dataset": data, "batch_size": batch_size}
+    calibration, result = seconds(lambda: calibrate(model, data, batch_size=batch_size), 2)
+    known: dict[str, Any] = {"curvature": result.curvature, "dataset": data, "batch_size": batch_size}
     few, _ = seconds(lambda: score(model, "predicted_kl", SEARCHED[:6], **known), 2)
     twelve, _ = seconds(lambda: score(model, "predicted_kl", SEARCHED[:12], **known), 2)
     return {
-        "table": score(model, "predicted_kl", SEARCHED, **known), "curvature": found.curvature, "bare_seconds": bare,
+        "table": score(model, "predicted_kl", SEARCHED, **known), "curvature": result.curvature, "bare_seconds": bare,
         "statistics_passes": statistics / bare, "calibration_passes": calibration / bare,
         "score_6_passes": few / bare, "score_12_passes": twelve / bare,
         "whole_6_passes": (calibration + few) / bare, "whole_12_passes": (calibration + twelve) / bare,
@@ -87,11 +87,11 @@ def ranks(model: Model, data: Data, held_out: Data, curvature: Any, batch_size: 
     arguments: dict[str, Any] = {"layers": names, "batch_size": batch_size}
     predicted = score(model, "predicted_kl", RANKED, curvature=curvature, dataset=data, **arguments)
     measured = score(model, "measured_kl", RANKED, dataset=held_out, **arguments)
-    found = {}
+    result = {}
     for scheme in RANKED:
         a, b = (table.score[:, table.column[scheme]] for table in (predicted, measured))
-        found[scheme] = {"spearman": float(spearmanr(a, b).statistic), "ratio": float(np.median(a / b))}
-    return found
+        result[scheme] = {"spearman": float(spearmanr(a, b).statistic), "ratio": float(np.median(a / b))}
+    return result
 
 
 def plans(model: Model, held_out: Data, table: Sensitivity, batch_size: int) -> list[dict[str, Any]]:
@@ -130,8 +130,8 @@ def report(model: Model, data: Data, held_out: Data, batch_size: int, *, costs_o
         return {"model": model.summary.name, "costs": cost}
     agreement = ranks(model, data, held_out, curvature, batch_size)
     rows = plans(model, held_out, table, batch_size)
-    for scheme, found in agreement.items():
-        print(f"{scheme:24} rank agreement {found['spearman']:.3f}   predicted / measured {found['ratio']:.2f}")
+    for scheme, result in agreement.items():
+        print(f"{scheme:24} rank agreement {result['spearman']:.3f}   predicted / measured {result['ratio']:.2f}")
     for one in rows:
         ratio = one["predicted"] / one["measured"]
         print(f"{one['plan']:30} {one['bits']:.3f} bits {one['bytes']:>10,} bytes   predicted {one['predicted']:.4f}   "

@@ -36,7 +36,7 @@ Found = dict[str, Any]
 
 def ours_of(case: Case, cache: Cache, sizes: list[float], learning: bool) -> list[Found]:
     """Measure our sizes; print them as they come.  Without ``learning`` the best of our algorithms is rounding."""
-    ours, limits, found = Ours(case=case, cache=cache), {size.bits: size for size in SIZES}, []
+    ours, limits, result = Ours(case=case, cache=cache), {size.bits: size for size in SIZES}, []
     print(f"\n{case.name}: {len(case.layers)} layers, {len(case.evaluation)} windows, KL in nats per token\n")
     print(f"{'bits':>6}{'predicted':>11}{'rounding':>10}{'limit':>9}{'ratio':>7}{'best':>10}{'goal':>9}  perplexity")
     for size in sizes:
@@ -53,8 +53,8 @@ def ours_of(case: Case, cache: Cache, sizes: list[float], learning: bool) -> lis
         print(f"{rounded['bits']:6.3f}{rounded['predicted']:11.5f}{rounded['kl']:10.5f}{asked[0]:>9}{ratio:7.2f}"
               f"{best['kl']:10.5f}{asked[1]:>9}  {best['perplexity']:.3f} (floating point {best['baseline']:.3f})"
               f"{'  MISSED: ' + ', '.join(missed) if missed else ''}", flush=True)  # fmt: skip
-        found.append({"size": size, "rounding": rounded, "best": best, "ratio": ratio, "missed": missed})
-    return found
+        result.append({"size": size, "rounding": rounded, "best": best, "ratio": ratio, "missed": missed})
+    return result
 
 
 def ratios(found: list[Found]) -> Found:
@@ -68,11 +68,11 @@ def peers_of(case: Case, cache: Cache, environment: Environment, tools: list[str
     """Run the peers' rows; what fails has its reason under ``error``."""
     calibration, evaluation = case.windows(cache.folder / "windows")
     subject = Subject(model=case.folder, calibration=calibration, evaluation=evaluation)
-    found = []
+    result = []
     for row in ROWS:
         if row.tool not in tools:
             if not row.tool and case.name == "llama-260k":
-                found.append(_said(row, {}))
+                result.append(_said(row, {}))
             continue
         key = (case.name, "peer", row.key, case.evaluation.record.content_hash, environment.torch)
         measured = cache.get(*key)
@@ -82,8 +82,8 @@ def peers_of(case: Case, cache: Cache, environment: Environment, tools: list[str
                 measured = cache.put(run_row(environment, row, subject, options.threads, options.limit), *key)
             except PeerError as error:
                 measured = {"error": str(error)}
-        found.append(_said(row, measured))
-    return found
+        result.append(_said(row, measured))
+    return result
 
 
 def _said(row: Row, measured: Found) -> Found:
@@ -124,9 +124,9 @@ def _kl(value: float | None) -> str:
 
 def report(case: Case, cache: Cache, environment: Environment, tools: list[str], options: Any) -> Found:
     """Measure one model and print both tables."""
-    wanted = {size.bits for size in SIZES} if options.sizes is None else set(options.sizes)
+    expected = {size.bits for size in SIZES} if options.sizes is None else set(options.sizes)
     more = set(MORE_SIZES) if tools and options.sizes is None else set()
-    ours = ours_of(case, cache, sorted(wanted | more), not options.no_learning)
+    ours = ours_of(case, cache, sorted(expected | more), not options.no_learning)
     peers = peers_of(case, cache, environment, tools, options) if tools else []
     if peers:
         compare(case, ours, peers)
@@ -178,10 +178,10 @@ def main() -> None:
     cache = Cache(folder=options.cache.resolve(), fresh=options.fresh)
     home = (options.environment or cache.folder / "environment").resolve()
     environment = Environment(folder=home, torch=options.torch)
-    found = [report(open_case(name), cache, environment, tools, options) for name in options.cases]
+    result = [report(open_case(name), cache, environment, tools, options) for name in options.cases]
     versions = environment.versions() if tools else {}
-    print(json.dumps({"benchmark": "quality", "cases": found, "peers": versions}))
-    raise SystemExit(not all(case["met"] for case in found))
+    print(json.dumps({"benchmark": "quality", "cases": result, "peers": versions}))
+    raise SystemExit(not all(case["met"] for case in result))
 
 
 if __name__ == "__main__":

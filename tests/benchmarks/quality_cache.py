@@ -29,8 +29,8 @@ class Cache:
         path = self.path(*key)
         if self.fresh or not path.is_file():
             return None
-        found: dict[str, Any] = json.loads(path.read_text())
-        return found
+        actual: dict[str, Any] = json.loads(path.read_text())
+        return actual
 
     def put(self, result: dict[str, Any], *key: str) -> dict[str, Any]:
         """Store ``result`` at once and return it."""

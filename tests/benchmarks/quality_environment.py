@@ -59,9 +59,9 @@ class Environment:
             [self.python, "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"],
             capture_output=True, text=True, timeout=120,
         )  # fmt: skip
-        wanted = {"torch", "transformers", *(name for names in PACKAGES.values() for name in names)}
-        found = json.loads(listed.stdout) if listed.returncode == 0 else []
-        return {one["name"]: one["version"] for one in found if one["name"] in wanted}
+        expected = {"torch", "transformers", *(name for names in PACKAGES.values() for name in names)}
+        result = json.loads(listed.stdout) if listed.returncode == 0 else []
+        return {item["name"]: item["version"] for item in result if item["name"] in expected}
 
     def install(self, tool: str) -> None:
         """Make the environment if there is none, and install ``tool`` in it."""
@@ -108,16 +108,16 @@ def run_row(environment: Environment, row: Row, subject: Subject, threads: int, 
     home = {**os.environ, "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
     path = f"{environment.python.parent}{os.pathsep}{home.get('PATH', '')}"  # where ninja is, which quanto calls
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command, capture_output=True, text=True, timeout=limit, env={**home, "PATH": path},
             cwd=environment.folder,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise PeerError(f"took more than {limit} seconds") from None
-    if done.returncode:
-        raise PeerError(_last_line(done.stderr) or f"ended with {done.returncode}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    if completed.returncode:
+        raise PeerError(_last_line(completed.stderr) or f"ended with {completed.returncode}")
+    result: dict[str, Any] = json.loads(completed.stdout.strip().splitlines()[-1])
+    return result
 
 
 def _last_line(text: str | None) -> str:

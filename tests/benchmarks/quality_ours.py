@@ -78,11 +78,11 @@ class Ours:
         sums = plan_totals(case.model.summary, plan, table)
         made = quantize(case.model, plan, curvature=case.curvature, data=case.calibration, checkpoint=saved)
         seconds = time.perf_counter() - start
-        found = evaluate(case.model, made.bind(case.model), case.evaluation, batch_size=16)
+        result = evaluate(case.model, made.bind(case.model), case.evaluation, batch_size=16)
         return {
-            "bits": sums.bits_per_weight, "predicted": sums.predicted, "kl": found["kl"].value,
-            "low": found["kl"].low, "high": found["kl"].high, "perplexity": found["perplexity"].value,
-            "baseline": found["perplexity"].baseline, "seconds": seconds, "layers": len(case.layers),
+            "bits": sums.bits_per_weight, "predicted": sums.predicted, "kl": result["kl"].value,
+            "low": result["kl"].low, "high": result["kl"].high, "perplexity": result["perplexity"].value,
+            "baseline": result["perplexity"].baseline, "seconds": seconds, "layers": len(case.layers),
             "schemes": dict(Counter(plan.of(name).weights for name in case.layers)),
         }  # fmt: skip
 

@@ -57,12 +57,12 @@ def llama(blocks: int, width: int) -> NetworkModel:
         num_attention_heads=8, num_key_value_heads=4, tie_word_embeddings=True,
     ))  # fmt: skip
     network.eval()
-    found = find_layers(network, lambda name, tensor: "float32")
+    result = find_layers(network, lambda name, tensor: "float32")
     summary = ModelSummary(
-        name=f"llama-{blocks}", source=ModelSource(kind="none", path=""), fingerprint="", layers=found.layers,
-        output=OutputKind.TOKEN_LOGITS, kept=tuple(found.kept),
+        name=f"llama-{blocks}", source=ModelSource(kind="none", path=""), fingerprint="", layers=result.layers,
+        output=OutputKind.TOKEN_LOGITS, kept=tuple(result.kept),
     )  # fmt: skip
-    body = Body(network=network, hooks=found.hooks, call=lambda f, b: f(b["input_ids"], use_cache=False).logits)
+    body = Body(network=network, hooks=result.hooks, call=lambda f, b: f(b["input_ids"], use_cache=False).logits)
     return NetworkModel(summary, body, InputSpec())
 
 
@@ -78,8 +78,8 @@ def naive(model: NetworkModel, names: list[str], data: Data, batch_size: int) ->
                 units = 0
                 for reference, batch in zip(references, data.batches(batch_size), strict=True):
                     units += units_of(batch, model.summary)
-                    found = sample_divergence(reference, view.run(batch), batch, OutputKind.TOKEN_LOGITS)
-                    table[row, column] += float(found.sum())
+                    result = sample_divergence(reference, view.run(batch), batch, OutputKind.TOKEN_LOGITS)
+                    table[row, column] += float(result.sum())
                 table[row, column] /= units
     return table
 

@@ -63,18 +63,18 @@ def report(
     transforms: Sequence[tuple[str, ...]],
 ) -> None:  # fmt: skip
     """Print one row for each plan, algorithm and transform."""
-    found = calibrate(model, data)
-    ranges = all_ranges(found.statistics)
+    result = calibrate(model, data)
+    ranges = all_ranges(result.statistics)
     names = [layer.name for layer in quantizable(model.summary.layers)]
     for (weights, inputs), algorithm in product(plans, algorithms):
         plan = Plan().assign(names, weights=weights, inputs=inputs, algorithm=algorithm)
         given = ranges_in_force(model.summary, plan, ranges, {})
         bits = plan_totals(model.summary, plan).bits_per_weight
-        base = kl(model, plan, given, found, data, held_out)
+        base = kl(model, plan, given, result, data, held_out)
         print(f"{weights} weights, {inputs or 'float'} inputs, {algorithm}, {bits:.2f} bits: KL {base.value:.4f}")
         for names_ in transforms:
             if names_ != ("smoothquant",) or inputs is not None:
-                row(model, replace(plan, transforms=names_), given, found, data, held_out, base)
+                row(model, replace(plan, transforms=names_), given, result, data, held_out, base)
 
 
 def row(

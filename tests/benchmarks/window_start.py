@@ -113,8 +113,8 @@ def _started(command: list[str], **environment: str) -> list[float]:
     """Run twice (the first fills the caches) and return what the second printed; times since its start."""
     for _ in range(2):
         began = time.time()
-        done = subprocess.run(
+        completed = subprocess.run(
             command, env={**os.environ, **environment}, capture_output=True, text=True, check=True, timeout=300
         )
-    values = [float(part) for part in done.stdout.split()[-5:]]
+    values = [float(part) for part in completed.stdout.split()[-5:]]
     return [value - began if value > 1e9 and value < 4e9 and abs(value - began) < 300 else value for value in values]

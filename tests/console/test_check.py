@@ -40,8 +40,8 @@ def session(scored: Path, tmp_path: Path) -> Path:
 
 
 def test_a_target_names_what_it_refuses(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    held = Session.load(session)
-    expected = {name for refusal in refusals(held.plan, held.model.layers, "vllm") for name in refusal.layers}
+    loaded = Session.load(session)
+    expected = {name for refusal in refusals(loaded.plan, loaded.model.layers, "vllm") for name in refusal.layers}
     answer = call(capsys, 1, "check", str(session), "--target", "vllm")
     assert {row["layer"] for row in answer["refused"]} == expected and expected
     assert all(row["reason"] and row["scheme"] in ("int4-g64-asym", "nf4-b64", "keep") for row in answer["refused"])
@@ -53,13 +53,13 @@ def test_a_target_names_what_it_refuses(session: Path, capsys: pytest.CaptureFix
 def test_a_plan_file_is_repaired_in_place_or_elsewhere(
     session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    held, plan, out = Session.load(session), tmp_path / "plan.json", tmp_path / "repaired.json"
-    held.plan.save(plan)
+    loaded, plan, out = Session.load(session), tmp_path / "plan.json", tmp_path / "repaired.json"
+    loaded.plan.save(plan)
     before = plan.read_bytes()
     words = ["check", str(plan), "--session", str(session), "--target", "vllm"]
     answer = call(capsys, 0, *words, "--repair", "--out", str(out))
     assert plan.read_bytes() == before and answer["left"] == [] and answer["changes"]
-    assert refusals(Plan.load(out), held.model.layers, "vllm") == ()
+    assert refusals(Plan.load(out), loaded.model.layers, "vllm") == ()
     assert main([*words, "--repair"]) == 0
     text = capsys.readouterr().out
     assert "changed" in text and str(plan) in text and "nf4-b64" in text
@@ -71,9 +71,9 @@ def test_a_plan_file_is_repaired_in_place_or_elsewhere(
 def test_a_sessions_plan_is_repaired_in_the_session(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(session), "--target", "vllm", "--repair"]) == 0
     capsys.readouterr()
-    held = Session.load(session)
-    assert refusals(held.plan, held.model.layers, "vllm") == ()
-    assert any(rule.assignment.weights != "keep" for rule in held.plan.rules)
+    loaded = Session.load(session)
+    assert refusals(loaded.plan, loaded.model.layers, "vllm") == ()
+    assert any(rule.assignment.weights != "keep" for rule in loaded.plan.rules)
 
 
 def test_what_is_wrong_is_one_line(session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,10 +59,10 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_prediction_says_by_which_form(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sensitivity", str(first), "--schemes", "int4-channel", "--quiet"]
-    found = call(capsys, *words)
-    assert found["forms"] == {"kronecker": [], "directional": found["layers"], "measured": []}
-    assert not found["gauss_newton"]
-    assert f"predicted by the directional form: {len(found['layers'])} layers" in said(capsys, *words)
+    result = call(capsys, *words)
+    assert result["forms"] == {"kronecker": [], "directional": result["layers"], "measured": []}
+    assert not result["gauss_newton"]
+    assert f"predicted by the directional form: {len(result['layers'])} layers" in said(capsys, *words)
 
 
 def test_losses_that_were_measured_are_not_called_predicted(first: Path, tmp_path: Path) -> None:
@@ -80,21 +80,21 @@ def test_losses_that_were_measured_are_not_called_predicted(first: Path, tmp_pat
 
 
 def test_an_audit_adds_up_by_itself(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = call(capsys, "audit", str(first), "--samples", "32", "--most", "100", "--no-save")
+    result = call(capsys, "audit", str(first), "--samples", "32", "--most", "100", "--no-save")
     assert Session.load(first).audit is None
-    assert found["samples"] == 32 and found["alone"] == pytest.approx(sum(x["alone"] for x in found["layers"]))
+    assert result["samples"] == 32 and result["alone"] == pytest.approx(sum(x["alone"] for x in result["layers"]))
     session = Session.load(first)
     sums = plan_totals(session.model, session.plan, session.sensitivities["predicted_kl"])
-    assert found["predicted_whole"] == pytest.approx(sums.predicted)
-    assert found["predicted"] == pytest.approx(sums.predicted - sums.interaction)
-    assert found["correction"] == pytest.approx(found["whole"] / found["predicted_whole"])
-    sizes = [abs(x["interaction"]) for x in found["layers"]]
+    assert result["predicted_whole"] == pytest.approx(sums.predicted)
+    assert result["predicted"] == pytest.approx(sums.predicted - sums.interaction)
+    assert result["correction"] == pytest.approx(result["whole"] / result["predicted_whole"])
+    sizes = [abs(x["interaction"]) for x in result["layers"]]
     assert sizes == sorted(sizes, reverse=True)
     text = said(capsys, "audit", str(first), "--samples", "32")
     assert all(words in text for words in ("predicted, together", "add up", "calibrated correction", "interaction"))
     kept = Session.load(first).audit
-    assert kept is not None and kept.audit.whole == found["whole"] and kept.plan_hash == Session.load(first).plan.hash
-    assert found["left_out"] == 0 and "of weights alone" not in text
+    assert kept is not None and kept.audit.whole == result["whole"] and kept.plan_hash == Session.load(first).plan.hash
+    assert result["left_out"] == 0 and "of weights alone" not in text
 
 
 def test_an_audit_says_that_it_leaves_inputs_alone(
@@ -108,13 +108,13 @@ def test_an_audit_says_that_it_leaves_inputs_alone(
 
 
 def test_the_data_get_a_verdict(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = call(capsys, "quality", str(first))
-    assert found["samples"] == 64 and found["enough"] is (not found["unsettled"] or found["enough"])
-    steps = [x["samples"] for x in found["saturation"]]
+    result = call(capsys, "quality", str(first))
+    assert result["samples"] == 64 and result["enough"] is (not result["unsettled"] or result["enough"])
+    steps = [x["samples"] for x in result["saturation"]]
     assert steps == sorted(steps) and steps[-1] == 64
-    far = [x["standard_deviations"] for x in found["distances"]]
+    far = [x["standard_deviations"] for x in result["distances"]]
     assert far == sorted(far, reverse=True)
-    assert ("verdict: enough" if found["enough"] else "verdict: not enough") in said(capsys, "quality", str(first))
+    assert ("verdict: enough" if result["enough"] else "verdict: not enough") in said(capsys, "quality", str(first))
 
 
 def test_refining_measures_and_a_plan_may_use_it(
@@ -122,9 +122,9 @@ def test_refining_measures_and_a_plan_may_use_it(
 ) -> None:
     out = tmp_path / "refined.qwb"
     words = ["refine", str(first), "--bits-per-weight", "4.5", "--tolerance", "5", "--samples", "32", "--out", str(out)]
-    found = call(capsys, *words)
-    assert found["cells"] and found["measured"] == len(found["cells"])
-    assert all(x["measured"] >= 0 and x["predicted"] >= 0 for x in found["cells"])
+    result = call(capsys, *words)
+    assert result["cells"] and result["measured"] == len(result["cells"])
+    assert all(x["measured"] >= 0 and x["predicted"] >= 0 for x in result["cells"])
     refined = call(capsys, "plan", str(out), "--bits-per-weight", "4.5", "--metric", "refined")
     assert refined["predicted"] is not None and refined["bits_per_weight"] <= 4.5
     assert "decide closely at 4.5 bits" in said(capsys, *words)
@@ -152,8 +152,8 @@ def test_an_interrupted_table_keeps_what_was_measured_and_goes_on_to_the_same_bi
     monkeypatch.setattr(Bar, "__call__", interrupted)
     assert main([*words, "--out", str(part)]) == 130
     monkeypatch.undo()
-    held = Session.load(part).sensitivities["measured_kl"].score
-    assert 0 < np.isfinite(held).sum() < np.isfinite(Session.load(whole).sensitivities["measured_kl"].score).sum()
+    loaded = Session.load(part).sensitivities["measured_kl"].score
+    assert 0 < np.isfinite(loaded).sum() < np.isfinite(Session.load(whole).sensitivities["measured_kl"].score).sum()
     words[1] = str(part)
     assert main([*words, "--out", str(rest)]) == 0
     tables = [Session.load(path).sensitivities["measured_kl"].score for path in (whole, rest)]
@@ -162,11 +162,11 @@ def test_an_interrupted_table_keeps_what_was_measured_and_goes_on_to_the_same_bi
 
 
 def test_the_error_budget_stays_in_the_session(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = call(capsys, "error-budget", str(first), "--samples", "16")
-    assert found["blocks"][-1]["block"] == "output" and found["blocks"][-1]["measured"] > 0
-    assert found["worst"] and sum(x["share"] for x in found["worst"]) == pytest.approx(1.0, abs=0.2)
+    result = call(capsys, "error-budget", str(first), "--samples", "16")
+    assert result["blocks"][-1]["block"] == "output" and result["blocks"][-1]["measured"] > 0
+    assert result["worst"] and sum(x["share"] for x in result["worst"]) == pytest.approx(1.0, abs=0.2)
     kept = Session.load(first).error_budget
-    assert kept is not None and float(kept.measured.decibels[-1]) == found["blocks"][-1]["measured"]
+    assert kept is not None and float(kept.measured.decibels[-1]) == result["blocks"][-1]["measured"]
     assert "in dB" in said(capsys, "error-budget", str(first), "--samples", "16", "--no-save")
 
 
@@ -177,15 +177,15 @@ def test_evaluations_say_whether_differences_are_resolved(
     task.write_text("def margin(outputs, batch):\n    top = outputs.topk(2).values\n    return top[:, 0] - top[:, 1]\n")
     words = ["evaluate", str(first), "--samples", "64", "--metric-file", f"{task}:margin"]
     assert "--trust" in fails(capsys, *words)
-    found = call(capsys, *words, "--trust")
-    assert set(found["metrics"]) == {"kl", "top1_agreement", "accuracy", "top5_accuracy", "margin"}
-    assert {each["metric"] for each in found["differences"]} == {"accuracy", "top5_accuracy", "margin"}
-    for each in found["differences"]:
-        metric = found["metrics"][each["metric"]]
+    result = call(capsys, *words, "--trust")
+    assert set(result["metrics"]) == {"kl", "top1_agreement", "accuracy", "top5_accuracy", "margin"}
+    assert {each["metric"] for each in result["differences"]} == {"accuracy", "top5_accuracy", "margin"}
+    for each in result["differences"]:
+        metric = result["metrics"][each["metric"]]
         assert each["value"] == pytest.approx(metric["value"] - metric["baseline"]) and each["to"] == "floating point"
         assert ("is resolved with 64" in each["sentence"]) == each["resolved"]
-    kls = [each["kl"] for each in found["changed"]]
-    assert kls == sorted(kls, reverse=True) and all(each["position"] == -1 for each in found["changed"])
+    kls = [each["kl"] for each in result["changed"]]
+    assert kls == sorted(kls, reverse=True) and all(each["position"] == -1 for each in result["changed"])
     said(capsys, "plan", str(first), "--uniform", "int8-channel")
     text = said(capsys, "evaluate", str(first), "--samples", "64")
     assert "against floating point: accuracy" in text and "samples" in text and "most changed" in text
@@ -200,29 +200,29 @@ def test_two_sessions_are_compared(first: Path, tmp_path: Path, capsys: pytest.C
     same = call(capsys, "compare", str(first), str(second))
     assert same["same_model"] and same["layers"] == [] and not any(x["differs"] for x in same["facts"])
     said(capsys, "plan", str(second), "--uniform", "int8-channel")
-    found = call(capsys, "compare", str(first), str(second))
-    assert len(found["layers"]) == found["layers_in_all"]
-    assert found["layers"][0]["first"]["weights"] == "int4-channel" and found["layers"][0]["second"]["bits"] > 8
+    result = call(capsys, "compare", str(first), str(second))
+    assert len(result["layers"]) == result["layers_in_all"]
+    assert result["layers"][0]["first"]["weights"] == "int4-channel" and result["layers"][0]["second"]["bits"] > 8
     text = said(capsys, "compare", str(first), str(second), "--all")
     assert "int4-channel" in text and "* " in text
 
 
 def test_timings_of_several_batch_sizes_stay_in_the_session(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = call(capsys, "bench", str(first), "--batch", "1,4", "--repeats", "3")
-    assert {row["batch"] for row in found["rows"]} == {1, 4}
+    result = call(capsys, "bench", str(first), "--batch", "1,4", "--repeats", "3")
+    assert {row["batch"] for row in result["rows"]} == {1, 4}
     assert {timing.batch for timing in Session.load(first).timings} == {1, 4}
-    found = call(capsys, "bench", str(first), "--repeats", "3", "--target", "nvidia-8.0", "--no-save")
-    assert all(row["estimate"]["speedup"] > 1 and row["estimate"]["how"] for row in found["rows"])
-    assert found["estimates"]["plan"][0]["microseconds"] > 0
+    result = call(capsys, "bench", str(first), "--repeats", "3", "--target", "nvidia-8.0", "--no-save")
+    assert all(row["estimate"]["speedup"] > 1 and row["estimate"]["how"] for row in result["rows"])
+    assert result["estimates"]["plan"][0]["microseconds"] > 0
     text = said(capsys, "bench", str(first), "--repeats", "3", "--target", "nvidia-8.0", "--no-save")
     assert "estimate for A100 SXM 80 GB, from its data sheet (roofline), not measured" in text
     assert "whole plan at batch 1, estimate: " in text
-    found = call(capsys, "bench", "--shape", "64x64", "--schemes", "int8-channel", "--repeats", "3", "--ncu")
-    if found["cuda"] != "available":
-        assert found["ncu"] == [] and found["rows"][0]["occupancy_reason"] == "a CPU kernel has none"
+    result = call(capsys, "bench", "--shape", "64x64", "--schemes", "int8-channel", "--repeats", "3", "--ncu")
+    if result["cuda"] != "available":
+        assert result["ncu"] == [] and result["rows"][0]["occupancy_reason"] == "a CPU kernel has none"
         text = said(capsys, "bench", "--shape", "64x64", "--schemes", "int8-channel", "--repeats", "3", "--ncu")
         assert "occupancy -: a CPU kernel has none" in text
-        assert f"nothing to profile with ncu, no timed kernel ran on a CUDA device (CUDA: {found['cuda']})" in text
+        assert f"nothing to profile with ncu, no timed kernel ran on a CUDA device (CUDA: {result['cuda']})" in text
     assert "names no hardware" in fails(capsys, "bench", str(first), "--target", "gguf")
     with pytest.raises(SystemExit) as ended:
         main(["bench", "--batch", "1,x"])

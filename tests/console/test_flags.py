@@ -83,9 +83,9 @@ def test_hyphens_are_as_good_as_underscores() -> None:
     assert score("--algorithm", "gptaq").algorithm == ScoreOptions(algorithm="GPTAQ").algorithm == "gptq-sequential"
     words = ["plan", "S.qwb", "--minimise", "bits-per-weight", "--metric", "predicted-kl", "--strategy", "top_k",
              "--range-method", "min_max", "--loss", "0.1"]  # fmt: skip
-    found = options_of(SearchOptions, parser().parse_args(words))
-    assert (found.minimise, found.metric) == ("bits_per_weight", "predicted_kl")
-    assert (found.strategy, found.range_method) == ("top-k", "min-max")
+    result = options_of(SearchOptions, parser().parse_args(words))
+    assert (result.minimise, result.metric) == ("bits_per_weight", "predicted_kl")
+    assert (result.strategy, result.range_method) == ("top-k", "min-max")
 
 
 @pytest.mark.parametrize(

@@ -23,15 +23,15 @@ def test_the_largest_tokens_are_listed(calibrated: Path, capsys: pytest.CaptureF
     assert main(["outliers", str(calibrated), "--most", "500", "--tokens", "3", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["tensors"]
     session = Session.load(calibrated)
-    assert {(one["layer"], one["tap"]) for one in listed} == set(session.outliers)
-    assert [one["sigmas"] for one in listed] == sorted((one["sigmas"] for one in listed), reverse=True)
-    for one in listed:
-        found = session.outliers[one["layer"], one["tap"]]
-        spread = session.statistics[one["layer"], one["tap"]].variance ** 0.5
-        assert one["largest"] == abs(one["top"][0]["value"]) == session.statistics[one["layer"], one["tap"]].absmax
-        assert one["sigmas"] == pytest.approx(one["largest"] / spread) and len(one["top"]) == 3
-        assert one["share"] == pytest.approx(found.above(6 * spread) / found.count)
-        assert one["top"][1]["text"] == found.text[1] and one["top"][2]["sample"] == found.sample[2]
+    assert {(item["layer"], item["tap"]) for item in listed} == set(session.outliers)
+    assert [item["sigmas"] for item in listed] == sorted((item["sigmas"] for item in listed), reverse=True)
+    for item in listed:
+        result = session.outliers[item["layer"], item["tap"]]
+        spread = session.statistics[item["layer"], item["tap"]].variance ** 0.5
+        assert item["largest"] == abs(item["top"][0]["value"]) == session.statistics[item["layer"], item["tap"]].absmax
+        assert item["sigmas"] == pytest.approx(item["largest"] / spread) and len(item["top"]) == 3
+        assert item["share"] == pytest.approx(result.above(6 * spread) / result.count)
+        assert item["top"][1]["text"] == result.text[1] and item["top"][2]["sample"] == result.sample[2]
 
 
 def test_text_patterns_and_errors(calibrated: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -231,12 +231,12 @@ print(json.dumps(failures))
 def failures(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Run every check in one process that imports the copy; return what went wrong by kind, empty where nothing did."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONWARNINGS": "error"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", RUNNER], input=json.dumps([(addition.what, addition.check) for addition in ADDED]),
         cwd=tmp_path_factory.mktemp("checks"), env=environment, capture_output=True, text=True, timeout=280,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    result: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    assert completed.returncode == 0, completed.stderr
+    result: dict[str, str] = json.loads(completed.stdout.splitlines()[-1])
     return result
 
 

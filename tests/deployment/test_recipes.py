@@ -74,8 +74,8 @@ def test_modelopt_parses_it(summary: ModelSummary, tmp_path: Path) -> None:
 
 def test_auto_round(summary: ModelSummary, tmp_path: Path) -> None:
     layers = written(summary, mixed(), "auto-round", tmp_path / "auto-round.json")["layer_config"]
-    said = {"bits": 4, "group_size": 32, "sym": True, "data_type": "int", "act_bits": 16}
-    assert layers[Q] == said and layers["lm_head"] == {"bits": 16, "data_type": "float"}
+    message = {"bits": 4, "group_size": 32, "sym": True, "data_type": "int", "act_bits": 16}
+    assert layers[Q] == message and layers["lm_head"] == {"bits": 16, "data_type": "float"}
     assert layers[K]["data_type"] == "fp" and layers[K]["act_bits"] == 8 and layers[V]["data_type"] == "nv_fp"
 
 

@@ -34,8 +34,8 @@ def test_what_the_target_accepts_the_exporter_writes(name: str) -> None:
             for inputs in INPUTS:
                 if chosen.legal(layer, scheme.name, inputs) is None:
                     accepted += 1
-                    said = method.refusal(layer, Assignment(weights=scheme.name, inputs=inputs), job(layer, scheme))
-                    assert said is None, (layer.matrix, layer.kind, scheme.name, inputs, said)
+                    message = method.refusal(layer, Assignment(weights=scheme.name, inputs=inputs), job(layer, scheme))
+                    assert message is None, (layer.matrix, layer.kind, scheme.name, inputs, message)
     assert accepted > 10
 
 
@@ -56,9 +56,9 @@ def test_what_llama_cpp_reads_in_float32_alone_is_offered_nothing_else(table: st
     layer = Layer(name=table, kind=kind, parameter=f"{table}.weight", shape=(64, 256), **facts)
     for scheme in ("keep", "fp32", "fp16", "q4_0", "q4_k"):
         refused = layer_refusal(layer, None if scheme == "keep" else scheme, name)
-        said = target("gguf").legal(layer, scheme)
-        assert said is not None or refused is None, (scheme, refused)
-        assert scheme == "fp32" or (said is None) == (refused is None), (scheme, said, refused)
+        message = target("gguf").legal(layer, scheme)
+        assert message is not None or refused is None, (scheme, refused)
+        assert scheme == "fp32" or (message is None) == (refused is None), (scheme, message, refused)
 
 
 @pytest.mark.parametrize("name, scheme, reason", [

@@ -45,9 +45,9 @@ def build(folder: Path) -> Path:
         *(f"-I{place}" for place in cpp_extension.include_paths()),
         *(f"-L{place}" for place in cpp_extension.library_paths()), "-lc10", "-ltorch_cpu",
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"the pretend accelerator does not compile:\n{done.stderr[:2000]}")
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise RuntimeError(f"the pretend accelerator does not compile:\n{completed.stderr[:2000]}")
     part.replace(library)
     return library
 

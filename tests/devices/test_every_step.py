@@ -106,8 +106,8 @@ def case(request: pytest.FixtureRequest, cases: dict[str, Case]) -> Case:
 def test_the_model_lies_there_in_its_own_dtype(each: Case, accelerator: str) -> None:
     model = each.opened(accelerator)
     assert str(model.device) == accelerator
-    wanted = "torch.bfloat16" if each.name == "half" else "torch.float32"
-    assert {str(each.dtype) for each in model.body.network.parameters()} == {wanted}
+    expected = "torch.bfloat16" if each.name == "half" else "torch.float32"
+    assert {str(each.dtype) for each in model.body.network.parameters()} == {expected}
     assert all(str(each.device) == accelerator for each in model.body.network.state_dict().values())
 
 

@@ -76,9 +76,9 @@ class AskProcess:
 def _make(name: str, message: str) -> BaseException:
     if name == "TrustRequiredError":
         return errors.TrustRequiredError(message, "network.py")
-    found = getattr(errors, name, None)
-    if found is not None:
-        return found(message)
+    result = getattr(errors, name, None)
+    if result is not None:
+        return result(message)
     return {"MemoryError": MemoryError, "ValueError": ValueError, "SystemExit": SystemExit}[name](message)
 
 

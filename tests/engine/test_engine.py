@@ -39,10 +39,10 @@ from workbench.errors import (
 def test_answers_from_a_nice_process_with_a_core_left_free() -> None:
     async def main() -> None:
         async with engine() as one:
-            said = await one.run(1, AskProcess())
-            assert said["pid"] == one.pid != os.getpid()
-            assert said["nice"] == min(19, os.nice(0) + 10)
-            assert said["threads"] == max(1, len(os.sched_getaffinity(0)) - 1)
+            message = await one.run(1, AskProcess())
+            assert message["pid"] == one.pid != os.getpid()
+            assert message["nice"] == min(19, os.nice(0) + 10)
+            assert message["threads"] == max(1, len(os.sched_getaffinity(0)) - 1)
 
     run(main)
 

@@ -59,9 +59,9 @@ def test_two_processes_give_the_bits_of_one_though_one_is_killed(alone):
             os.kill(killed[0], signal.SIGKILL)
 
     with wb.cluster("local:2"):
-        found = worked(progress)
+        result = worked(progress)
     assert killed
-    require_same(found, alone)
+    require_same(result, alone)
     assert not running_workers()
 
 

@@ -19,8 +19,8 @@ def test_the_windows_side_imports_nothing_heavy(module: str) -> None:
         "heavy = {'torch', 'h5py', 'transformers', 'PySide6', 'scipy', 'cupy'} & set(sys.modules); "
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"workbench.{module} imports {done.stderr}"
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, f"workbench.{module} imports {completed.stderr}"
 
 
 WINDOW = """
@@ -61,8 +61,8 @@ if __name__ == "__main__":
 def test_taking_up_every_result_loads_nothing_heavy_into_the_window(llama: Path, tokens: Path, tmp_path: Path) -> None:
     script = tmp_path / "window.py"
     script.write_text(WINDOW)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, str(script), str(llama), str(tokens)], capture_output=True, text=True, check=False, timeout=200
     )
-    assert done.returncode == 0, done.stderr
-    assert "leaked" not in done.stderr
+    assert completed.returncode == 0, completed.stderr
+    assert "leaked" not in completed.stderr

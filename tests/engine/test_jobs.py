@@ -51,12 +51,12 @@ def in_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 def test_jobs_run_one_after_the_other_in_order(tmp_path: Path) -> None:
     async def main() -> None:
         async with inline() as jobs:
-            seen: list[tuple[JobView, ...]] = []
-            jobs.subscribe(seen.append)
+            received: list[tuple[JobView, ...]] = []
+            jobs.subscribe(received.append)
             submitted = [jobs.submit(Fake(title=f"job {n}", answer=n, steps=2, pause=0.002)) for n in range(4)]
             assert [job.view.status for job in submitted] == [JobStatus.QUEUED] * 4
             assert [await job.result() for job in submitted] == [0, 1, 2, 3]
-            for views in seen:
+            for views in received:
                 assert sum(view.status is JobStatus.RUNNING for view in views) <= 1
             final = jobs.views
             assert [view.id for view in final] == sorted(view.id for view in final)
@@ -290,12 +290,12 @@ def test_a_partial_result_that_cannot_be_pickled_does_not_end_progress() -> None
     async def main() -> None:
         async with spawned() as jobs:
             job = jobs.submit(Fake(steps=60, pause=0.02, unpicklable_partial=3, answer="done"))
-            seen: set[str] = set()
+            received: set[str] = set()
             while not job.view.status.over:
                 jobs.poll()
-                seen.add(job.view.text)
+                received.add(job.view.text)
                 await asyncio.sleep(0.01)
-            assert len(seen) > 10, "progress ended at the value that could not be sent"
+            assert len(received) > 10, "progress ended at the value that could not be sent"
             assert await job.result() == "done"
 
     run(main)
@@ -370,17 +370,17 @@ def test_partials_cross_the_process() -> None:
     async def main() -> None:
         async with spawned() as jobs:
             job = jobs.submit(Fake(steps=100, partials=True, pause=0.01))
-            seen = set()
+            received = set()
 
             def listener(views: tuple[JobView, ...]) -> None:
                 if jobs.partial(job.id) is not None:
-                    seen.add(jobs.partial(job.id))
+                    received.add(jobs.partial(job.id))
 
             jobs.subscribe(listener)
             while not job.view.status.over:
                 jobs.poll()
                 await asyncio.sleep(0.02)
-            assert len(seen) >= 3
+            assert len(received) >= 3
 
     run(main)
 

@@ -68,10 +68,10 @@ def test_the_loop_of_the_window_runs_on(tmp_path: os.PathLike[str]) -> None:
         file.write(CODE)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": root}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-W", "error::ResourceWarning", script], env=environment, cwd=root, capture_output=True,
         text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "leaked" not in done.stderr and "Traceback" not in done.stderr, done.stderr
-    assert float(done.stdout) < 2.0, "the window's loop stood still"
+    assert completed.returncode == 0, completed.stderr
+    assert "leaked" not in completed.stderr and "Traceback" not in completed.stderr, completed.stderr
+    assert float(completed.stdout) < 2.0, "the window's loop stood still"

@@ -115,8 +115,8 @@ def main() -> None:
             print(name, room, kind, text[-600:], file=sys.stderr, flush=True)
             if kind not in GOOD:
                 problems.append(f"{name} with {room} MB: {kind}: {text[-600:]}")
-    left = [str(file) for file in folder.rglob("*.part")]
-    print(json.dumps({"count": len(ROOMS) * len(ends), "ends": ends, "problems": problems + left}))
+    remaining = [str(file) for file in folder.rglob("*.part")]
+    print(json.dumps({"count": len(ROOMS) * len(ends), "ends": ends, "problems": problems + remaining}))
 
 
 if __name__ == "__main__":

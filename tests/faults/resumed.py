@@ -89,10 +89,10 @@ def main() -> None:
             assert finished(forked(words, told), 300) == 0, told.read_text()
             (folder / f"whole-{command}").write_bytes(bits(file))
         file.unlink(missing_ok=True)
-        process, wanted = forked(words, told), int(random.integers(1, 5))
+        process, expected = forked(words, told), int(random.integers(1, 5))
         end = time.monotonic() + 120
         trained = out / "t.safetensors.training"
-        while len([*pieces.rglob("*.safetensors"), *out.glob(trained.name)]) < (wanted if command == "GPTQ" else 1):
+        while len([*pieces.rglob("*.safetensors"), *out.glob(trained.name)]) < (expected if command == "GPTQ" else 1):
             if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) or time.monotonic() > end:
                 break
             time.sleep(0.001)

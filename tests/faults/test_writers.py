@@ -150,19 +150,19 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, name:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="exchanges names in one step on Linux only")
 def test_a_folder_is_never_missing_while_it_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target, seen, rename = tmp_path / "out", list[bool](), os.rename
+    target, observed, rename = tmp_path / "out", list[bool](), os.rename
 
     def watched(*paths: Path) -> None:
         rename(*paths)
-        seen.append((target / "x").exists())
+        observed.append((target / "x").exists())
 
     monkeypatch.setattr(os, "rename", watched)
     for text in ("old", "new"):
         with replacing_folder(target, ExportError, "it") as temporary:
             (temporary / "x").write_text(text)
-    assert (target / "x").read_text() == "new" and all(seen) and os.listdir(tmp_path) == ["out"]
+    assert (target / "x").read_text() == "new" and all(observed) and os.listdir(tmp_path) == ["out"]
     monkeypatch.setattr(atomic, "_exchanged", lambda one, other: False)
     with replacing_folder(target, ExportError, "it") as temporary:
         (temporary / "x").write_text("newer")
     assert (target / "x").read_text() == "newer"
-    assert not all(seen)  # the way of other systems has a moment without the folder
+    assert not all(observed)  # the way of other systems has a moment without the folder

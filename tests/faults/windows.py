@@ -165,11 +165,11 @@ def main() -> None:
         if ended is not None or not (place / "edits").exists():
             troubles.append(f"{attempt}: it ended by itself with {ended}: {(place / 'told').read_text()[-500:]}")
             continue
-        found = problems(place, process.pid, killed, shared)
-        ends["whole" if not found else "not whole"] += 1
+        result = problems(place, process.pid, killed, shared)
+        ends["whole" if not result else "not whole"] += 1
         made += len((place / "edits").read_text().splitlines())
-        troubles += [f"{attempt}: {trouble}" for trouble in found]
-        print(attempt, len((place / "edits").read_text().splitlines()), found, file=sys.stderr, flush=True)
+        troubles += [f"{attempt}: {trouble}" for trouble in result]
+        print(attempt, len((place / "edits").read_text().splitlines()), result, file=sys.stderr, flush=True)
     facts = {"signal": "SIGKILL", "seed": seed, "count": count, "edits": made, "ends": ends, "problems": troubles}
     print(json.dumps(facts))
 

@@ -168,14 +168,14 @@ class Person:
     async def pick(self, box: QComboBox, text: str) -> None:
         """Go to an entry of a list that is open, or opens by itself, with the arrow keys, and press Return."""
         await self.until(box.view().isVisible, 5)
-        wanted = box.findText(text)
-        assert wanted >= 0, f"{text} is not in the list"
+        expected = box.findText(text)
+        assert expected >= 0, f"{text} is not in the list"
 
         def keys() -> None:
             view = box.view()
-            while view.currentIndex().row() != wanted:
+            while view.currentIndex().row() != expected:
                 before = view.currentIndex().row()
-                QTest.keyClick(view, Qt.Key.Key_Down if before < wanted else Qt.Key.Key_Up)
+                QTest.keyClick(view, Qt.Key.Key_Down if before < expected else Qt.Key.Key_Up)
                 assert view.currentIndex().row() != before, f"{text} cannot be reached"
             QTest.keyClick(view, Qt.Key.Key_Return)
 
@@ -204,9 +204,9 @@ class Person:
         from PySide6.QtWidgets import QAbstractButton
 
         await self.until(lambda: self.dialog(name), 10)
-        found = [one for one in self.dialog(name).findChildren(QAbstractButton)
-                 if button in (one.objectName(), one.text().replace("&", ""))]  # fmt: skip
-        await self.click(found[0])
+        result = [item for item in self.dialog(name).findChildren(QAbstractButton)
+                 if button in (item.objectName(), item.text().replace("&", ""))]  # fmt: skip
+        await self.click(result[0])
 
     def picture(self, name: str) -> None:
         """Draw the whole window; the picture is kept where WORKBENCH_SCREENSHOTS says."""
@@ -226,9 +226,9 @@ def live(qapp: QApplication, request: pytest.FixtureRequest) -> Iterator[Callabl
     """Run ``story(person)`` in a window with a live event loop; everything that was made must be gone afterwards."""
     threads = set(threading.enumerate())
     widgets = len(QApplication.topLevelWidgets())
-    wanted = os.environ.get("WORKBENCH_SCREENSHOTS")
-    pictures = Path(wanted) / request.node.name if wanted else None
-    told: list[bool] = []
+    expected = os.environ.get("WORKBENCH_SCREENSHOTS")
+    pictures = Path(expected) / request.node.name if expected else None
+    messages: list[bool] = []
 
     def run(
         story: Story, *, engine: Any = None, size: tuple[int, int] = (1280, 720), dark: bool = False,
@@ -236,20 +236,20 @@ def live(qapp: QApplication, request: pytest.FixtureRequest) -> Iterator[Callabl
     ) -> None:  # fmt: skip
         with asyncio.Runner(loop_factory=lambda: QEventLoop(qapp)) as runner:
             runner.run(_lived(qapp, story, engine, size, dark, pictures, seconds))
-        told.append(True)
+        messages.append(True)
 
     yield run
-    if not told:
+    if not messages:
         return  # the failed test's traceback holds what it made
     for _ in range(3):
         qapp.processEvents()
         qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
         gc.collect()
     assert len(QApplication.topLevelWidgets()) <= widgets, QApplication.topLevelWidgets()
-    left = [thread for thread in threading.enumerate() if thread not in threads and thread.is_alive()]
+    remaining = [thread for thread in threading.enumerate() if thread not in threads and thread.is_alive()]
     lasting = ("workbench-bands", "tqdm")  # as long as the process
-    left = [thread for thread in left if not thread.name.startswith(lasting)]
-    assert not left, left
+    remaining = [thread for thread in remaining if not thread.name.startswith(lasting)]
+    assert not remaining, remaining
     gc.freeze()  # modules and caches are not looked through again after every test
 
 

@@ -33,13 +33,13 @@ def main() -> None:
     _screen()
     window = _opened()
     _settled(window)
-    found = []
+    result = []
     if window.width() > SIZE[0] + SLACK or window.height() > SIZE[1] + SLACK:
-        found.append(f"the window needs {window.width()} x {window.height()}")
-    found += [*_in_panels(window), *_in_forms(window)]
+        result.append(f"the window needs {window.width()} x {window.height()}")
+    result += [*_in_panels(window), *_in_forms(window)]
     if len(sys.argv) > 1:
         window.grab().save(sys.argv[1])
-    print("\n".join(found))
+    print("\n".join(result))
 
 
 def _opened() -> Window:
@@ -79,17 +79,17 @@ def _settled(window: Window) -> None:
 def _in_panels(window: Window) -> list[str]:
     from workbench.gui.panels import PANELS
 
-    found = []
+    result = []
     for spec in PANELS:
         window.reveal(spec.id)
         _settled(window)
-        found += [f"{spec.id}: {text}" for text in cut(window.panels[spec.id])]
+        result += [f"{spec.id}: {text}" for text in cut(window.panels[spec.id])]
     tabs = window.panels["plan"].tabs
     for page in range(tabs.count()):
         tabs.setCurrentIndex(page)
         _settled(window)
-        found += [f"plan, {tabs.tabText(page)}: {text}" for text in cut(tabs.currentWidget())]
-    return found
+        result += [f"plan, {tabs.tabText(page)}: {text}" for text in cut(tabs.currentWidget())]
+    return result
 
 
 def _in_forms(window: Window) -> list[str]:
@@ -104,18 +104,18 @@ def _in_forms(window: Window) -> list[str]:
     from workbench.steps.timing.kernels import TIME_KERNELS
     from workbench.steps.train import TRAIN
 
-    found = []
+    result = []
     for step in (CALIBRATE, EVALUATE, SCORE, TRAIN, TIME_KERNELS, EXPORT, AUDIT, REFINE):
         name = step.name
         options = step.options() if step.first is None else step.first(window.context.workspace.state.session)
         dialog = FormDialog(window, step.title, step.summary, Form(options), "Start")
         dialog.show()
         _settled(window)
-        found += [f"{name}: {text}" for text in cut(dialog)]
+        result += [f"{name}: {text}" for text in cut(dialog)]
         if dialog.width() > SIZE[0] or dialog.height() > SIZE[1]:
-            found.append(f"{name} needs {dialog.width()} x {dialog.height()}")
+            result.append(f"{name} needs {dialog.width()} x {dialog.height()}")
         dialog.close()
-    return found
+    return result
 
 
 def cut(root: object) -> list[str]:
@@ -123,20 +123,20 @@ def cut(root: object) -> list[str]:
     from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QLabel, QSizePolicy, QWidget
 
     assert isinstance(root, QWidget)
-    found = []
+    result = []
     for kind in (QAbstractButton, QComboBox, QAbstractSpinBox, QLabel):
         for widget in root.findChildren(kind):
             if not widget.isVisible() or widget.visibleRegion().isEmpty() or widget.objectName().startswith("qt_"):
                 continue
-            wanted, policy = widget.minimumSizeHint(), widget.sizePolicy().horizontalPolicy()
+            expected, policy = widget.minimumSizeHint(), widget.sizePolicy().horizontalPolicy()
             if isinstance(widget, QLabel) and (widget.wordWrap() or policy == QSizePolicy.Policy.Ignored):
                 continue
-            wide = policy != QSizePolicy.Policy.Ignored and widget.width() + SLACK < wanted.width()
-            if wide or widget.height() + SLACK < min(wanted.height(), widget.sizeHint().height()):
+            wide = policy != QSizePolicy.Policy.Ignored and widget.width() + SLACK < expected.width()
+            if wide or widget.height() + SLACK < min(expected.height(), widget.sizeHint().height()):
                 name = widget.accessibleName() or getattr(widget, "text", lambda: "")() or type(widget).__name__
-                has, asks = (widget.width(), widget.height()), (wanted.width(), wanted.height())
-                found.append(f"{name!r} has {has} of {asks}")
-    return found
+                has, asks = (widget.width(), widget.height()), (expected.width(), expected.height())
+                result.append(f"{name!r} has {has} of {asks}")
+    return result
 
 
 if __name__ == "__main__":

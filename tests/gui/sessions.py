@@ -105,9 +105,9 @@ def full(blocks: int = 4, prefix: str = "model.layers") -> Session:
     held, ranges, active = dict(session.statistics), {}, {}
     for layer in session.model.layers[1:]:
         for tap, scale in (("input", 1.0), ("output", 2.0)):
-            found = held[layer.name, tap] = statistics(rng, scale)
+            result = held[layer.name, tap] = statistics(rng, scale)
             for method in METHODS:
-                ranges[layer.name, tap, method.name] = method.range(found, scheme)
+                ranges[layer.name, tap, method.name] = method.range(result, scheme)
             active[layer.name, tap] = ranges[layer.name, tap, METHODS[0].name]
     names = [layer.name for layer in session.model.layers[1:-1]]
     plan = session.plan.assign(names[::2], weights="int4-g32-asym").assign(names[1::2], weights="int3-g32-asym")
@@ -141,7 +141,7 @@ def evaluation(bits: float, kl: float) -> Evaluation:
     return Evaluation(
         plan_name=f"{bits} bits", plan_hash=f"sha256:{bits}", data_name="text", data_hash="sha256:2",
         bits_per_weight=bits, nbytes=int(bits * 400_000), predicted_kl=kl * 0.93,
-        metrics={one.name: one for one in metrics},
+        metrics={item.name: item for item in metrics},
     )  # fmt: skip
 
 

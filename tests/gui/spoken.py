@@ -66,8 +66,8 @@ def of_tables() -> set[str]:
     texts |= {each.title for each in (*PANELS, *STAGES)} | {title for _, title in BUTTONS.values()}
     texts |= {text for each in ROLES for text in (each.title, each.text)}
     texts |= {text for metric in METRICS for text in (metric.title, metric.meaning)} | {*map(str, Order), *BudgetUnit}
-    asked = {"calibrate", "sensitivity", "refine", "evaluate", "audit", "train", "time-kernels", "export"}
-    for step in (step for step in STEPS if step.name in asked):
+    requested = {"calibrate", "sensitivity", "refine", "evaluate", "audit", "train", "time-kernels", "export"}
+    for step in (step for step in STEPS if step.name in requested):
         texts |= {step.title, step.summary}
         infos = [item.info for item in option_fields(step.options) if item.info.form]
         texts |= {text for info in infos for text in (info.label, info.help, info.empty, info.unit)}

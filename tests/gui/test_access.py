@@ -99,7 +99,7 @@ def test_the_design_document_has_the_colours_of_both_themes() -> None:
 
 
 def _unnamed(root: QWidget) -> list[QWidget]:
-    found = []
+    result = []
     for kind in ACTIVE:
         for widget in root.findChildren(kind):
             inner = isinstance(widget.parent(), QAbstractSpinBox | QLineEdit | QComboBox)
@@ -108,8 +108,8 @@ def _unnamed(root: QWidget) -> list[QWidget]:
             popup = widget.window() is not root.window()
             text = widget.text() if isinstance(widget, QAbstractButton) else ""
             if not (inner or popup or widget.accessibleName() or text):
-                found.append(widget)
-    return found
+                result.append(widget)
+    return result
 
 
 def test_every_widget_to_act_on_has_a_name(live: Callable[..., None]) -> None:
@@ -134,7 +134,7 @@ def _mnemonics(root: QWidget) -> list[str]:
     labelled: list[QAbstractButton | QLabel] = [
         *root.findChildren(QAbstractButton), *(label for label in root.findChildren(QLabel) if label.buddy())
     ]  # fmt: skip
-    keys = [QKeySequence.mnemonic(one.text()).toString() for one in labelled if one.isVisible()]
+    keys = [QKeySequence.mnemonic(item.text()).toString() for item in labelled if item.isVisible()]
     return [key for key in keys if key]
 
 

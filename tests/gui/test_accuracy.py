@@ -98,12 +98,12 @@ def test_what_changed_most_is_listed(live: Callable[..., None]) -> None:
         panel = person.window.panels["accuracy"]
         await person.tab(panel.tabs, 1)
         view = panel.changed
-        assert [one.kl for one in view.table.records.records] == sorted((one.kl for one in changed), reverse=True)
+        assert [item.kl for item in view.table.records.records] == sorted((item.kl for item in changed), reverse=True)
         assert view.figure.text() == "the 4 most changed, 1 flip among them"
         texts = [column.shown(changed[0]) for column in view.table.records.columns]
         assert texts[6] == "" and texts[7].startswith("…") and texts[7].endswith("end 0") and "\n" not in texts[7]
         await person.press(Qt.Key.Key_Space, view.flips)
-        assert [one.sample for one in view.table.records.records] == [2]
+        assert [item.sample for item in view.table.records.records] == [2]
         person.picture("flips")
         await person.press(Qt.Key.Key_Down, view.run)
         assert not view.table.records.records and "evaluate again" in view.figure.text()

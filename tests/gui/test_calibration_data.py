@@ -110,10 +110,10 @@ def test_outlier_tokens_are_listed_with_their_text(live: Callable[..., None]) ->
         await person.act(lambda: person.context.workspace.select([layer]))
         rows = [table.record(row) for row in range(table.rowCount())]
         assert {(row.layer, row.tap) for row in rows} == {(layer, "input"), (layer, "output")}
-        found = session.outliers[layer, "input"]
-        assert len(found.text) == found.value.size == 16
+        result = session.outliers[layer, "input"]
+        assert len(result.text) == result.value.size == 16
         first = [field.shown(rows[0]) for field in table.columns]
-        assert repr(found.text[0]) in first and f"sample {found.sample[0]}, position {found.position[0]}" in first
+        assert repr(result.text[0]) in first and f"sample {result.sample[0]}, position {result.position[0]}" in first
         person.picture("tokens")
 
     live(story, engine=Engine())

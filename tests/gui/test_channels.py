@@ -34,10 +34,10 @@ def _with_outlier(times: float) -> object:
 
 
 def test_outliers_are_the_channels_far_above_the_median() -> None:
-    found = outliers(_with_outlier(9.0))  # type: ignore[arg-type]
-    assert found[0].number == 7 and found[0].times == pytest.approx(9.0, rel=0.02)
-    assert all(one.times >= 4 for one in found)
-    assert 7 not in [one.number for one in outliers(_with_outlier(3.0))]  # type: ignore[arg-type]
+    result = outliers(_with_outlier(9.0))  # type: ignore[arg-type]
+    assert result[0].number == 7 and result[0].times == pytest.approx(9.0, rel=0.02)
+    assert all(item.times >= 4 for item in result)
+    assert 7 not in [item.number for item in outliers(_with_outlier(3.0))]  # type: ignore[arg-type]
 
 
 def test_pooling_keeps_the_extremes() -> None:
@@ -68,15 +68,15 @@ def test_the_channels_of_the_selected_layer_are_drawn(live: Callable[..., None])
         assert "64 channels" in panel.figure.text()
         await _brush(person, 20, 40)
         assert panel.brush.text().startswith("Channels 20 to 40:") and panel.listed.currentText() == "In the region"
-        assert [one.number for one in panel.table.records.records] == list(range(20, 41))
+        assert [item.number for item in panel.table.records.records] == list(range(20, 41))
         table = panel.table
         assert table.horizontalHeader().length() <= table.viewport().width() + 1, "every column is seen"
         person.picture("channels")
         await _brush(person, 50, 45)
         assert panel.plot.chosen == (45, 50), "drawn to the left"
-        for key, shift, wanted in ((Qt.Key.Key_Right, False, (46, 51)), (Qt.Key.Key_Left, True, (46, 50))):
+        for key, shift, expected in ((Qt.Key.Key_Right, False, (46, 51)), (Qt.Key.Key_Left, True, (46, 50))):
             await person.press(key, panel.plot, shift=shift)
-            assert panel.plot.chosen == wanted
+            assert panel.plot.chosen == expected
 
     live(story)
 
@@ -148,7 +148,7 @@ def test_errors_by_channel_of_the_brush(live: Callable[..., None]) -> None:
         assert panel.plot.chosen == (0, count - 1)
         assert panel.brush.text().endswith("100.00 % of the error")
         assert panel.listed.currentText() == "In the region" and panel.table.records.rowCount() == count
-        assert sum(one.error for one in panel.table.records.records) == pytest.approx(1)
+        assert sum(item.error for item in panel.table.records.records) == pytest.approx(1)
         person.picture("errors")
         await person.press(Qt.Key.Key_Up, panel.listed)
         for row in range(panel.table.records.rowCount()):

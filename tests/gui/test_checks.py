@@ -119,7 +119,7 @@ async def _search_by_refined(person: Person) -> None:
     assert person.state.metric == REFINED.name and "of them measured" in panel.figure.text()
     session = person.state.session
     measured, table = session.sensitivities["measured_kl"], session.table(REFINED.name)
-    row, column = (int(found[0]) for found in np.nonzero(np.isfinite(measured.score)))
+    row, column = (int(result[0]) for result in np.nonzero(np.isfinite(measured.score)))
     layer, scheme = measured.layers[row], measured.schemes[column]
     assert panel.heatmap.cells.score[table.row[layer], table.column[scheme]] == measured.score[row, column]
     sums = plan_totals(session.model, session.plan, table)
@@ -209,21 +209,21 @@ def test_a_plan_is_audited(live: Callable[..., None], tmp_path: Path) -> None:
         await _fill(person, samples=16)
         await person.until(lambda: panel.audit.result is not None)
         await person.settle()
-        view, found = panel.audit, person.state.session.audit.audit
+        view, result = panel.audit, person.state.session.audit.audit
         assert panel.empty_text == "" and view.isVisible() and not panel.tabs.isTabEnabled(0) and person.state.dirty
         figures = tuple(label.text() for label in view.figures)
         correction = figures[-1]
         table = session.sensitivities["predicted_kl"]
-        assert found.predicted_sum == sum(table.of(name, "int3-channel") for name in found.layers)
+        assert result.predicted_sum == sum(table.of(name, "int3-channel") for name in result.layers)
         assert all(text.endswith(" nats") for text in figures[:-1])
         assert correction.startswith("×") and correction.endswith("(fitted)")
         rows = [view.table.records.record(row) for row in range(view.table.records.rowCount())]
-        assert [row.layer for row in rows] == list(found.most_interacting(len(found.layers)))
-        assert abs(rows[0].interaction) == np.abs(found.interaction).max()
+        assert [row.layer for row in rows] == list(result.most_interacting(len(result.layers)))
+        assert abs(rows[0].interaction) == np.abs(result.interaction).max()
         assert "add up" in view.words.text() and "16 samples" in view.words.text()
         assert panel.focusProxy() is view.table and person.window.focusWidget() is view.table
         person.picture("audited")
-        await person.act(lambda: edits.assign(person.context.workspace, [found.layers[0]], weights="int8-channel"))
+        await person.act(lambda: edits.assign(person.context.workspace, [result.layers[0]], weights="int8-channel"))
         assert view.words.text().startswith("The plan has changed since")
         await person.press(Qt.Key.Key_Z, control=True)
         assert "changed" not in view.words.text()

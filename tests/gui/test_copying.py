@@ -24,7 +24,7 @@ def test_every_table_offers_its_cell_rows_numbers_and_picture(live: Callable[...
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
         await person.layer(person.state.session.model.layers[1].name)
-        seen = 0
+        observed = 0
         for name, panel in list(person.window.panels.items()):
             await person.act(lambda name=name: person.window.reveal(name))
             for view in panel.findChildren(QAbstractItemView):
@@ -43,8 +43,8 @@ def test_every_table_offers_its_cell_rows_numbers_and_picture(live: Callable[...
                 entry(menu, "Copy the Picture")
                 assert not QApplication.clipboard().pixmap().isNull(), name
                 await person.act(menu.close)
-                seen += 1
-        assert seen >= 5, "tables that were looked at"
+                observed += 1
+        assert observed >= 5, "tables that were looked at"
 
     live(story)
 
@@ -53,7 +53,7 @@ def test_every_plot_gives_its_numbers(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
         await person.layer(person.state.session.model.layers[1].name)
-        seen = set()
+        received = set()
         for name, panel in list(person.window.panels.items()):
             await person.act(lambda name=name: person.window.reveal(name))
             for plot in panel.findChildren(Plot):
@@ -61,10 +61,10 @@ def test_every_plot_gives_its_numbers(live: Callable[..., None]) -> None:
                 assert all(len(row) == len(head) for row in rows), plot.accessibleName()
                 assert all(np.isfinite(float(number)) for row in rows for number in row[1:])
                 if rows:
-                    seen.add(type(plot).__name__)
+                    received.add(type(plot).__name__)
                 titles = [action.text().replace("&", "") for action in plot.context_menu().actions()]
                 assert titles.count("Copy the Data") == 1
-        assert {"Histogram", "FrontPlot", "Comparison", "KernelTimes"} <= seen, seen
+        assert {"Histogram", "FrontPlot", "Comparison", "KernelTimes"} <= received, received
 
     live(story)
 

@@ -61,8 +61,8 @@ def test_a_window_with_commas(comma: None, live: Callable[..., None], tmp_path: 
         shown = dict[str, str]()
         for spec in PANELS:
             await person.act(lambda name=spec.id: person.window.reveal(name))
-            found = texts(person.window.panels[spec.id])
-            shown |= {text: f"{spec.id}: {where}" for where, text in found if not where.startswith(TYPED)}
+            result = texts(person.window.panels[spec.id])
+            shown |= {text: f"{spec.id}: {where}" for where, text in result if not where.startswith(TYPED)}
         shown |= {text: f"status: {where}" for where, text in texts(person.window.status)}
         numbers = {text: where for text, where in shown.items() if not SPOKEN.search(text)}
         points = {text: where for text, where in numbers.items() if POINT.search(NAMES.sub("", text))}
@@ -91,8 +91,8 @@ async def _plain(person: Person, folder: Path) -> None:
     assert re.search(r"\t\d+\.\d+", clipboard.text()) and not re.search(r"\d,\d", clipboard.text())
     out = folder / "report.html"
     report.write(person.state, out)
-    said = re.sub("<[^>]*>", " ", out.read_text())
-    assert re.search(r"\d\.\d{3}", said) and not re.search(r"\b\d,\d{1,2}\b", said)
+    message = re.sub("<[^>]*>", " ", out.read_text())
+    assert re.search(r"\d\.\d{3}", message) and not re.search(r"\b\d,\d{1,2}\b", message)
 
 
 def test_the_choice_is_kept_for_the_next_start(live: Callable[..., None]) -> None:

@@ -58,7 +58,7 @@ def test_formats_stand_on_the_axis_and_layers_are_compared(live: Callable[..., N
         planned = person.state.assignments[names[0]].weights
         assert list(panel.plots["weight"]._grids) == [planned]
         assert panel.plots["weight"]._grids[planned].size == 256
-        action = next(one for one in panel.formats.actions() if one.text() == "nf4-b64")
+        action = next(item for item in panel.formats.actions() if item.text() == "nf4-b64")
         await person.act(action.trigger)
         assert panel.plots["weight"]._grids["nf4-b64"].size == 16
         assert panel.plots["weight"].item.viewRange()[1][0] < 0  # room below the axis
@@ -243,7 +243,7 @@ def test_keys_and_values_of_the_whole_model(live: Callable[..., None]) -> None:
         shown = dict(panel.multiples._entries)
         parts = [f"model.layers.{block}.self_attn.{part}" for block in range(3) for part in ("k_proj", "v_proj")]
         assert list(shown) == parts
-        assert all(one is person.state.session.statistics[name, "output"] for name, one in shown.items())
+        assert all(item is person.state.session.statistics[name, "output"] for name, item in shown.items())
         heading = panel.title.text()
         assert heading == "Outputs of 6 layers (k_proj, v_proj): keys before their rotation by position, and values"
         assert "keys before rotation" in panel.title.shown and panel.line.isHidden()

@@ -183,14 +183,14 @@ async def _failing(fail: Callable[[], None]) -> None:
 def test_the_tour_offers_to_fill_empty_panels(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.opened())
-        asked: list[str] = []
+        requested: list[str] = []
         await person.act(lambda: person.window.trigger("tour"))
         await person.until(lambda: person.dialog("tour"), 5)
         tour = person.dialog("tour")
-        tour._trigger = asked.append
+        tour._trigger = requested.append
         assert tour.fill.isVisible()
         await person.click(tour.fill)
-        assert asked == ["run_all"] and not tour.fill.isVisible()
+        assert requested == ["run_all"] and not tour.fill.isVisible()
         await person.press(Qt.Key.Key_Escape, tour)
         await person.open(sessions.full(1))
         await person.act(lambda: person.window.actions_by_id["tour"].trigger())

@@ -144,7 +144,7 @@ def test_no_drawing_takes_a_name_for_anything_else(live: Callable[..., None], tm
         await person.act(lambda: person.context.workspace.open(hostile(), tmp_path / "s.qwb"))
         layer = person.state.session.model.layers[1].name
         await person.act(lambda: person.context.workspace.select([layer]))
-        seen, drawings = list[str](), 0
+        received, drawings = list[str](), 0
         for name in person.window.panels:
             await person.act(lambda name=name: person.window.reveal(name))  # type: ignore[misc]
             await person.settle(0.05)
@@ -153,8 +153,8 @@ def test_no_drawing_takes_a_name_for_anything_else(live: Callable[..., None], tm
                 view.setAccessibleName(f"{view.accessibleName()} {HOSTILE}")  # the title of the drawing
                 save_picture(view, file)
                 drawings += 1
-                seen += [f"{name}, {type(view).__name__}: {each}" for each in drawing_problems(file.read_bytes())]
-        assert not seen, "\n".join(sorted(set(seen)))
+                received += [f"{name}, {type(view).__name__}: {each}" for each in drawing_problems(file.read_bytes())]
+        assert not received, "\n".join(sorted(set(received)))
         assert drawings > 10
 
     live(story)
@@ -177,16 +177,16 @@ def test_no_surface_takes_a_name_for_anything_else(live: Callable[..., None], tm
         await person.act(lambda: person.context.workspace.select([layer]))
         error = WorkbenchError(f"{HOSTILE} is wrong")
         await person.act(lambda: person.context.messages.report(HOSTILE, error))
-        seen = list[str]()
+        received = list[str]()
         for name in person.window.panels:
             await person.act(lambda name=name: person.window.reveal(name))  # type: ignore[misc]
             await person.settle(0.05)
-            seen += problems([person.window.docks[name], *person.window.docks[name].findChildren(QWidget)])
+            received += problems([person.window.docks[name], *person.window.docks[name].findChildren(QWidget)])
         every: list[Any] = [person.window, *person.window.findChildren(QWidget)]
-        seen += problems(every)
+        received += problems(every)
         tips = [action.toolTip() for action in person.window.findChildren(QAction)]
         assert not [tip for tip in tips if unsafe(tip, lines=True)]
-        assert not seen, "\n".join(sorted(set(seen)))
+        assert not received, "\n".join(sorted(set(received)))
         text = html(person.state)
         assert not unsafe(text, lines=True) and "<img src='file" not in text and HOSTILE not in text
 

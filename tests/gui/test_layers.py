@@ -73,8 +73,8 @@ def test_columns_are_chosen_and_remembered(live: Callable[..., None]) -> None:
         view = person.window.panels["layers"].view
         assert view.isColumnHidden(MEASURED) and view.isColumnHidden(TIME)
         await person.press(Qt.Key.Key_C, control=True, shift=True)
-        menu = next(one for one in person.window.findChildren(QMenu) if one.objectName() == "columns")
-        action = next(one for one in menu.actions() if one.text() == "Measured")
+        menu = next(item for item in person.window.findChildren(QMenu) if item.objectName() == "columns")
+        action = next(item for item in menu.actions() if item.text() == "Measured")
         await person.click(menu, menu.actionGeometry(action).center())
         assert not view.isColumnHidden(MEASURED)
         hidden = settings.hidden_columns()
@@ -111,8 +111,8 @@ def test_the_cache_is_edited_in_a_column_of_its_own(live: Callable[..., None]) -
         view, model = person.window.panels["layers"].view, person.window.panels["layers"].model
         assert view.isColumnHidden(CACHE)
         await person.press(Qt.Key.Key_C, control=True, shift=True)
-        menu = next(one for one in person.window.findChildren(QMenu) if one.objectName() == "columns")
-        action = next(one for one in menu.actions() if one.text() == "Cache")
+        menu = next(item for item in person.window.findChildren(QMenu) if item.objectName() == "columns")
+        action = next(item for item in menu.actions() if item.text() == "Cache")
         await person.click(menu, menu.actionGeometry(action).center())
         assert model.index_of(UP, CACHE).data() == "" and not model.flags(model.index_of(UP, CACHE)) & EDITABLE
         await person.layer(f"{block}.q_proj")

@@ -42,11 +42,11 @@ class Monkey:
 
     def panel(self, name: str) -> Any:
         """Go to a panel by its shortcut, unless it can be seen."""
-        found = self.window.panels[name]
-        if found.visibleRegion().isEmpty():
+        result = self.window.panels[name]
+        if result.visibleRegion().isEmpty():
             specs = [spec.id for spec in PANELS]
             self.keys(self.window.bars.panel_actions[specs.index(name)].shortcut())
-        return found
+        return result
 
     def keys(self, shortcut: QKeySequence) -> None:
         """Press a shortcut in what has the focus."""
@@ -54,10 +54,10 @@ class Monkey:
 
     def click(self, widget: QWidget, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
         """Click anywhere in ``widget`` where it can be seen."""
-        seen = widget.visibleRegion().boundingRect()
-        if not seen.isEmpty() and widget.isEnabled():
-            across = self.random.randint(seen.left(), seen.right())
-            down = self.random.randint(seen.top(), seen.bottom())
+        observed = widget.visibleRegion().boundingRect()
+        if not observed.isEmpty() and widget.isEnabled():
+            across = self.random.randint(observed.left(), observed.right())
+            down = self.random.randint(observed.top(), observed.bottom())
             QTest.mouseClick(widget, Qt.MouseButton.LeftButton, modifier, QPoint(across, down))
 
     def type(self, field: QWidget, text: str) -> None:

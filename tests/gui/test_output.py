@@ -35,10 +35,10 @@ def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, floa
     """Return the centres of all marks (stroked paths of 5 to 30 pixels) that their clip does not hide."""
     svg, clips = "{http://www.w3.org/2000/svg}", {}
     for clip in drawing.iter(f"{svg}clipPath"):
-        numbers = [float(one) for one in re.findall(r"-?[\d.]+", clip.find(f"{svg}path").get("d", ""))]
+        numbers = [float(item) for item in re.findall(r"-?[\d.]+", clip.find(f"{svg}path").get("d", ""))]
         across, down = numbers[::2], numbers[1::2]
         clips[f"url(#{clip.get('id')})"] = min(across), max(across), min(down), max(down)
-    seen = []
+    received = []
     for outer in drawing.iter(f"{svg}g"):
         for path in outer.iterfind(f"{svg}g[@stroke]/{svg}path[@d]"):
             if outer.get("clip-path") is None:
@@ -47,8 +47,8 @@ def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, floa
             (x, y), size = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0)
             left, right, top, bottom = clips[outer.get("clip-path", "")]
             if ((size > 5) & (size < 30)).all() and left <= x <= right and top <= y <= bottom:
-                seen.append((x, y))
-    return seen
+                received.append((x, y))
+    return received
 
 
 async def _save_as(person: Person, path: Path) -> None:
@@ -188,11 +188,11 @@ def test_the_report_is_one_page_with_everything(
     live: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    found = Audit(
+    result = Audit(
         layers=("model.layers.0.mlp.up_proj",), predicted=np.array([0.2]), alone=np.array([0.25]),
         joined=np.array([0.25]), whole=0.25, samples=16,
     )  # fmt: skip
-    audited = PlanAudit(plan_name="everything", plan_hash="", rounded_inputs=0, cached=0, audit=found)
+    audited = PlanAudit(plan_name="everything", plan_hash="", rounded_inputs=0, cached=0, audit=result)
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
 
     async def story(person: Person) -> None:
@@ -211,7 +211,7 @@ def test_the_report_is_one_page_with_everything(
     headings = re.findall(r"<h2>(.*?)</h2>", text)
     expected = {"Summary", "Plan", "Sensitivity", "Pareto front", "Accuracy", "Distributions", "Channels", "Timing"}
     assert expected <= set(headings)
-    assert found.sentence() in unescape(text) and "Not judged yet" not in text
+    assert result.sentence() in unescape(text) and "Not judged yet" not in text
     assert text.count("<figure><svg") >= 9 and 'src="data:image/png;base64,' in text
     assert "model.layers.1.mlp.down_proj" in text and "#171a1f" not in text, "light whatever the window's colours"
 

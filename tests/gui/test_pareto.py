@@ -39,15 +39,15 @@ def test_the_slider_replans_while_it_moves(live: Callable[..., None]) -> None:
         panel, before = person.window.panels["pareto"], person.state.session.plan
         held = person.state.assignments[LAYER]
         start = _handle(panel.slider)
-        seen = []
+        received = []
         await person.act(lambda: QTest.mousePress(panel.slider, Qt.MouseButton.LeftButton, pos=start))
         for step in range(1, 6):
             await person.act(lambda step=step: _drag(panel.slider, start - QPoint(12 * step, 0)))
-            seen.append(person.state.totals.nbytes)
+            received.append(person.state.totals.nbytes)
             index = panel.slider.value()
             assert person.state.totals.nbytes == panel.front.nbytes[index]
             assert np.isclose(person.state.totals.predicted, panel.front.loss[index])
-        assert seen == sorted(seen, reverse=True) and len(set(seen)) > 3
+        assert received == sorted(received, reverse=True) and len(set(received)) > 3
         end = start - QPoint(60, 0)
         await person.act(lambda: QTest.mouseRelease(panel.slider, Qt.MouseButton.LeftButton, pos=end))
         assert person.state.assignments[LAYER] == held  # locked
@@ -83,15 +83,15 @@ def test_the_slider_by_keyboard_and_what_the_next_byte_buys(live: Callable[..., 
 
 def _timed(session: Session, batch: int = 1) -> Session:
     """Every scheme of the table at every shape takes as many microseconds as it has bits, FP takes 40."""
-    table, found = session.sensitivities["predicted_kl"], []
+    table, result = session.sensitivities["predicted_kl"], []
     for shape in sorted({layer.matrix for layer in session.model.layers}):
         for name in table.schemes:
             micro = parse_scheme(name).bits(shape) / (shape[0] * shape[1])
-            found.append(
+            result.append(
                 Timing(layer=name, scheme=name, kernel="k", baseline_kernel="fp32", shape=shape, batch=batch,
                        device="cpu", note="", samples=np.full(3, micro), baseline_samples=np.full(3, 40.0))
             )  # fmt: skip
-    return replace(session, timings=tuple(found))
+    return replace(session, timings=tuple(result))
 
 
 def test_plans_by_their_time(live: Callable[..., None]) -> None:
@@ -109,7 +109,7 @@ def test_plans_by_their_time(live: Callable[..., None]) -> None:
         assert panel.front.microseconds is not None and panel.plot.picture.cost_unit == "µs"
         spent = plan_time(session.model, person.state.assignments, session.timings, 4)
         assert panel.plot.picture.present[0] == spent.microseconds
-        assert [one.cost for one in panel.plot.picture.measured] == [spent.microseconds]
+        assert [item.cost for item in panel.plot.picture.measured] == [spent.microseconds]
         person.picture("by-time")
         await person.press(Qt.Key.Key_Home, panel.slider)
         fastest = plan_time(session.model, person.state.assignments, session.timings, 4)
@@ -143,7 +143,7 @@ def test_candidates_are_timed_from_the_panel(live: Callable[..., None]) -> None:
         assert "no kernel was timed" in panel.figure.text() and panel.front is None
         await person.click(panel.time)
         await person.until(lambda: panel.front is not None)
-        assert {one.scheme for one in person.state.session.timings} == set(few)
+        assert {item.scheme for item in person.state.session.timings} == set(few)
         assert "the present plan has schemes that were not timed" in panel.figure.text()
 
     live(story)
@@ -163,12 +163,12 @@ def test_a_step_of_the_slider_by_time_makes_no_table_anew(
         await person.act(lambda: person.window.reveal("pareto"))
         panel = person.window.panels["pareto"]
         await person.press(Qt.Key.Key_Down, panel.axis)
-        start, before, seen = _handle(panel.slider), len(made), set()
+        start, before, observed = _handle(panel.slider), len(made), set()
         await person.act(lambda: QTest.mousePress(panel.slider, Qt.MouseButton.LeftButton, pos=start))
         for step in range(1, 9):
             await person.act(lambda step=step: _drag(panel.slider, start - QPoint(15 * step, 0)))
-            seen.add(person.state.totals.nbytes)
-        assert len(seen) > 5 and len(made) - before <= 1, "one front for the whole drag"
+            observed.add(person.state.totals.nbytes)
+        assert len(observed) > 5 and len(made) - before <= 1, "one front for the whole drag"
         end = start - QPoint(120, 0)
         await person.act(lambda: QTest.mouseRelease(panel.slider, Qt.MouseButton.LeftButton, pos=end))
 

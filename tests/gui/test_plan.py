@@ -138,8 +138,8 @@ def test_the_panel_says_what_the_plan_comes_to(live: Callable[..., None]) -> Non
         shape, plan = (256, 256), session.plan.assign(["model.layers.0.self_attn.q_proj"], weights="int8-channel")
         timed = replace(sessions.timing("q", np.random.default_rng(0)), shape=shape, samples=np.full(9, 60.0))
         await person.open(replace(session, plan=plan, timings=(timed,)))
-        found = plan_time(session.model, person.state.assignments, (timed,), 1)
-        assert kernels.detail.text() == f"{found.missing} layers not timed"
+        result = plan_time(session.model, person.state.assignments, (timed,), 1)
+        assert kernels.detail.text() == f"{result.missing} layers not timed"
 
     live(story)
 

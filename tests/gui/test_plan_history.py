@@ -28,7 +28,7 @@ def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> No
         await person.act(
             lambda: edits.assign(person.context.workspace, ["model.layers.1.mlp.up_proj"], weights="int3-g32-asym")
         )
-        assert [one.name for one in history.plans.records.records] == [PRESENT, "before"]
+        assert [item.name for item in history.plans.records.records] == [PRESENT, "before"]
         await person.row(history.plans, 1)
         (change,) = history.changes.records.records
         assert change.layer == "model.layers.1.mlp.up_proj"
@@ -61,7 +61,7 @@ def test_a_saved_plan_may_have_any_name(live: Callable[..., None]) -> None:
         await person.tab(panel.tabs, history)
         await person.type(history.name, "present plan")
         await person.press(Qt.Key.Key_Return, history.name)
-        assert [one.name for one in history.plans.records.records] == [PRESENT, "present plan"]
+        assert [item.name for item in history.plans.records.records] == [PRESENT, "present plan"]
         await person.row(history.plans, 1)
         await person.click(history.delete_button)
         assert not person.state.session.plans

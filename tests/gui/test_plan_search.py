@@ -158,8 +158,8 @@ def test_the_interval_folds_while_a_refusal_is_shown_and_comes_back(live: Callab
 def test_run_all_says_beside_the_budget_why_there_is_no_plan(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         session = sessions.full(1)
-        kept = replace(session.plan, rules=())
-        await person.open(replace(session, plan=kept))
+        saved = replace(session.plan, rules=())
+        await person.open(replace(session, plan=saved))
         panel = person.window.panels["plan"]
         await person.type(panel.budget.lineEdit(), "0.5")
         await person.act(lambda: person.context.trigger("run_all"))

@@ -49,18 +49,18 @@ def test_a_job_that_waited_keeps_its_plan_and_takes_the_newest_results(live: Cal
     bare = replace(full, sensitivities={}, active_ranges={})
     place = next(iter(full.active_ranges))
     own = Range(low=-1.0, high=2.0, method="manual", clipped=0.0)
-    asked = replace(bare, active_ranges={place: own}, locked=frozenset({"lm_head"}))
+    requested = replace(bare, active_ranges={place: own}, locked=frozenset({"lm_head"}))
 
     async def story(person: Person) -> None:
         await person.open(full)
         await person.act(
             lambda: edits.assign(person.context.workspace, ["model.layers.0.mlp.up_proj"], weights="nf4-b64")
         )
-        renewed = person.context.runner._prepared(EVALUATE.request(asked, EvaluateOptions())).session
-        assert renewed.plan is asked.plan is not person.state.session.plan and renewed.locked == asked.locked
+        renewed = person.context.runner._prepared(EVALUATE.request(requested, EvaluateOptions())).session
+        assert renewed.plan is requested.plan is not person.state.session.plan and renewed.locked == requested.locked
         assert renewed.sensitivities["predicted_kl"] is full.sensitivities["predicted_kl"]
         assert renewed.active_ranges == {**full.active_ranges, place: own}
-        other = replace(asked, model=replace(asked.model, fingerprint="sha256:" + "1" * 64))
+        other = replace(requested, model=replace(requested.model, fingerprint="sha256:" + "1" * 64))
         assert person.context.runner._prepared(EVALUATE.request(other, EvaluateOptions())).session.sensitivities == {}
 
     live(story)

@@ -52,7 +52,7 @@ def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None
         qapp.processEvents()
         qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
         gc.collect()
-    held = [name for name, one in kept.items() if one() is not None]
+    held = [name for name, item in kept.items() if item() is not None]
     assert kept and not held, f"{held} held by {[type(x) for name in held for x in gc.get_referrers(kept[name]())]}"
 
 

@@ -38,8 +38,8 @@ def test_rows_and_cells_that_are_kept_are_those_of_a_fresh_window(live: Callable
                 kept.clear()
             for _ in range(12):
                 fresh = [_picture(tree), _picture(heatmap)]
-            for name, one, other in zip(("tree", "heatmap"), shown, fresh, strict=True):
-                assert np.array_equal(one, other), f"{what}: the {name} shows what is no longer so"
+            for name, item, other in zip(("tree", "heatmap"), shown, fresh, strict=True):
+                assert np.array_equal(item, other), f"{what}: the {name} shows what is no longer so"
 
         def session(change: Callable[[Session], Session]) -> Callable[[], object]:
             return lambda: workspace.workspace.edit("Change", change)

@@ -86,9 +86,9 @@ def test_the_page_is_whole_in_chromium(qapp: QApplication, tmp_path: Path, shots
         timeout=200, env=environment,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-2000:]
-    seen = json.loads(run.stdout.strip().splitlines()[-1])
-    page_seen = seen["page"]
-    assert not seen["said"], "the page's script complains"
+    observed = json.loads(run.stdout.strip().splitlines()[-1])
+    page_seen = observed["page"]
+    assert not observed["said"], "the page's script complains"
     assert not page_seen["loaded"], "the page is one file"
     assert page_seen["svgs"] >= 3 and not page_seen["empty"] and page_seen["wide"] <= 0, page_seen
     assert sorted(page_seen["once"]) == sorted(page_seen["before"]) and page_seen["once"] != page_seen["twice"]

@@ -38,16 +38,16 @@ def windows() -> Iterator[dict[str, subprocess.Popen[str]]]:
         for factor in FACTORS
     }  # fmt: skip
     yield started
-    for one in started.values():
-        one.kill()
-        one.communicate()
+    for item in started.values():
+        item.kill()
+        item.communicate()
 
 
 @pytest.mark.parametrize("factor", FACTORS)
 def test_nothing_is_cut(factor: str, windows: dict[str, subprocess.Popen[str]]) -> None:
-    found, wrong = windows[factor].communicate(timeout=240)
+    result, wrong = windows[factor].communicate(timeout=240)
     assert windows[factor].returncode == 0, wrong
-    assert not found.strip(), found
+    assert not result.strip(), result
 
 
 @pytest.mark.parametrize(("larger", "fills"), [(True, True), (False, False)])
@@ -81,7 +81,7 @@ def test_a_squeezed_button_is_found(qapp: QApplication) -> None:
     holder.resize(300, 120)
     holder.show()
     qapp.processEvents()
-    (found,) = cut(holder)
-    assert "Far too long" in found
+    (result,) = cut(holder)
+    assert "Far too long" in result
     holder.close()
     holder.deleteLater()

@@ -43,7 +43,7 @@ def test_a_histogram_looks_the_same_and_has_no_stroke_that_is_scaled(live: Calla
         plot = person.window.panels["distributions"].plots["input"]
         drawn = pictures.svg(plot)
         for group in ElementTree.fromstring(drawn).iter(f"{{{SVG}}}g"):
-            numbers = [float(one) for one in re.findall(r"-?[\d.]+", group.get("transform", ""))]
+            numbers = [float(item) for item in re.findall(r"-?[\d.]+", group.get("transform", ""))]
             if group.get("stroke", "none") != "none" and len(group):
                 assert not numbers or max(abs(numbers[0]), abs(numbers[3])) < 2, ElementTree.tostring(group)[:300]
         shown = _greys(plot.grab().toImage())

@@ -37,13 +37,13 @@ def test_the_parts_after_edits_are_those_of_a_fresh_sum() -> None:
         parts = kept.of(workspace.state)
         fresh = Parts().of(workspace.state)
         assert [part.scheme for part in parts] == [part.scheme for part in fresh]
-        for one, other in zip(parts, fresh, strict=True):
-            assert (one.layers, one.weights, one.bits) == (other.layers, other.weights, other.bits)
-            assert one.loss == other.loss or math.isnan(one.loss) and math.isnan(other.loss)
+        for item, other in zip(parts, fresh, strict=True):
+            assert (item.layers, item.weights, item.bits) == (other.layers, other.weights, other.bits)
+            assert item.loss == other.loss or math.isnan(item.loss) and math.isnan(other.loss)
         stored = [layer for layer in session.model.layers if layer.tied_to is None]
         held = workspace.state.assignments
         assert sum(part.layers for part in parts) == len(session.model.layers), "the tied head is in the list, too"
-        assert sum(part.bits for part in parts) == sum(layer_bits(one, held[one.name].weights) for one in stored)
+        assert sum(part.bits for part in parts) == sum(layer_bits(item, held[item.name].weights) for item in stored)
 
 
 def _assigned(session: object, names: list[str], scheme: str) -> object:

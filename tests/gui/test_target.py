@@ -66,14 +66,14 @@ def test_inputs_are_edited_in_the_tree_with_what_the_target_allows(live: Callabl
         await person.open(session)
         await _choose_target(person)
         panel = person.window.panels["layers"]
-        for column, wanted, field in ((INPUTS, "int8-token", "inputs"), (SCHEME, "fp8-e4m3-channel", "weights")):
+        for column, expected, field in ((INPUTS, "int8-token", "inputs"), (SCHEME, "fp8-e4m3-channel", "weights")):
             await person.layer(UP, column)
             await person.press(Qt.Key.Key_F2, panel.view)
             editor = panel.view.findChild(QComboBox)
             names = [editor.itemText(row) for row in range(editor.count())]
-            assert wanted in names and "nf4-b64" not in names and (column == SCHEME) == (FLOATING not in names)
-            await person.pick(editor, wanted)
-            assert getattr(person.state.assignments[UP], field) == wanted
+            assert expected in names and "nf4-b64" not in names and (column == SCHEME) == (FLOATING not in names)
+            await person.pick(editor, expected)
+            assert getattr(person.state.assignments[UP], field) == expected
 
     live(story)
 

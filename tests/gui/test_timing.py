@@ -43,7 +43,7 @@ def test_points_count_operations_and_bytes() -> None:
     assert quantized.intensity == pytest.approx(operations / (256 * 512 + scales + 4 * 4 * (256 + 512)), rel=0.01)
     assert quantized.quantized and not fp.quantized
     stand_in = points([_timing((256, 512), "int3-g32", 4, 10.0, 20.0, kernel="fp32")])
-    assert [one.quantized for one in stand_in] == [False], "the FP32 kernel stood in: there is no quantized point"
+    assert [item.quantized for item in stand_in] == [False], "the FP32 kernel stood in: there is no quantized point"
 
 
 @pytest.mark.parametrize(
@@ -78,17 +78,17 @@ def test_a_plans_time_is_the_sum_over_its_layers() -> None:
     plan = sessions.opened(model).plan.assign(names, weights="int8-channel").assign(names[:1], weights="int3-g32-asym")
     shapes = {layer.matrix for layer in model.layers[1:-1]}
     timings = [_timing(shape, "int8-channel", 1, 2.0, 5.0) for shape in sorted(shapes)]
-    found = plan_time(model, resolve(plan, model.layers), timings, 1)
-    assert found is not None
-    assert (found.layers, found.missing) == (6, 1)
-    assert (found.microseconds, found.baseline) == (12.0, 30.0)
+    result = plan_time(model, resolve(plan, model.layers), timings, 1)
+    assert result is not None
+    assert (result.layers, result.missing) == (6, 1)
+    assert (result.microseconds, result.baseline) == (12.0, 30.0)
     assert plan_time(model, resolve(plan, model.layers), timings, 8) is None
 
 
 def test_ceilings_are_positive_and_data_sheets_are_marked() -> None:
     here = measure_ceilings()
     assert here.measured and here.bandwidth > 0.1 and here.peak > 0.1 and "measured here" in here.how
-    assert all(not one.measured and one.how.startswith("estimate") for one in estimates()) and estimates()
+    assert all(not item.measured and item.how.startswith("estimate") for item in estimates()) and estimates()
 
 
 def _one_block() -> Session:
@@ -105,7 +105,7 @@ def test_batch_sizes_are_swept_from_the_panel(live: Callable[..., None]) -> None
         await person.tab(panel.tabs, 1)
         await person.press(Qt.Key.Key_Space, panel.sweep.button)
         await person.until(lambda: panel.roof.measured is not None)
-        assert {one.batch for one in person.state.session.timings} == set(usual_batches())
+        assert {item.batch for item in person.state.session.timings} == set(usual_batches())
         assert [line.batches for line in panel.sweep.plot._lines] == [usual_batches()] * 2
         person.picture("sweep")
         await person.tab(panel.tabs, 2)
@@ -117,7 +117,7 @@ def test_batch_sizes_are_swept_from_the_panel(live: Callable[..., None]) -> None
         assert panel.device.text().startswith("<b>This plan at batch 1:")
         await person.press(Qt.Key.Key_End, panel.batch)
         assert panel.device.text().startswith(f"<b>This plan at batch {usual_batches()[-1]}:")
-        assert {one.batch for one in panel.table.records.records} == {usual_batches()[-1]}
+        assert {item.batch for item in panel.table.records.records} == {usual_batches()[-1]}
         person.picture("kernels")
         await person.press(Qt.Key.Key_0, control=True)
         await person.act(
@@ -139,8 +139,8 @@ def test_the_targets_data_sheet_stands_beside_the_measurement_as_an_estimate(liv
         assert "Estimate" not in label.text()
         await person.act(lambda: person.context.workspace.show_target("nvidia-9.0"))
         chip = hardware("nvidia-9.0")
-        found = plan_estimate(session.model, person.state.assignments, chip, batch=1)
-        words = estimate_in_words(found, chip.devices[0], 1)
+        result = plan_estimate(session.model, person.state.assignments, chip, batch=1)
+        words = estimate_in_words(result, chip.devices[0], 1)
         assert words in label.text() and "not measured" in words and chip.devices[0].name in words
         name = session.model.layers[3].name
         plan = session.plan.assign([name], weights="int4-channel")
@@ -166,7 +166,7 @@ def test_rates_occupancy_and_how_to_profile_are_shown_of_cuda_rows(live: Callabl
         await person.act(lambda: person.context.workspace.update(lambda now: replace(now, timings=(plain, cuda))))
         assert panel.ncu.isVisible()
         titles = [column.title for column in panel.table.records.columns]
-        rows = [[c.shown(one) for c in panel.table.records.columns] for one in panel.table.records.records]
+        rows = [[c.shown(item) for c in panel.table.records.columns] for item in panel.table.records.records]
         shown = [tuple(row[titles.index(name)] for name in ("Reads", "Operations", "Occupancy")) for row in rows]
         assert shown[0][0] == "–" and shown[0][2] == "– (a CPU kernel has none)"
         assert shown[1][0].endswith(" GB/s") and shown[1][0].startswith("65.5")  # 131,072 bytes in 2 us

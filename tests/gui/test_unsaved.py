@@ -236,8 +236,8 @@ async def _menu_item(person: Person, title: str, item: str) -> None:
     menu = person.window.menus[title]
     await person.click(bar, bar.actionGeometry(menu.menuAction()).center())
     await person.until(menu.isVisible, 5)
-    found = next(action for action in menu.actions() if action.text().replace("&", "").startswith(item))
-    await person.click(menu, menu.actionGeometry(found).center())
+    result = next(action for action in menu.actions() if action.text().replace("&", "").startswith(item))
+    await person.click(menu, menu.actionGeometry(result).center())
 
 
 async def _recent(person: Person) -> QAction:
@@ -263,8 +263,8 @@ def test_the_open_dialog_and_a_recent_file_by_mouse(live: Callable[..., None], t
         assert settings.recent() == [str(path)]
         await person.press(Qt.Key.Key_W, control=True)
         await person.until(lambda: person.state.session is None)
-        found = await _recent(person)
-        await person.click(person.window.recent_menu, person.window.recent_menu.actionGeometry(found).center())
+        result = await _recent(person)
+        await person.click(person.window.recent_menu, person.window.recent_menu.actionGeometry(result).center())
         await person.until(lambda: person.state.session is not None)
         assert person.state.path == path
 

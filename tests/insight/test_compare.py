@@ -13,10 +13,10 @@ from workbench.planning.totals import plan_totals
 
 def test_a_session_does_not_differ_from_itself():
     session = sessions.full(2)
-    found = compare_sessions(session, session)
-    assert found.same_model
-    assert not any(row.differs for rows in (found.facts, found.layers, found.metrics) for row in rows)
-    assert [pair.name for pair in found.layers] == [layer.name for layer in session.model.layers]
+    result = compare_sessions(session, session)
+    assert result.same_model
+    assert not any(row.differs for rows in (result.facts, result.layers, result.metrics) for row in rows)
+    assert [pair.name for pair in result.layers] == [layer.name for layer in session.model.layers]
 
 
 def test_layers_evaluations_and_facts_that_differ():
@@ -26,17 +26,17 @@ def test_layers_evaluations_and_facts_that_differ():
         first, plan=first.plan.assign([changed], weights="nf4-b64", inputs="int8-token"), locked=frozenset([changed]),
         evaluations=(first.evaluations[0], replace(first.evaluations[1], data_hash="other", data_name="other data")),
     )  # fmt: skip
-    found = compare_sessions(first, second)
-    (pair,) = [pair for pair in found.layers if pair.differs]
+    result = compare_sessions(first, second)
+    (pair,) = [pair for pair in result.layers if pair.differs]
     assert pair.name == changed and pair.second.assignment.inputs == "int8-token"
     assert pair.second.loss == first.sensitivities["predicted_kl"].of(changed, "nf4-b64")
-    assert {fact.title for fact in found.facts if fact.differs} == {
+    assert {fact.title for fact in result.facts if fact.differs} == {
         "Locked layers", "Bits per weight", "Bytes", "Loss of the plan",
     }  # fmt: skip
-    facts = {fact.title: fact for fact in found.facts}
+    facts = {fact.title: fact for fact in result.facts}
     totals = plan_totals(second.model, second.plan, second.sensitivities["predicted_kl"])
     assert facts["Bytes"].second == f"{totals.nbytes:,}"
-    kl = {pair.data: pair for pair in found.metrics if pair.metric == "kl"}
+    kl = {pair.data: pair for pair in result.metrics if pair.metric == "kl"}
     assert kl["other data"].first is None and kl["other data"].differs
     assert kl["text"].first.value == first.evaluations[2].metrics["kl"].value, "the newest one"
     assert kl["text"].second.value == pytest.approx(0.81) and kl["text"].differs
@@ -46,8 +46,8 @@ def test_models_with_other_layers_are_compared_by_name():
     first, second = sessions.full(1), sessions.opened(sessions.summary(2, name="another"))
     model = replace(second.model, fingerprint="sha256:" + "1" * 64)
     second = replace(second, model=model, plan=replace(second.plan, fingerprint=None))
-    found = compare_sessions(first, second)
-    assert not found.same_model
-    only = [pair for pair in found.layers if pair.first is None]
+    result = compare_sessions(first, second)
+    assert not result.same_model
+    only = [pair for pair in result.layers if pair.first is None]
     assert len(only) == 7 and all(pair.differs and pair.name.startswith("model.layers.1") for pair in only)
-    assert found.layers[-1].second.bits > 0
+    assert result.layers[-1].second.bits > 0

@@ -59,8 +59,8 @@ def test_what_is_not_known_or_kept_has_none() -> None:
     unknown = replace(TABLE, score=TABLE.score * math.nan)
     assert decision(_facts(replace(_session(), sensitivities={"predicted_kl": unknown})).of(layer)) is None
     assert decision(_facts(replace(_session(), sensitivities={})).of(layer)) is None
-    kept = replace(_session(), plan=OPENED.plan.assign([layer.name], weights=KEEP))
-    assert decision(_facts(kept).of(layer)) is None
+    saved = replace(_session(), plan=OPENED.plan.assign([layer.name], weights=KEEP))
+    assert decision(_facts(saved).of(layer)) is None
 
 
 def test_the_sentence_says_what_it_costs_and_saves() -> None:

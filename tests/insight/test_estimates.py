@@ -27,21 +27,21 @@ def timed(layer: str, scheme: str, batch: int = 1) -> Timing:
 def test_a_sessions_layers_are_estimated_as_its_plan_runs_them():
     here = Environment(workbench="0", python="3", numpy="2", torch="2", device="cpu", threads=1)
     session = Session(model=SUMMARY, plan=PLAN, environment=here)
-    found = predicted("vllm@nvidia-9.0", [timed("a", "int8-channel", 4096), timed("b", "nvfp4")], session)
-    first, second = found.kernels
+    result = predicted("vllm@nvidia-9.0", [timed("a", "int8-channel", 4096), timed("b", "nvfp4")], session)
+    first, second = result.kernels
     assert first is not None and first.how == "INT8 tensor cores" and first.bound == "compute"
     device = hardware("nvidia-9.0").devices[0]
     assert first.microseconds == pytest.approx(2 * 4096**3 / device.peaks["int8"] / 1e6, rel=1e-6)
     assert second is not None and second.speedup == pytest.approx(16 / 4.5, rel=0.01)
-    assert list(found.plans) == [4096, 1]
-    assert found.plans[1] == plan_estimate(SUMMARY, resolve(PLAN, SUMMARY.layers), hardware("nvidia-9.0"))
-    assert device.name in found.title and "estimate" in found.title and "not measured" in found.title
+    assert list(result.plans) == [4096, 1]
+    assert result.plans[1] == plan_estimate(SUMMARY, resolve(PLAN, SUMMARY.layers), hardware("nvidia-9.0"))
+    assert device.name in result.title and "estimate" in result.title and "not measured" in result.title
 
 
 def test_bare_shapes_have_no_plan_and_are_compared_with_fp32():
-    found = predicted("nvidia-9.0", [timed("4096x4096 int8-channel", "int8-channel")])
-    assert found.kernels[0] is not None and found.kernels[0].speedup == pytest.approx(4, rel=0.01)
-    assert not found.plans
+    result = predicted("nvidia-9.0", [timed("4096x4096 int8-channel", "int8-channel")])
+    assert result.kernels[0] is not None and result.kernels[0].speedup == pytest.approx(4, rel=0.01)
+    assert not result.plans
     assert predicted("edge-tpu", [timed("x", "int4-g32")]).kernels == (None,)
 
 

@@ -58,8 +58,8 @@ def begin(function: Callable[..., Any], *arguments: Hashable) -> None:
 
 def result(function: Callable[..., T], *arguments: Hashable) -> T:
     """Return what a call returned, making it now if no thread has; raises what it raised."""
-    found: T = _call(function, arguments).result()
-    return found
+    actual: T = _call(function, arguments).result()
+    return actual
 
 
 def drop() -> None:

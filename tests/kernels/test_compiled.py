@@ -61,10 +61,10 @@ def test_the_samples_cover_every_source_and_architecture():
 
 @pytest.mark.parametrize(("item", "architecture"), pairs(compiled))
 def test_it_compiles_within_its_budget(item, architecture):
-    found = resources(ahead.result(compiled, item, architecture).log)
-    assert set(found) == set(item.entries) == set(BUDGET[item.file])
+    result = resources(ahead.result(compiled, item, architecture).log)
+    assert set(result) == set(item.entries) == set(BUDGET[item.file])
     same_compiler = tuple(BUDGET["nvrtc"]) == nvrtc.version()
-    for entry, used in found.items():
+    for entry, used in result.items():
         registers, local, shared = BUDGET[item.file][entry][architecture]
         assert used.stack + used.spills <= local, f"{entry} spills to local memory"
         assert used.shared <= shared <= MOST_SHARED, entry
@@ -95,20 +95,20 @@ def instructions(item: CudaSource, architecture: str) -> dict[str, str]:
         cubin.flush()
         done = subprocess.run([str(disassembler()), "-c", cubin.name], capture_output=True, text=True, check=True)
     parts = re.split(r"^\s*\.section\s+\.text\.(\w+),.*$|^//-+ \.text\.(\w+) -+.*$", done.stdout, flags=re.MULTILINE)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for first, second, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-        found[first or second] = found.get(first or second, "") + body
-    return found
+        result[first or second] = result.get(first or second, "") + body
+    return result
 
 
 @pytest.mark.skipif(disassembler() is None, reason="nvdisasm is not installed: pip install nvidia-cuda-nvdisasm")
 @pytest.mark.parametrize(("item", "architecture"), pairs(instructions))
 def test_the_machine_code_uses_tensor_cores_and_no_local_memory(item, architecture):
-    found = ahead.result(instructions, item, architecture)
-    assert set(found) == set(item.entries)
-    wanted = TENSOR_CORE.get(item.file, {})
-    mnemonic = wanted.get(architecture, wanted.get(None))
-    for entry, text in found.items():
+    result = ahead.result(instructions, item, architecture)
+    assert set(result) == set(item.entries)
+    expected = TENSOR_CORE.get(item.file, {})
+    mnemonic = expected.get(architecture, expected.get(None))
+    for entry, text in result.items():
         assert re.search(r"\bEXIT\b", text), entry
         assert not re.search(r"\b(LDL|STL)\b", text), f"{entry} uses local memory"
         if mnemonic and entry not in ("w4a16_sum", "w4a16_dequantize", "w4a16_dequantize_zeros"):

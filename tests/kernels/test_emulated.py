@@ -45,24 +45,24 @@ def test_only_wgmma_is_not_emulated():
 def library(name: str) -> str:
     """Return where g++ keeps a sanitizer's library, an empty string if it has none."""
     command = ["g++", f"-print-file-name={name}"]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    return found if os.path.isabs(found) else ""
+    result = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return result if os.path.isabs(result) else ""
 
 
 def run_sanitized(*arguments: str) -> subprocess.CompletedProcess[str] | None:
     """Run ``sanitized.py`` under AddressSanitizer and UndefinedBehaviorSanitizer; None if g++ has no such libraries."""
-    found = [library("libasan.so"), library("libubsan.so")]
-    if not all(found):
+    result = [library("libasan.so"), library("libubsan.so")]
+    if not all(result):
         return None
-    return _run((), *arguments, QW_SANITIZE="1", LD_PRELOAD=" ".join(found), ASAN_OPTIONS="detect_leaks=0")
+    return _run((), *arguments, QW_SANITIZE="1", LD_PRELOAD=" ".join(result), ASAN_OPTIONS="detect_leaks=0")
 
 
 def run_thread_sanitized(*arguments: str) -> subprocess.CompletedProcess[str] | None:
     """Run ``sanitized.py`` under ThreadSanitizer; None if there is no library for it, or no setarch."""
-    found = library("libtsan.so")
-    if not found or shutil.which("setarch") is None:
+    result = library("libtsan.so")
+    if not result or shutil.which("setarch") is None:
         return None
-    settings = {"QW_SANITIZE": "thread", "LD_PRELOAD": found, "TSAN_OPTIONS": "halt_on_error=1"}
+    settings = {"QW_SANITIZE": "thread", "LD_PRELOAD": result, "TSAN_OPTIONS": "halt_on_error=1"}
     return _run(("setarch", "-R"), *arguments, **settings)
 
 

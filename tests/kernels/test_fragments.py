@@ -99,8 +99,8 @@ def test_loaded_matrices_lie_as_the_manual_says():
 @pytest.mark.skipif(nvrtc.reason() is not None, reason=str(nvrtc.reason()))
 @pytest.mark.parametrize("architecture", SOURCE.architectures)
 def test_the_device_can_be_asked(architecture):
-    found = resources(compile_text(SOURCE.text, SOURCE.file, architecture).log)
-    assert set(found) == set(SOURCE.entries) and not any(used.stack + used.spills for used in found.values())
+    result = resources(compile_text(SOURCE.text, SOURCE.file, architecture).log)
+    assert set(result) == set(SOURCE.entries) and not any(used.stack + used.spills for used in result.values())
 
 
 @SHIM

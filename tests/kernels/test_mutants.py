@@ -24,23 +24,23 @@ QUICK = (
 def run(*names: str) -> dict[str, str | None]:
     command = [sys.executable, "-m", "tests.kernels.shim.mutants", *names]
     root = Path(__file__).parent.parent.parent
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=True)
-    found: dict[str, str | None] = json.loads(done.stdout)
-    return found
+    completed = subprocess.run(command, capture_output=True, text=True, cwd=root, check=True)
+    result: dict[str, str | None] = json.loads(completed.stdout)
+    return result
 
 
 @pytest.mark.ahead(run, *QUICK)
 def test_some_seeded_bugs_are_noticed():
-    found = ahead.result(run, *QUICK)
-    assert set(found) == set(QUICK)
-    assert all(found.values()) and not any(str(what).startswith("ERROR") for what in found.values()), found
+    result = ahead.result(run, *QUICK)
+    assert set(result) == set(QUICK)
+    assert all(result.values()) and not any(str(what).startswith("ERROR") for what in result.values()), result
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_every_seeded_bug_is_noticed_or_explained():
-    found = run(*(mutant.name for mutant in MUTANTS))
-    assert len(found) == len(MUTANTS) >= 20
-    assert not [name for name, what in found.items() if str(what).startswith("ERROR")], found
-    unnoticed = {name for name, what in found.items() if what is None}
+    result = run(*(mutant.name for mutant in MUTANTS))
+    assert len(result) == len(MUTANTS) >= 20
+    assert not [name for name, what in result.items() if str(what).startswith("ERROR")], result
+    unnoticed = {name for name, what in result.items() if what is None}
     assert unnoticed == {mutant.name for mutant in MUTANTS if mutant.explained}

@@ -37,10 +37,10 @@ def drawn(seed: int, rows: int, columns: int, dtype: torch.dtype, size: float) -
 @given(on=on, seed=seeds, rows=st.integers(1, 9), columns=st.integers(1, 700), dtype=dtypes, size=sizes)
 def test_statistics(on, seed, rows, columns, dtype, size):
     x = drawn(seed, rows, columns, dtype, size)
-    found = statistics.statistics(x, histogram=True, on=on)
-    assert torch.equal(found.low, x.double().amin(1)) and torch.equal(found.high, x.double().amax(1))
-    assert int(found.histogram.sum()) == x.numel() and not found.not_finite.any()
-    torch.testing.assert_close(found.squares, x.double().square().sum(1), rtol=1e-5, atol=1e-37)
+    result = statistics.statistics(x, histogram=True, on=on)
+    assert torch.equal(result.low, x.double().amin(1)) and torch.equal(result.high, x.double().amax(1))
+    assert int(result.histogram.sum()) == x.numel() and not result.not_finite.any()
+    torch.testing.assert_close(result.squares, x.double().square().sum(1), rtol=1e-5, atol=1e-37)
 
 
 @few

@@ -46,12 +46,12 @@ def test_a_wrong_kernel_is_named_with_its_block(entry, message, order):
 
 
 def reversed_in_every_order(entry: str) -> list[bool]:
-    found = []
+    result = []
     for order in ORDERS:
         x, y = torch.arange(64.0), torch.zeros(64)
         run(entry, y, x, order=order)
-        found.append(torch.equal(y, x.flip(0)))
-    return found
+        result.append(torch.equal(y, x.flip(0)))
+    return result
 
 
 def test_a_missing_barrier_shows_in_some_order():
@@ -59,12 +59,12 @@ def test_a_missing_barrier_shows_in_some_order():
 
 
 def test_what_is_overwritten_while_another_warp_reads_shows_in_some_order():
-    seen = []
+    received = []
     for order in ORDERS:
         y = torch.zeros(64)
         run("overwritten", y, order=order)
-        seen.append(bool((y == 1).all()))
-    assert not all(seen)
+        received.append(bool((y == 1).all()))
+    assert not all(received)
 
 
 def test_an_asynchronous_copy_that_is_not_waited_for_is_poison():

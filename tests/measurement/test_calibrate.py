@@ -28,34 +28,34 @@ from workbench.numerics.statistics.observe import observe_tokens
 
 def tapped(model, data, layer):
     """Return all inputs and outputs of a layer in one batch."""
-    found = []
+    result = []
     with torch.no_grad():
         for batch in data.batches(len(data)):
-            model.run(batch, tap=lambda name, x, y: found.append((x, y)), layers=(layer,))
-    return found[0]
+            model.run(batch, tap=lambda name, x, y: result.append((x, y)), layers=(layer,))
+    return result[0]
 
 
 def test_statistics_are_those_of_all_inputs_and_outputs():
     model, data = decoder(), tokens()
-    found = calibrate(model, data, batch_size=3)
+    result = calibrate(model, data, batch_size=3)
     x, y = tapped(model, data, "up")
     for tap, tensor in (("input", x), ("output", y)):
-        seen = found.statistics["up", tap]
-        assert seen.count == tensor.numel()
-        assert seen.minimum == pytest.approx(float(tensor.min()), rel=1e-6)
-        assert seen.maximum == pytest.approx(float(tensor.max()), rel=1e-6)
-        assert seen.mean == pytest.approx(float(tensor.mean()), abs=1e-6)
+        observed = result.statistics["up", tap]
+        assert observed.count == tensor.numel()
+        assert observed.minimum == pytest.approx(float(tensor.min()), rel=1e-6)
+        assert observed.maximum == pytest.approx(float(tensor.max()), rel=1e-6)
+        assert observed.mean == pytest.approx(float(tensor.mean()), abs=1e-6)
         absmax = tensor.abs().amax(dim=(0, 1)).numpy()
-        np.testing.assert_allclose(seen.channel_absmax, absmax, rtol=1e-5)
-    assert ("embed", "output") in found.statistics and ("embed", "input") not in found.statistics
-    assert found.samples == 10 and found.notes == ()
+        np.testing.assert_allclose(observed.channel_absmax, absmax, rtol=1e-5)
+    assert ("embed", "output") in result.statistics and ("embed", "input") not in result.statistics
+    assert result.samples == 10 and result.notes == ()
 
 
 def test_convolutions_have_their_channels_on_axis_one():
-    found = calibrate(convolutions(), images(), batch_size=4, curvature=False)
-    assert found.statistics["first", "input"].channels == 2
-    assert found.statistics["grouped", "output"].channels == 6
-    assert found.curvature == {}
+    result = calibrate(convolutions(), images(), batch_size=4, curvature=False)
+    assert result.statistics["first", "input"].channels == 2
+    assert result.statistics["grouped", "output"].channels == 6
+    assert result.curvature == {}
 
 
 @pytest.mark.parametrize("name", ["value", "up", "down"])
@@ -84,15 +84,15 @@ def test_convolutions_have_the_row_and_column_sums_of_the_squared_gradient(name)
 
 def test_a_tied_weight_has_the_curvature_of_both_its_uses():
     model, data = decoder(), tokens()
-    found = calibrate(model, data, batch_size=4, seed=5).curvature
-    assert found["embed"].rows.shape == found["head"].rows.shape == (13,)
+    result = calibrate(model, data, batch_size=4, seed=5).curvature
+    assert result["embed"].rows.shape == result["head"].rows.shape == (13,)
     untied = Decoder()
     untied.load_state_dict(model.body.network.state_dict())
     untied.head.weight = torch.nn.Parameter(untied.embed.weight.detach().clone())
     apart = model_of(untied, OutputKind.TOKEN_LOGITS)
     for name in ("embed", "head"):
         squares = sample_gradients(apart, data, name, 4, 5).double().square().sum(dim=0) / 70
-        predicted = found[name].rows[:, None] * found[name].columns[None]
+        predicted = result[name].rows[:, None] * result[name].columns[None]
         np.testing.assert_allclose(predicted.sum(axis=1), squares.sum(dim=1).numpy(), rtol=1e-4, atol=1e-12)
 
 
@@ -120,17 +120,17 @@ def test_padding_is_not_observed():
     ids = tokens().tensors["input_ids"]
     mask = torch.ones_like(ids)
     mask[:, 5:] = 0
-    found = calibrate(decoder(), Padded(input_ids=ids, attention_mask=mask), batch_size=4)
-    assert found.statistics["up", "input"].count == 10 * 5 * 8
-    assert found.curvature["up"].count == 50
+    result = calibrate(decoder(), Padded(input_ids=ids, attention_mask=mask), batch_size=4)
+    assert result.statistics["up", "input"].count == 10 * 5 * 8
+    assert result.curvature["up"].count == 50
 
 
 def test_tensors_are_not_held_longer_than_the_network_wants_them(monkeypatch):
-    held = []
+    collected = []
 
     def look(tensor, axis):
         alive.append(StorageWeakRef(tensor.untyped_storage()))
-        held.append(sum(not each.expired() for each in alive))
+        collected.append(sum(not each.expired() for each in alive))
         return observe_tokens(tensor, axis)
 
     alive = []
@@ -138,7 +138,7 @@ def test_tensors_are_not_held_longer_than_the_network_wants_them(monkeypatch):
     network = torch.nn.Sequential(*(m for _ in range(4) for m in (torch.nn.Linear(4, 4), torch.nn.ReLU())))
     data = Rows(inputs=torch.ones(6, 4))
     calibrate(model_of(network, OutputKind.CLASS_LOGITS), data, batch_size=6, curvature=False)
-    assert held == [1, 2, 2, 3, 2, 3, 2, 3]  # the layer's input and output, and the data
+    assert collected == [1, 2, 2, 3, 2, 3, 2, 3]  # the layer's input and output, and the data
 
 
 def test_what_layers_share_is_observed_once_and_anew_after_a_change_in_place(monkeypatch):
@@ -156,10 +156,10 @@ def test_what_layers_share_is_observed_once_and_anew_after_a_change_in_place(mon
     looked = []
     monkeypatch.setattr(calibrate_module, "observe_tokens", lambda *a: looked.append(a) or observe_tokens(*a))
     data = Rows(inputs=torch.randn(6, 4, generator=torch.Generator().manual_seed(0)))
-    found = calibrate(model_of(Shared(), OutputKind.CLASS_LOGITS), data, batch_size=6, curvature=False).statistics
+    result = calibrate(model_of(Shared(), OutputKind.CLASS_LOGITS), data, batch_size=6, curvature=False).statistics
     assert len(looked) == 5  # three outputs, the input before and after
-    assert found["first", "input"] is found["second", "input"]
-    assert found["third", "input"].absmax == pytest.approx(100 * found["first", "input"].absmax)
+    assert result["first", "input"] is result["second", "input"]
+    assert result["third", "input"].absmax == pytest.approx(100 * result["first", "input"].absmax)
 
 
 def test_a_batch_with_nan_is_named_and_left_out():
@@ -167,10 +167,10 @@ def test_a_batch_with_nan_is_named_and_left_out():
     broken = Rows(**{name: tensor.clone() for name, tensor in data.tensors.items()})
     broken.tensors["inputs"][5, 0, 0, 0] = float("nan")
     rest = Rows(**{name: torch.cat([t[:4], t[8:]]) for name, t in data.tensors.items()})
-    found, clean = calibrate(convolutions(), broken, batch_size=4), calibrate(convolutions(), rest, batch_size=4)
-    assert found.samples == 6
-    assert any("batch 2 was left out" in note and "the input of first" in note for note in found.notes)
-    assert all(found.statistics[key].equals(clean.statistics[key]) for key in clean.statistics)
+    result, clean = calibrate(convolutions(), broken, batch_size=4), calibrate(convolutions(), rest, batch_size=4)
+    assert result.samples == 6
+    assert any("batch 2 was left out" in note and "the input of first" in note for note in result.notes)
+    assert all(result.statistics[key].equals(clean.statistics[key]) for key in clean.statistics)
 
 
 def test_only_nan_is_an_error():
@@ -179,10 +179,10 @@ def test_only_nan_is_an_error():
 
 
 def test_layers_that_no_data_reach_are_named():
-    found = calibrate(recurrent(), sequences())
-    assert any("never reached the layer unused" in note for note in found.notes)
-    assert not any("lstm" in note for note in found.notes)
-    assert "unused" not in found.curvature and "out" in found.curvature
+    result = calibrate(recurrent(), sequences())
+    assert any("never reached the layer unused" in note for note in result.notes)
+    assert not any("lstm" in note for note in result.notes)
+    assert "unused" not in result.curvature and "out" in result.curvature
 
 
 def test_empty_data_and_cancelling():
@@ -201,10 +201,10 @@ def test_weight_statistics_count_nan_and_go_on():
     model = decoder()
     with torch.no_grad():
         model.body.network.up.weight[0, 0] = float("nan")
-    found = weight_statistics(model)
-    assert found["up", "weight"].non_finite == 1 and found["up", "weight"].count == 95
-    assert found["head", "weight"] is found["embed", "weight"]
-    assert found["down", "weight"].channels == 8
+    result = weight_statistics(model)
+    assert result["up", "weight"].non_finite == 1 and result["up", "weight"].count == 95
+    assert result["head", "weight"] is result["embed", "weight"]
+    assert result["down", "weight"].channels == 8
 
 
 def test_an_output_without_an_axis_of_samples_is_refused():

@@ -28,16 +28,16 @@ def test_contents_count_what_is_real() -> None:
         input_ids=torch.tensor([[1, 2, 2], [5, 0, 0]]), attention_mask=torch.tensor([[1, 1, 1], [1, 0, 0]]),
         labels=torch.tensor([3, 3]),
     )  # fmt: skip
-    found = contents(data.batches(1), vocabulary=4)
-    assert found.tokens.tolist() == [0, 1, 2, 0, 0, 1]
-    assert found.lengths.tolist() == [3, 1] and found.classes == {3: 2} and found.samples == 2
+    result = contents(data.batches(1), vocabulary=4)
+    assert result.tokens.tolist() == [0, 1, 2, 0, 0, 1]
+    assert result.lengths.tolist() == [3, 1] and result.classes == {3: 2} and result.samples == 2
 
 
 def test_coverage_is_the_share_of_the_other_data() -> None:
     mine = contents(Rows(input_ids=torch.tensor([[0, 1]]), labels=torch.tensor([0])).batches(1), 4)
     other = contents(Rows(input_ids=torch.tensor([[0, 1, 2], [0, 0, 0]]), labels=torch.tensor([0, 1])).batches(2), 4)
-    found = coverage(mine, other)
-    assert (found.vocabulary, found.tokens, found.classes, found.lengths) == (0.5, 5 / 6, 0.5, 0.0)
+    result = coverage(mine, other)
+    assert (result.vocabulary, result.tokens, result.classes, result.lengths) == (0.5, 5 / 6, 0.5, 0.0)
     images = contents(Rows(inputs=torch.zeros(2, 3)).batches(2))
     assert all(math.isnan(value) for value in (coverage(images, images).tokens, coverage(images, images).classes))
 
@@ -49,10 +49,10 @@ def test_ranges_that_stand_still_are_enough_and_ranges_that_grow_are_not() -> No
         still.append((count, {("a", "input"): seen(torch.cat(parts[:count]))}))
         grows.append((count, {("a", "input"): seen(torch.cat(parts[:count]) * count)}))
     assert saturation(still).enough and "enough" in saturation(still).sentence()
-    found = saturation(grows)
-    assert not found.enough and found.unsettled == (("a", "input"),)
-    assert found.moved[-1, 0] == pytest.approx(0.25, abs=0.02), "each end moves by half of half the width"
-    assert "1 of 1 tensors moved" in found.sentence() and "not enough" in found.sentence()
+    result = saturation(grows)
+    assert not result.enough and result.unsettled == (("a", "input"),)
+    assert result.moved[-1, 0] == pytest.approx(0.25, abs=0.02), "each end moves by half of half the width"
+    assert "1 of 1 tensors moved" in result.sentence() and "not enough" in result.sentence()
 
 
 def test_one_step_and_layers_seen_late_are_never_enough() -> None:
@@ -73,6 +73,6 @@ def test_the_farthest_tensor_comes_first() -> None:
     base = {("a", "input"): seen(normal(1000, 1)), ("b", "input"): seen(normal(1000, 2))}
     other = {("a", "input"): seen(normal(1000, 3)), ("b", "input"): seen(normal(1000, 4, 2.0))}
     other["c", "input"] = seen(normal(10, 5))
-    found = distances(base, other)
-    assert list(found) == [("b", "input"), ("a", "input")]
+    result = distances(base, other)
+    assert list(result) == [("b", "input"), ("a", "input")]
     assert np.isnan(histogram_distance(LayerStatistics.empty(1), base["a", "input"]))

@@ -122,9 +122,9 @@ def test_rates_occupancy_and_the_command_that_profiles_are_told(device, measured
     assert [(row["occupancy"], row["occupancy_reason"]) for row in told["rows"]] == [("gemm 75% (registers)", None)] * 2
     assert told["rows"][0]["gigabytes_per_second"] == pytest.approx(64 * 128 / 2e3)
     lines = [
-        f'ncu --nvtx --nvtx-include "{one.kernel}/" --set full --clock-control none --launch-count 8 '
+        f'ncu --nvtx --nvtx-include "{item.kernel}/" --set full --clock-control none --launch-count 8 '
         f"workbench bench --shape {shape} --schemes {scheme} --batch 4"
-        for one, shape, scheme in zip(timings, ("64x128", "64x64"), ("int8-channel", "int4-g64-asym"), strict=True)
+        for item, shape, scheme in zip(timings, ("64x128", "64x64"), ("int8-channel", "int4-g64-asym"), strict=True)
     ]  # fmt: skip
     assert told["ncu"] == lines
     text = text_of(report)

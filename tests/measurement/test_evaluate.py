@@ -30,33 +30,33 @@ def test_divergence_is_that_of_exact_arithmetic(size):
     from mpmath import exp, log, mp, mpf
 
     mp.dps = 60
-    for row_a, row_b, found in zip(a.tolist(), b.tolist(), logit_divergence(a, b).tolist(), strict=True):
+    for row_a, row_b, result in zip(a.tolist(), b.tolist(), logit_divergence(a, b).tolist(), strict=True):
         za, zb = sum(exp(mpf(v)) for v in row_a), sum(exp(mpf(v)) for v in row_b)
         exact = sum(exp(mpf(x)) / za * (x - log(za) - y + log(zb)) for x, y in zip(row_a, row_b, strict=True))
-        assert found == pytest.approx(float(exact), rel=1e-6)
+        assert result == pytest.approx(float(exact), rel=1e-6)
 
 
 def test_a_model_against_itself():
-    found = evaluate(decoder(), decoder(), tokens(), batch_size=3)
-    assert set(found) == {"kl", "top1_agreement", "perplexity"}
-    assert found["kl"].value == 0 and found["top1_agreement"].value == 100
-    assert found["perplexity"].value == found["perplexity"].baseline
+    result = evaluate(decoder(), decoder(), tokens(), batch_size=3)
+    assert set(result) == {"kl", "top1_agreement", "perplexity"}
+    assert result["kl"].value == 0 and result["top1_agreement"].value == 100
+    assert result["perplexity"].value == result["perplexity"].baseline
 
 
 def test_token_metrics_by_hand():
     reference, candidate, data = decoder(0), decoder(1), tokens()
-    found = evaluate(reference, candidate, data, batch_size=4)
+    result = evaluate(reference, candidate, data, batch_size=4)
     ids = data.tensors["input_ids"]
     with torch.no_grad():
         p = reference.run({"input_ids": ids}).double().log_softmax(-1)
         q = candidate.run({"input_ids": ids}).double().log_softmax(-1)
-    assert found["kl"].value == pytest.approx(float((p.exp() * (p - q)).sum(-1).mean()), rel=1e-5)
-    assert found["top1_agreement"].value == pytest.approx(100 * float((p.argmax(-1) == q.argmax(-1)).double().mean()))
-    for values, expected in ((q, found["perplexity"].value), (p, found["perplexity"].baseline)):
+    assert result["kl"].value == pytest.approx(float((p.exp() * (p - q)).sum(-1).mean()), rel=1e-5)
+    assert result["top1_agreement"].value == pytest.approx(100 * float((p.argmax(-1) == q.argmax(-1)).double().mean()))
+    for values, expected in ((q, result["perplexity"].value), (p, result["perplexity"].baseline)):
         nll = -values[:, :-1].gather(-1, ids[:, 1:, None]).mean()
         assert expected == pytest.approx(float(nll.exp()), rel=1e-5)
-    assert all(m.low <= m.value <= m.high and m.samples == 10 for m in found.values())
-    assert found["kl"].per_sample.shape == (10,)
+    assert all(m.low <= m.value <= m.high and m.samples == 10 for m in result.values())
+    assert result["kl"].per_sample.shape == (10,)
 
 
 def test_padding_counts_for_nothing():
@@ -71,19 +71,19 @@ def test_padding_counts_for_nothing():
 
 def test_class_metrics_by_hand():
     reference, candidate, data = convolutions(0), convolutions(1), images(40)
-    found = evaluate(reference, candidate, data, batch_size=7)
+    result = evaluate(reference, candidate, data, batch_size=7)
     with torch.no_grad():
         a, b = (model.run({"inputs": data.tensors["inputs"]}).argmax(-1) for model in (reference, candidate))
     labels = data.tensors["labels"]
-    assert found["accuracy"].value == pytest.approx(100 * float((b == labels).double().mean()))
-    assert found["accuracy"].baseline == pytest.approx(100 * float((a == labels).double().mean()))
-    assert found["top1_agreement"].value == pytest.approx(100 * float((a == b).double().mean()))
+    assert result["accuracy"].value == pytest.approx(100 * float((b == labels).double().mean()))
+    assert result["accuracy"].baseline == pytest.approx(100 * float((a == labels).double().mean()))
+    assert result["top1_agreement"].value == pytest.approx(100 * float((a == b).double().mean()))
     assert "accuracy" not in evaluate(reference, candidate, Rows(inputs=data.tensors["inputs"]))
 
 
 def test_embeddings_are_compared_by_cosine():
-    found = evaluate(recurrent(0), recurrent(0), sequences())
-    assert found["cosine"].value == pytest.approx(1.0) and found["relative_error"].value == 0
+    result = evaluate(recurrent(0), recurrent(0), sequences())
+    assert result["cosine"].value == pytest.approx(1.0) and result["relative_error"].value == 0
     data = sequences()
     other = evaluate(recurrent(0), recurrent(1), data)
     with torch.no_grad():
@@ -96,13 +96,13 @@ def test_embeddings_are_compared_by_cosine():
 def test_the_interval_is_that_of_scipy():
     values = np.random.default_rng(0).lognormal(size=300)
     low, high = interval(values, np.ones(300), seed=1, transform=np.exp)
-    found = scipy.stats.bootstrap(
+    result = scipy.stats.bootstrap(
         (values,), lambda x, axis: np.exp(x.mean(axis=axis)), n_resamples=5000, method="percentile",
         rng=np.random.default_rng(2), vectorized=True,
     )  # fmt: skip
-    width = found.confidence_interval.high - found.confidence_interval.low
-    assert low == pytest.approx(found.confidence_interval.low, abs=0.06 * width)
-    assert high == pytest.approx(found.confidence_interval.high, abs=0.06 * width)
+    width = result.confidence_interval.high - result.confidence_interval.low
+    assert low == pytest.approx(result.confidence_interval.low, abs=0.06 * width)
+    assert high == pytest.approx(result.confidence_interval.high, abs=0.06 * width)
     assert interval(values, np.ones(300), seed=1) == interval(values, np.ones(300), seed=1)
 
 

@@ -36,8 +36,8 @@ def test_tokens_of_which_the_network_is_sure_say_as_much_as_others() -> None:
 def test_tokens_of_a_large_vocabulary_are_drawn_apart() -> None:
     logits = torch.zeros(1, 3, 1 << 22)  # more than the signs that are held at a time
     first, second, third = drawn(logits, OutputKind.TOKEN_LOGITS, 1)[0, 0].double()
-    for one, other in ((first, second), (second, third), (first, third)):
-        assert abs(float(one @ other)) < 0.003 and abs(float(one @ one) - 1) < 0.001
+    for item, other in ((first, second), (second, third), (first, third)):
+        assert abs(float(item @ other)) < 0.003 and abs(float(item @ item) - 1) < 0.001
 
 
 def test_as_many_draws_as_classes_less_one_are_exact() -> None:

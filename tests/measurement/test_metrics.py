@@ -76,8 +76,8 @@ def test_a_record_measures_the_outputs_that_it_is_for(metric: EvaluationMetric) 
     assert ("lower is better" in metric_meaning(metric.name)) != metric.higher_is_better
     figures = []
     for make, data in CASES:
-        found = evaluate(make(0), make(1), data(12), batch_size=5)
-        figures += [found[metric.name]] if metric.name in found else []
+        result = evaluate(make(0), make(1), data(12), batch_size=5)
+        figures += [result[metric.name]] if metric.name in result else []
     assert figures
     for figure in figures:
         assert (figure.unit, figure.higher_is_better) == (metric.unit, metric.higher_is_better)
@@ -93,5 +93,5 @@ def test_a_metric_in_the_tuple_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> 
 
     mine = replace(KL, name="first_logit", title="First logit", measure=measure, compares_models=False)
     monkeypatch.setattr(evaluation, "METRICS", (*METRICS, mine))
-    found = evaluate(convolutions(0), convolutions(1), images(12), batch_size=5)
-    assert list(found)[-1] == "first_logit" and against_baseline(found["first_logit"]) is not None
+    result = evaluate(convolutions(0), convolutions(1), images(12), batch_size=5)
+    assert list(result)[-1] == "first_logit" and against_baseline(result["first_logit"]) is not None

@@ -21,18 +21,18 @@ def test_the_worst_tokens_are_those_of_a_full_sort() -> None:
     each = torch.stack([logit_divergence(a, b) for a, b in zip(p, q, strict=True)])
     order = torch.argsort(each.flatten(), descending=True, stable=True)
     found = changed.units()
-    for one, index in zip(found[:KEPT], order.tolist(), strict=False):
+    for item, index in zip(found[:KEPT], order.tolist(), strict=False):
         sample, position = divmod(index, ids.shape[1])
-        assert (one.sample, one.position) == (sample, position)
-        np.testing.assert_allclose(one.kl, float(each[sample, position]), rtol=1e-5)
+        assert (item.sample, item.position) == (sample, position)
+        np.testing.assert_allclose(item.kl, float(each[sample, position]), rtol=1e-5)
         tops = int(p[sample, position].argmax()), int(q[sample, position].argmax())
-        assert (one.baseline, one.quantized) == tuple(map(str, tops)) and one.flipped == (tops[0] != tops[1])
-        assert one.context.split("/")[-1] == str(int(ids[sample, position]))
+        assert (item.baseline, item.quantized) == tuple(map(str, tops)) and item.flipped == (tops[0] != tops[1])
+        assert item.context.split("/")[-1] == str(int(ids[sample, position]))
         following = str(int(ids[sample, position + 1])) if position + 1 < ids.shape[1] else ""
-        assert one.actual == following
-    assert KEPT <= len(found) <= 2 * KEPT and [one.kl for one in found] == sorted((o.kl for o in found), reverse=True)
+        assert item.actual == following
+    assert KEPT <= len(found) <= 2 * KEPT and [item.kl for item in found] == sorted((o.kl for o in found), reverse=True)
     flips = int((p.argmax(-1) != q.argmax(-1)).sum())
-    assert sum(one.flipped for one in found) >= min(flips, KEPT)
+    assert sum(item.flipped for item in found) >= min(flips, KEPT)
 
 
 def test_padding_is_never_among_them() -> None:
@@ -41,7 +41,7 @@ def test_padding_is_never_among_them() -> None:
     data.tensors["attention_mask"][:, 2:] = 0
     changed = MostChanged()
     evaluate(decoder(0), decoder(1), data, batch_size=4, most_changed=changed)
-    assert changed.units() and max(one.position for one in changed.units()) < 2
+    assert changed.units() and max(item.position for item in changed.units()) < 2
 
 
 def test_samples_of_a_classifier_are_whole_and_say_their_label() -> None:

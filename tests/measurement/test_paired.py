@@ -15,21 +15,21 @@ from workbench.measurement.paired import between, paired_difference
 def test_the_interval_is_that_of_the_normal_theory() -> None:
     rng = np.random.default_rng(1)
     common, change = rng.normal(0, 10, 400), rng.normal(0.5, 1, 400)
-    found = paired_difference(common + change, common, name="kl")
+    result = paired_difference(common + change, common, name="kl")
     half = 1.96 * change.std() / math.sqrt(400)
-    assert found.value == pytest.approx(change.mean())
-    assert found.low == pytest.approx(change.mean() - half, abs=0.02)
-    assert found.high == pytest.approx(change.mean() + half, abs=0.02)
-    assert found.resolved, "unpaired, samples that scatter by 10 would hide a difference of 0.5"
+    assert result.value == pytest.approx(change.mean())
+    assert result.low == pytest.approx(change.mean() - half, abs=0.02)
+    assert result.high == pytest.approx(change.mean() + half, abs=0.02)
+    assert result.resolved, "unpaired, samples that scatter by 10 would hide a difference of 0.5"
 
 
 def test_nothing_is_resolved_by_noise_and_the_sentence_says_how_many_samples_it_takes() -> None:
     rng = np.random.default_rng(2)
     first = rng.normal(0, 1, 50)
-    found = paired_difference(first + 0.05 + rng.normal(0, 1, 50), first, name="accuracy", unit="%")
-    assert not found.resolved
-    assert "is not resolved with 50 samples" in found.sentence() and "would be needed" in found.sentence()
-    assert found.needed > 50
+    result = paired_difference(first + 0.05 + rng.normal(0, 1, 50), first, name="accuracy", unit="%")
+    assert not result.resolved
+    assert "is not resolved with 50 samples" in result.sentence() and "would be needed" in result.sentence()
+    assert result.needed > 50
     same = paired_difference(first, first, name="kl")
     assert (same.value, same.low, same.high, same.needed) == (0, 0, 0, math.inf)
     assert same.sentence().endswith("not resolved with 50 samples")

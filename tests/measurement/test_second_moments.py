@@ -38,11 +38,11 @@ def test_inputs_are_the_mean_of_products_over_all_tokens(name):
 def test_outputs_are_the_second_moment_of_the_gradients_at_a_linear_layers_outputs():
     model, data = decoder(), tokens()
     whole = whole_curvature(model, data, batch_size=4, seed=5)
-    taken = []
+    calls = []
     gradients = GradientPass(model)
     for number, batch in enumerate(data.batches(4)):
-        gradients.run(batch, number, 5, None, lambda name, x, d: taken.append(d) if name == "up" else None)
-    flat = torch.cat([d.reshape(-1, d.shape[-1]) for d in taken]).double()
+        gradients.run(batch, number, 5, None, lambda name, x, d: calls.append(d) if name == "up" else None)
+    flat = torch.cat([d.reshape(-1, d.shape[-1]) for d in calls]).double()
     expected = torch.stack([torch.outer(d, d) for d in flat]).mean(dim=0)
     np.testing.assert_allclose(whole["up"].outputs, expected.numpy(), rtol=1e-4, atol=1e-9)
     assert whole["embed"].outputs is None and whole["embed"].full is None

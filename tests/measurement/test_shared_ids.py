@@ -34,15 +34,15 @@ def test_ids_of_the_samples_themselves_and_single_samples_are_not_repeated():
 
 
 def test_the_gradients_of_the_samples_come_apart():
-    model, batch, seen = encoder(), next(some_words().batches(4)), {}
+    model, batch, observed = encoder(), next(some_words().batches(4)), {}
     assert model.summary.output is OutputKind.EMBEDDING
 
     def backward(name, ids, gradient):
-        seen[name] = ids.shape, gradient
+        observed[name] = ids.shape, gradient
 
     GradientPass(model).run(batch, 0, 0, None, backward, layers=("positions",))
-    together = seen["positions"]
+    together = observed["positions"]
     GradientPass(model).run(batch, 0, 0, None, backward, layers=("positions",), apart=("positions",))
-    apart = seen["positions"]
+    apart = observed["positions"]
     assert together[0] == (1, 6) and apart[0] == (4, 6)
     torch.testing.assert_close(apart[1].sum(dim=0, keepdim=True), together[1])

@@ -26,26 +26,26 @@ from workbench.planning.plan import Assignment
     ],
 )
 def test_the_note_says_what_runs(scheme, inputs, kernels, note):
-    found = choose((64, 128), scheme, inputs)
+    result = choose((64, 128), scheme, inputs)
     serving = candidates(kernels)
-    assert found.op in serving if serving else "decoded weight" in found.note
-    assert note in found.note
+    assert result.op in serving if serving else "decoded weight" in result.note
+    assert note in result.note
 
 
 def test_of_several_kernels_the_fastest_is_taken_and_all_figures_are_told():
     serving = [op for op in candidates("int8") if not (op.available() or op.refuses(96, 64))]
     if len(serving) < 2:
         pytest.skip("one kernel only serves INT8 on this machine")
-    found = choose((96, 64), "int8-channel", None, batch=2)
+    result = choose((96, 64), "int8-channel", None, batch=2)
     measured = fastest(tuple(serving), 96, 64, 2)
-    assert found.op is measured.op and f"fastest of {len(serving)}" in found.note
-    assert all(op.name in found.note for op in serving)
-    assert measured.microseconds[found.op.name] == min(measured.microseconds.values())
+    assert result.op is measured.op and f"fastest of {len(serving)}" in result.note
+    assert all(op.name in result.note for op in serving)
+    assert measured.microseconds[result.op.name] == min(measured.microseconds.values())
 
 
 def test_a_shape_that_does_not_fit_says_why():
-    found = choose((64, 72), "int4-g32", None)
-    assert "decoded weight" in found.note and "multiple" in found.note and "72" in found.note
+    result = choose((64, 72), "int4-g32", None)
+    assert "decoded weight" in result.note and "multiple" in result.note and "72" in result.note
 
 
 def test_layers_of_one_shape_share_a_measurement():
@@ -54,8 +54,8 @@ def test_layers_of_one_shape_share_a_measurement():
     layers = [linear("a", 32, 64), linear("b", 32, 64), linear("c", 64, 64), linear("kept", 32, 64)]
     summary = summary_of(linear("embed", 32, 64, kind=LayerKind.EMBEDDING), *layers)
     given = {x.name: Assignment(weights="keep" if x.name == "kept" else "int8-channel") for x in summary.layers}
-    found = time_layers(summary, given, batch=2, repeats=3)
-    assert [timing.layer for timing in found] == ["a", "b", "c"]
-    assert found[0].samples is found[1].samples and found[0].samples is not found[2].samples
-    assert all(timing.samples.shape == timing.baseline_samples.shape == (3,) for timing in found)
-    assert found[0].batch == 2 and found[0].device == device_name() and found[0].median > 0
+    result = time_layers(summary, given, batch=2, repeats=3)
+    assert [timing.layer for timing in result] == ["a", "b", "c"]
+    assert result[0].samples is result[1].samples and result[0].samples is not result[2].samples
+    assert all(timing.samples.shape == timing.baseline_samples.shape == (3,) for timing in result)
+    assert result[0].batch == 2 and result[0].device == device_name() and result[0].median > 0

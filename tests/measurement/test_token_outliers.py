@@ -16,18 +16,18 @@ from workbench.numerics.statistics.outliers import LARGEST, merged
 
 def searched(model, data, layer, tap, real=None):
     """Return (value, channel, sample, position) of a layer's largest tokens, sample by sample."""
-    found = []
+    result = []
     with torch.no_grad():
         for sample, batch in enumerate(data.batches(1)):
-            seen = []
-            model.run(batch, tap=lambda name, x, y: seen.append((x, y)), layers=(layer,))  # noqa: B023
-            x = seen[0][tap == "output"][0].numpy()
+            received = []
+            model.run(batch, tap=lambda name, x, y: received.append((x, y)), layers=(layer,))  # noqa: B023
+            x = received[0][tap == "output"][0].numpy()
             rows = np.moveaxis(x, 0, -1).reshape(-1, x.shape[0]) if x.ndim == 3 else x
             for position, row in enumerate(rows):
                 if real is None or real[sample, position]:
                     channel = int(np.abs(row).argmax())
-                    found.append((float(row[channel]), channel, sample, position))
-    return sorted(found, key=lambda one: (-abs(one[0]), one[2], one[3]))[:LARGEST]
+                    result.append((float(row[channel]), channel, sample, position))
+    return sorted(result, key=lambda one: (-abs(one[0]), one[2], one[3]))[:LARGEST]
 
 
 def kept(outliers):
@@ -36,28 +36,28 @@ def kept(outliers):
 
 
 def agree(found, expected):
-    assert [one[1:] for one in found] == [one[1:] for one in expected]
-    assert [one[0] for one in found] == pytest.approx([one[0] for one in expected], rel=1e-5)
+    assert [item[1:] for item in found] == [item[1:] for item in expected]
+    assert [item[0] for item in found] == pytest.approx([item[0] for item in expected], rel=1e-5)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 10])
 @pytest.mark.parametrize(("layer", "tap"), [("up", "input"), ("down", "output"), ("value", "input")])
 def test_the_largest_tokens_of_all_samples_are_found(layer, tap, batch_size):
     model, data = decoder(), tokens()
-    found = calibrate(model, data, batch_size=batch_size, curvature=False).outliers[layer, tap]
-    agree(kept(found), searched(model, data, layer, tap))
+    result = calibrate(model, data, batch_size=batch_size, curvature=False).outliers[layer, tap]
+    agree(kept(result), searched(model, data, layer, tap))
     ids = data.tensors["input_ids"].numpy()
-    assert found.token.tolist() == ids[found.sample, found.position].tolist()
-    assert found.count == ids.size and found.place(0) == f"position {found.position[0]}"
+    assert result.token.tolist() == ids[result.sample, result.position].tolist()
+    assert result.count == ids.size and result.place(0) == f"position {result.position[0]}"
 
 
 def test_pixels_are_named_by_row_and_column():
     model, data = convolutions(), images()
-    found = calibrate(model, data, batch_size=4, curvature=False).outliers["grouped", "input"]
-    agree(kept(found), searched(model, data, "grouped", "input"))
-    width = int(found.width[0])
-    assert width > 1 and found.count == 0 and (found.token == -1).all()
-    assert found.place(0) == f"row {found.position[0] // width}, column {found.position[0] % width}"
+    result = calibrate(model, data, batch_size=4, curvature=False).outliers["grouped", "input"]
+    agree(kept(result), searched(model, data, "grouped", "input"))
+    width = int(result.width[0])
+    assert width > 1 and result.count == 0 and (result.token == -1).all()
+    assert result.place(0) == f"row {result.position[0] // width}, column {result.position[0] % width}"
 
 
 def test_padding_is_no_token():
@@ -65,9 +65,9 @@ def test_padding_is_no_token():
     mask = torch.ones_like(ids)
     mask[::2, 4:] = 0
     data = Rows(input_ids=ids, attention_mask=mask)
-    found = calibrate(decoder(), data, batch_size=4, curvature=False).outliers["up", "input"]
-    agree(kept(found), searched(decoder(), data, "up", "input", mask.numpy()))
-    assert found.count == int(mask.sum())
+    result = calibrate(decoder(), data, batch_size=4, curvature=False).outliers["up", "input"]
+    agree(kept(result), searched(decoder(), data, "up", "input", mask.numpy()))
+    assert result.count == int(mask.sum())
 
 
 def test_parts_of_the_data_merge_in_any_order_to_the_whole():
@@ -85,14 +85,14 @@ def test_parts_of_the_data_merge_in_any_order_to_the_whole():
 def test_many_batches_are_merged_on_the_way():
     ids = torch.randint(0, 13, (40, 7), generator=torch.Generator().manual_seed(1))
     model, data = decoder(), Rows(input_ids=ids)
-    found = calibrate(model, data, batch_size=1, curvature=False).outliers["up", "input"]
-    agree(kept(found), searched(model, data, "up", "input"))
-    assert found.count == 280
+    result = calibrate(model, data, batch_size=1, curvature=False).outliers["up", "input"]
+    agree(kept(result), searched(model, data, "up", "input"))
+    assert result.count == 280
 
 
 def test_texts_come_from_the_ids():
-    found = calibrate(decoder(), tokens(), curvature=False).outliers
-    read = with_texts(found, lambda ids: f"<{ids[0]}>")
-    assert read["up", "input"].text == tuple(f"<{token}>" for token in found["up", "input"].token)
+    result = calibrate(decoder(), tokens(), curvature=False).outliers
+    read = with_texts(result, lambda ids: f"<{ids[0]}>")
+    assert read["up", "input"].text == tuple(f"<{token}>" for token in result["up", "input"].token)
     pixels = calibrate(convolutions(), images(), curvature=False).outliers
     assert with_texts(pixels, str)["grouped", "input"].text == ()

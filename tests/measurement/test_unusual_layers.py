@@ -140,9 +140,9 @@ def test_bags_of_embeddings() -> None:
 
 def test_a_linear_layer_that_returns_more_than_its_output() -> None:
     model, data = made(Routed, OutputKind.TOKEN_LOGITS), tokens(6, 7)
-    found = calibrate(model, data, batch_size=3)
-    assert ("router", "input") not in found.statistics and ("out", "input") in found.statistics
-    assert any("router" in note for note in found.notes)
+    result = calibrate(model, data, batch_size=3)
+    assert ("router", "input") not in result.statistics and ("out", "input") in result.statistics
+    assert any("router" in note for note in result.notes)
 
 
 def test_padding_by_name() -> None:
@@ -154,10 +154,10 @@ def test_padding_by_name() -> None:
 def test_no_layers_are_no_layers() -> None:
     """Of a network in which nothing that is asked for can be tapped, no layer is tapped."""
     model, data = recurrent(), sequences(6)
-    seen: list[str] = []
+    received: list[str] = []
     batch = next(data.batches(3))
-    model.run(batch, tap=lambda name, tensor, output: seen.append(name), layers=())
-    assert not seen
+    model.run(batch, tap=lambda name, tensor, output: received.append(name), layers=())
+    assert not received
     table = score(model, "predicted_kl", SCHEMES, dataset=data, layers=["lstm.weight_ih_l0"], batch_size=3)
     assert (table.score > 0).all()
 

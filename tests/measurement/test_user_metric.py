@@ -44,12 +44,12 @@ def test_it_is_computed_for_both_models(file: Path) -> None:
     own = load_metric(f"{file}:confidence", trust=True)
     assert (own.name, own.unit, own.higher_is_better) == ("confidence", "share", False)
     reference, candidate, data = decoder(0), decoder(1), tokens()
-    found = evaluate(reference, candidate, data, batch_size=3, user_metrics=(own,))["confidence"]
+    result = evaluate(reference, candidate, data, batch_size=3, user_metrics=(own,))["confidence"]
     batch = {"input_ids": data.tensors["input_ids"]}
-    for model, values in ((reference, found.baseline_per_sample), (candidate, found.per_sample)):
+    for model, values in ((reference, result.baseline_per_sample), (candidate, result.per_sample)):
         by_hand = model.run(batch).softmax(-1).amax(-1).mean(-1).detach().numpy()
         np.testing.assert_allclose(values, by_hand, rtol=1e-5)
-    assert found.low <= found.value <= found.high and found.unit == "share"
+    assert result.low <= result.value <= result.high and result.unit == "share"
     assert load_metric(file, trust=True).name == "metric"
 
 

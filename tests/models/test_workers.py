@@ -66,11 +66,11 @@ def test_results_come_in_the_order_of_the_pieces_whatever_is_lost(breaks, same_m
 
 
 def test_only_so_many_pieces_are_under_way(same_model):
-    taken = []
-    pieces = (taken.append(number) or number for number in range(100))
+    calls = []
+    pieces = (calls.append(number) or number for number in range(100))
     results = workers(count=3).map(same_model, double, pieces)
     next(results)
-    assert len(taken) <= AHEAD * 3 + 1
+    assert len(calls) <= AHEAD * 3 + 1
 
 
 def test_workers_that_are_lost_again_and_again_end_the_step(same_model):
@@ -123,10 +123,10 @@ def name_of(model, piece):
 
 
 def test_a_worker_opens_the_model_once(opening, monkeypatch):
-    wanted = need()
-    assert pickle.loads(run_piece(wanted, name_of, NOTHING)) == wanted.fingerprint
+    expected = need()
+    assert pickle.loads(run_piece(expected, name_of, NOTHING)) == expected.fingerprint
     monkeypatch.setattr(module, "_open", lambda need: pytest.fail("opened again"))
-    assert pickle.loads(run_piece(wanted, name_of, NOTHING)) == wanted.fingerprint
+    assert pickle.loads(run_piece(expected, name_of, NOTHING)) == expected.fingerprint
 
 
 @pytest.mark.parametrize(("changes", "says"), [({"version": "0.0.1"}, "the workbench"), ({"torch": "1.0"}, "torch")])
@@ -136,9 +136,9 @@ def test_a_worker_of_another_version_says_so(opening, changes, says):
 
 
 def test_a_worker_without_the_file_says_where_it_looked(opening, tmp_path):
-    wanted = need()
+    expected = need()
     with pytest.raises(WorkerError, match=f"does not exist there; share the folder.*{MODELS}"):
-        run_piece(replace(wanted, source=replace(wanted.source, path=str(tmp_path / "model"))), name_of, NOTHING)
+        run_piece(replace(expected, source=replace(expected.source, path=str(tmp_path / "model"))), name_of, NOTHING)
 
 
 def test_a_worker_finds_the_model_in_its_own_folder_and_checks_it(opening, tmp_path, monkeypatch):
@@ -150,10 +150,10 @@ def test_a_worker_finds_the_model_in_its_own_folder_and_checks_it(opening, tmp_p
     folder, mark = tmp_path / "models", summary.fingerprint.removeprefix("sha256:")
     folder.mkdir()
     os.rename(tmp_path / "weights.safetensors", folder / f"{mark}.safetensors")
-    wanted = need(source=summary.source, fingerprint=summary.fingerprint)
+    expected = need(source=summary.source, fingerprint=summary.fingerprint)
     monkeypatch.setenv(MODELS, str(folder))
-    assert pickle.loads(run_piece(wanted, name_of, NOTHING)) == summary.fingerprint
+    assert pickle.loads(run_piece(expected, name_of, NOTHING)) == summary.fingerprint
     module._opened.clear()
     os.rename(tmp_path / "other.safetensors", folder / "weights.safetensors")
     with pytest.raises(FingerprintMismatchError, match="worker"):  # the name counts before the fingerprint
-        run_piece(wanted, name_of, NOTHING)
+        run_piece(expected, name_of, NOTHING)

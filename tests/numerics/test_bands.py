@@ -18,18 +18,18 @@ def two_threads() -> None:
 
 
 def test_every_part_is_worked_off_once_and_by_more_than_one_thread() -> None:
-    seen: list[tuple[int, str]] = []
+    received: list[tuple[int, str]] = []
 
     def task(part: slice) -> None:
         time.sleep(0.002)
-        seen.append((part.start, threading.current_thread().name))
+        received.append((part.start, threading.current_thread().name))
 
     parts = list(row_tiles(40, 10, elements=10))
     in_parallel(task, parts)
-    assert sorted(start for start, _ in seen) == [part.start for part in parts]
-    assert len({name for _, name in seen}) > 1
+    assert sorted(start for start, _ in received) == [part.start for part in parts]
+    assert len({name for _, name in received}) > 1
     in_parallel(task, [])
-    assert len(seen) == 40
+    assert len(received) == 40
 
 
 def test_the_first_bad_part_is_told_and_no_task_goes_on() -> None:

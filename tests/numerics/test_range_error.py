@@ -68,9 +68,9 @@ def test_moments_are_the_integrals_of_evenly_filled_bins() -> None:
     x, w = np.concatenate(points), np.concatenate(weights)
     for at in (-5.0, -0.3, 0.0, 0.7123, 9.0):
         below = x < at
-        got = np.array([float(part) for part in moments.below(np.array(at))])
+        result = np.array([float(part) for part in moments.below(np.array(at))])
         want = np.array([w[below].sum(), (w * x)[below].sum(), (w * x * x)[below].sum()])
-        assert got == pytest.approx(want, abs=0.05)
+        assert result == pytest.approx(want, abs=0.05)
     grid = np.array([[-1.0, -0.2, 0.0, 0.3, 2.0], [-2.0, -1.0, 0.0, 1.0, 2.0]])
     nearest = (x[:, None, None] - grid[None]) ** 2
     want = (nearest.min(axis=2) * w[:, None]).sum(axis=0)

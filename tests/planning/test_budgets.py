@@ -160,10 +160,10 @@ def test_tables_of_other_algorithms_and_of_activations_widen_the_choice():
     table = table_of(summary, SCHEMES)
     better = replace(table, score=table.score * np.array([[0.1], [2.0], [0.1], [2.0]]), algorithm="gptq")
     plan = search(summary, table, budgets=Budgets(bits_per_weight=5.0), base=Plan(), algorithms=[better])
-    given = resolve(plan, summary.layers)
-    assert {given["l0"].algorithm, given["l2"].algorithm} <= {"gptq", "rtn-clip"}
+    assignments = resolve(plan, summary.layers)
+    assert {assignments["l0"].algorithm, assignments["l2"].algorithm} <= {"gptq", "rtn-clip"}
     for name, other in (("l0", "rtn-clip"), ("l1", "gptq"), ("l3", "gptq")):
-        assert given[name].weights == KEEP or given[name].algorithm != other
+        assert assignments[name].weights == KEEP or assignments[name].algorithm != other
     inputs = Sensitivity(
         metric="predicted_kl", unit="nats", layers=table.layers, schemes=("int8-token",),
         score=np.array([[1e-9], [1e9], [1e-9], [1e9]]), samples=1, seed=0,
@@ -171,9 +171,9 @@ def test_tables_of_other_algorithms_and_of_activations_widen_the_choice():
     plan = search(
         summary, table, budgets=Budgets(loss=1e6), minimise="microseconds", base=Plan(), times=Clock(), inputs=inputs
     )
-    given = resolve(plan, summary.layers)
-    assert [given[f"l{n}"].inputs for n in range(4)] == ["int8-token", None, "int8-token", None]
-    assert {a.weights for a in given.values()} == {"int8-channel"}
+    assignments = resolve(plan, summary.layers)
+    assert [assignments[f"l{n}"].inputs for n in range(4)] == ["int8-token", None, "int8-token", None]
+    assert {a.weights for a in assignments.values()} == {"int8-channel"}
 
 
 def timing(shape: tuple[int, int], scheme: str, batch: int, us: float) -> Timing:
@@ -194,5 +194,5 @@ def test_measured_times_are_those_of_one_batch_size():
         MeasuredTimes.from_timings(timings, 3)
     summary = summary_of(layer, linear("other", 9, 64))
     plan = search(summary, table_of(summary, SCHEMES), budgets=Budgets(microseconds=5.0), base=Plan(), times=times)
-    given = resolve(plan, summary.layers)
-    assert given["l"].weights == "int8-channel" and given["other"].weights == KEEP
+    assignments = resolve(plan, summary.layers)
+    assert assignments["l"].weights == "int8-channel" and assignments["other"].weights == KEEP

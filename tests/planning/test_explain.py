@@ -24,11 +24,11 @@ def test_every_choice_of_the_front_is_justified_by_the_price(seed: int):
     table = table_of(summary, seed=seed)
     front = pareto(summary, table, Plan())
     index = len(front) // 2
-    given = resolve(front.plan(index), summary.layers)
+    assignments = resolve(front.plan(index), summary.layers)
     price = front.price(int(front.nbytes[index]))
     for layer in summary.layers[1:-1]:
-        why = explain(front, given, layer.name)
-        scheme = given[layer.name].weights
+        why = explain(front, assignments, layer.name)
+        scheme = assignments[layer.name].weights
         assert why.saved == (layer_bits(layer, KEEP) - layer_bits(layer, scheme)) / 8
         assert why.added == (0.0 if scheme == KEEP else table.of(layer.name, scheme))
         assert why.price == price
@@ -59,13 +59,13 @@ def test_layers_outside_the_search_say_so_and_unknown_ones_are_named():
     table = table_of(summary)
     table.score[table.row["model.embed_tokens"]] = math.nan
     front = pareto(summary, table, base, constraints=Constraints(locked=frozenset({locked})))
-    given = resolve(front.plan(0), summary.layers)
-    assert explain(front, given, locked).fixed == "locked"
-    assert "outside the search" in explain(front, given, "model.embed_tokens").sentence
-    assert " nats" in explain(front, given, summary.layers[1].name, table_of(summary)).sentence
-    assert " nats" not in explain(front, given, summary.layers[1].name).sentence
+    assignments = resolve(front.plan(0), summary.layers)
+    assert explain(front, assignments, locked).fixed == "locked"
+    assert "outside the search" in explain(front, assignments, "model.embed_tokens").sentence
+    assert " nats" in explain(front, assignments, summary.layers[1].name, table_of(summary)).sentence
+    assert " nats" not in explain(front, assignments, summary.layers[1].name).sentence
     with pytest.raises(PlanError, match="up_proj"):
-        explain(front, given, "model.layers.0.mlp.up_prj")
+        explain(front, assignments, "model.layers.0.mlp.up_prj")
 
 
 def test_thresholds_are_the_rule_that_they_say():
@@ -73,20 +73,20 @@ def test_thresholds_are_the_rule_that_they_say():
     table = table_of(summary)
     table.score[:] = np.array([0.01, 0.15, 0.5, 1.0])[:, None] * np.array([9, 3, 1, 0.1, 0.01])
     rule = Threshold(steps=((0.1, "int4-g32-asym"), (0.3, "int8-channel")))
-    given = resolve(simple_plan(rule, summary, table, Plan(), Budgets()), summary.layers)
-    assert [given[f"l{n}"].weights for n in range(4)] == ["int4-g32-asym", "int8-channel", KEEP, KEEP]
+    assignments = resolve(simple_plan(rule, summary, table, Plan(), Budgets()), summary.layers)
+    assert [assignments[f"l{n}"].weights for n in range(4)] == ["int4-g32-asym", "int8-channel", KEEP, KEEP]
     absolute = Threshold(steps=((0.6, "int4-g32-asym"),), relative=False)
-    given = resolve(simple_plan(absolute, summary, table, Plan(), Budgets()), summary.layers)
-    assert [given[f"l{n}"].weights for n in range(4)] == ["int4-g32-asym"] * 3 + [KEEP]
+    assignments = resolve(simple_plan(absolute, summary, table, Plan(), Budgets()), summary.layers)
+    assert [assignments[f"l{n}"].weights for n in range(4)] == ["int4-g32-asym"] * 3 + [KEEP]
 
 
 def test_top_k_gives_the_most_sensitive_layers_more():
     summary = summary_of(*(linear(f"l{n}") for n in range(5)))
     table = table_of(summary)
     table.score[:] = np.array([0.2, 0.9, 0.1, 0.8, 0.3])[:, None] * np.array([9, 3, 1, 0.1, 0.01])
-    given = resolve(simple_plan(TopK(count=2), summary, table, Plan(), Budgets()), summary.layers)
-    assert [name for name, a in given.items() if a.weights == "int8-channel"] == ["l1", "l3"]
-    assert {a.weights for a in given.values()} == {"int8-channel", "int4-g32-asym"}
+    assignments = resolve(simple_plan(TopK(count=2), summary, table, Plan(), Budgets()), summary.layers)
+    assert [name for name, a in assignments.items() if a.weights == "int8-channel"] == ["l1", "l3"]
+    assert {a.weights for a in assignments.values()} == {"int8-channel", "int4-g32-asym"}
 
 
 @pytest.mark.parametrize("name", ["threshold", "top-k"])

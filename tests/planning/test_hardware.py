@@ -50,10 +50,10 @@ def test_every_figure_was_checked_or_is_called_an_estimate():
 def test_an_estimate_on_estimated_figures_says_so():
     amx, a100 = hardware("x86-amx"), hardware("nvidia-8.0")
     for batch, figure in ((1, "bandwidth"), (1 << 16, "int8")):
-        found = estimate(BIG, "int8-channel", "int8-token", amx, batch=batch)
-        assert found is not None and f"the {figure} of Xeon" in found.how and "an estimate itself" in found.how
-    found = estimate(BIG, "int8-channel", "int8-token", a100)
-    assert found is not None and "itself" not in found.how
+        result = estimate(BIG, "int8-channel", "int8-token", amx, batch=batch)
+        assert result is not None and f"the {figure} of Xeon" in result.how and "an estimate itself" in result.how
+    result = estimate(BIG, "int8-channel", "int8-token", a100)
+    assert result is not None and "itself" not in result.how
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_an_estimate_on_estimated_figures_says_so():
     ],
 )
 def test_what_targets_accept_and_why_not(scheme: str, inputs: str | None, where: str, reason: str | None):
-    said = target(where).legal(BIG, scheme, inputs)
-    assert said is None if reason is None else said is not None and reason in said
+    message = target(where).legal(BIG, scheme, inputs)
+    assert message is None if reason is None else message is not None and reason in message
 
 
 def test_shapes_and_kinds_are_refused_with_the_figure():
@@ -136,12 +136,12 @@ def test_the_roofline_of_a_plan_adds_its_layers_and_names_what_is_refused():
     embedding = linear("e", 4096, 4096, kind=LayerKind.EMBEDDING)
     summary = summary_of(BIG, replace(BIG, name="other"), replace(BIG, name="third"), embedding)
     plan = Plan().assign(["big"], weights="int4-g128").assign(["other"], weights="nvfp4", inputs="nvfp4")
-    found = plan_estimate(summary, resolve(plan, summary.layers), chip)
+    result = plan_estimate(summary, resolve(plan, summary.layers), chip)
     one, kept = estimate(BIG, "int4-g128", None, chip), estimate(BIG, KEEP, None, chip)
     assert one is not None and kept is not None
-    assert found.stored == pytest.approx(3 * kept.microseconds)
-    assert found.microseconds == pytest.approx(one.microseconds + 2 * kept.microseconds)
-    assert found.speedup > 1 and [name for name, _ in found.refused] == ["other"]
+    assert result.stored == pytest.approx(3 * kept.microseconds)
+    assert result.microseconds == pytest.approx(one.microseconds + 2 * kept.microseconds)
+    assert result.speedup > 1 and [name for name, _ in result.refused] == ["other"]
 
 
 def test_a_search_takes_only_what_the_target_runs_and_fused_layers_share():
@@ -192,12 +192,12 @@ def test_a_budget_that_a_targets_refusals_make_impossible_names_them():
     table = table_of(summary, ("int4-g32-asym", "int8-channel"))
     with pytest.raises(BudgetError) as caught:
         search(summary, table, budgets=Budgets(bits_per_weight=8), base=Plan(), constraints=rules)
-    said = str(caught.value)
+    message = str(caught.value)
     first = "model.layers.0.self_attn.q_proj"
     reason = where.legal(summary.by_name[first], "int4-g32-asym", None)
-    assert "the smallest possible takes" in said
-    assert f"{where.title} runs no scheme of this search for {first} and 3 more layers" in said
-    assert reason and f"int4-g32-asym: {reason}" in said
+    assert "the smallest possible takes" in message
+    assert f"{where.title} runs no scheme of this search for {first} and 3 more layers" in message
+    assert reason and f"int4-g32-asym: {reason}" in message
     with pytest.raises(BudgetError) as free:
         search(summary, table, budgets=Budgets(bits_per_weight=1), base=Plan())
     assert "runs no scheme" not in str(free.value)

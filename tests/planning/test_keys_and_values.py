@@ -49,10 +49,10 @@ def test_other_names_are_not(name: str) -> None:
 
 def test_a_pattern_speaks_of_keys_and_values_only() -> None:
     layers = tuple(map(named, ("q_proj", "k_proj", "v_proj", "up")))
-    given = resolve(Plan(rules=(rule("*", weights="int4-channel", cache="int8-token"),)), layers)
-    assert [one.cache for one in given.values()] == [None, "int8-token", "int8-token", None]
+    assignments = resolve(Plan(rules=(rule("*", weights="int4-channel", cache="int8-token"),)), layers)
+    assert [item.cache for item in assignments.values()] == [None, "int8-token", "int8-token", None]
     plan = with_cache(Plan(), layers, "INT4-token", but=["k_proj"])
-    assert {name: one.cache for name, one in resolve(plan, layers).items() if one.cache} == {"v_proj": "int4-token"}
+    assert {name: item.cache for name, item in resolve(plan, layers).items() if item.cache} == {"v_proj": "int4-token"}
     assert with_cache(plan, layers, None).of("v_proj").cache is None
 
 
@@ -79,8 +79,8 @@ def test_what_no_cache_can_be_is_said() -> None:
 
 def test_bytes_of_a_token_count_scales() -> None:
     layers = tuple(map(named, ("q_proj", "k_proj", "v_proj")))
-    given = resolve(Plan(rules=(rule("k_proj", cache="int4-token"),)), layers)
-    assert cache_bits(layers, given) == (parse_scheme("int4-token").bits((1, 6)) + 6 * 16, 2 * 6 * 16)
+    assignments = resolve(Plan(rules=(rule("k_proj", cache="int4-token"),)), layers)
+    assert cache_bits(layers, assignments) == (parse_scheme("int4-token").bits((1, 6)) + 6 * 16, 2 * 6 * 16)
 
 
 def test_the_bound_model_rounds_what_the_layer_gives() -> None:
@@ -92,17 +92,17 @@ def test_the_bound_model_rounds_what_the_layer_gives() -> None:
         rows = output.reshape(-1, output.shape[-1])
         return scheme.round(rows, scheme.fit(rows)).reshape(output.shape)
 
-    seen = []
+    received = []
     with torch.no_grad():
         bound = quantize(model, Plan().assign(["value"], weights="int8-channel", cache="int4-token")).bind(model)
-        found = bound.run(data.tensors, tap=lambda name, x, y: seen.append(y), layers=["value"])
+        result = bound.run(data.tensors, tap=lambda name, x, y: received.append(y), layers=["value"])
         handle = model.body.network.value.register_forward_hook(rounded)
         try:
             expected = quantize(model, Plan().assign(["value"], weights="int8-channel")).bind(model).run(data.tensors)
         finally:
             handle.remove()
-    assert torch.equal(found, expected)
-    assert len(torch.unique(seen[0][0, 0])) <= 16 < len(torch.unique(seen[0]))
+    assert torch.equal(result, expected)
+    assert len(torch.unique(received[0][0, 0])) <= 16 < len(torch.unique(received[0]))
     again = bound.with_weights({}).with_kept({}).run(data.tensors)
     assert torch.equal(again.detach(), expected)
 
@@ -149,8 +149,8 @@ def test_a_budget_of_loss_counts_the_cache() -> None:
     with pytest.raises(BudgetError, match="the least possible loss"):
         search(model.summary, table, budgets=_loss(0.99 * cost), base=base, cache=cache, minimise="nbytes")
     plan = search(model.summary, table, budgets=_loss(1.01 * cost), base=base, cache=cache, minimise="nbytes")
-    given = resolve(plan, model.summary.layers)
-    assert given["value"].cache == "int4-token" and given["up"].cache is None
+    assignments = resolve(plan, model.summary.layers)
+    assert assignments["value"].cache == "int4-token" and assignments["up"].cache is None
     with pytest.raises(MissingResultError, match="int4-token in the cache of value") as error:
         search(model.summary, table, budgets=_loss(9.0), base=base, minimise="nbytes")
     assert "predicted_kl_cache" in (error.value.command or "")

@@ -20,7 +20,7 @@ def test_the_first_rule_wins():
     summary = decoder(2)
     first = rule("model.layers.0.mlp.up_proj", "int8-channel")
     plan = Plan(rules=(first, rule("model.layers.*.mlp.*", "int4-g32"), rule(r"re:.*q_proj", "bf16")))
-    given = {name: one.weights for name, one in resolve(plan, summary.layers).items()}
+    given = {name: item.weights for name, item in resolve(plan, summary.layers).items()}
     assert given["model.layers.0.mlp.up_proj"] == "int8-channel"
     assert given["model.layers.1.mlp.up_proj"] == "int4-g32"
     assert given["model.layers.1.self_attn.q_proj"] == "bf16"
@@ -39,8 +39,8 @@ def test_rules_that_say_nothing_are_named():
 
 @pytest.mark.parametrize("name", ["model.embed_tokens", "lm_head"])
 def test_tied_layers_share_their_weights(name):
-    given = resolve(Plan().assign([name], weights="int8-channel"), decoder(1).layers)
-    assert given["model.embed_tokens"].weights == given["lm_head"].weights == "int8-channel"
+    assignments = resolve(Plan().assign([name], weights="int8-channel"), decoder(1).layers)
+    assert assignments["model.embed_tokens"].weights == assignments["lm_head"].weights == "int8-channel"
 
 
 def test_an_edit_makes_another_plan():

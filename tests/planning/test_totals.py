@@ -46,8 +46,8 @@ def test_inputs_add_their_losses_and_nothing_else() -> None:
     inputs = activations(model)
     plain = {layer.name: Assignment() for layer in model.layers}
     rounded = {name: Assignment(inputs="int8-token") for name in plain}
-    seen = quantized_inputs(model, rounded)
-    without, found = totals(model, plain, scores, inputs), totals(model, rounded, scores, inputs)
-    assert found.nbytes == without.nbytes and without.predicted == 0
-    assert found.predicted == pytest.approx(sum(inputs.of(name, "int8-token") for name in seen))
+    observed = quantized_inputs(model, rounded)
+    without, result = totals(model, plain, scores, inputs), totals(model, rounded, scores, inputs)
+    assert result.nbytes == without.nbytes and without.predicted == 0
+    assert result.predicted == pytest.approx(sum(inputs.of(name, "int8-token") for name in observed))
     assert totals(model, rounded, scores).predicted == 0, "without a table of inputs only weights count"

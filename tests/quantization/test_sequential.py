@@ -44,7 +44,7 @@ def test_a_layer_with_too_few_samples_is_kept_and_named() -> None:
     linear = [layer for layer in model.summary.stored if layer.kind is LayerKind.LINEAR]
     known = whole_curvature(model, tokens())
     first = linear[0].name
-    scarce = {name: replace(one, count=2) if name == first else one for name, one in known.items()}
+    scarce = {name: replace(item, count=2) if name == first else item for name, item in known.items()}
     done = quantize(model, Plan.uniform(linear, "int4-channel", algorithm="gptq"), curvature=scarce)
     assert first not in done.tensors and len(done.tensors) == len(linear) - 1
     assert any(first in note and "rank" in note for note in done.notes)

@@ -28,8 +28,8 @@ def calibrated():
 
 def top1(model, session, *transforms, algorithm):
     plan = replace(Plan.uniform(model.summary.stored, "int4-channel", algorithm=algorithm), transforms=transforms)
-    found = wb.evaluate(session, plan, model=model, data=RESNET / "evaluation.npz", batch_size=100)
-    return found.metrics["accuracy"].value
+    result = wb.evaluate(session, plan, model=model, data=RESNET / "evaluation.npz", batch_size=100)
+    return result.metrics["accuracy"].value
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def test_the_floating_point_outputs_stay(calibrated, names, pairs):
     model, session = calibrated
     plan = replace(Plan.uniform(model.summary.stored, "int4-channel"), transforms=names)
     data = open_dataset(RESNET / "calibration.npz", model, samples=4)
-    done = transform(model, plan, curvature=session.curvature, data=data)
-    assert done.deviation < 1e-5 and not done.notes
-    assert len(done.folded) == (19 if "fold-norms" in names else 0)
-    assert len([change for change in done.report if change.transform == "equalize"]) == pairs
+    transformed = transform(model, plan, curvature=session.curvature, data=data)
+    assert transformed.deviation < 1e-5 and not transformed.notes
+    assert len(transformed.folded) == (19 if "fold-norms" in names else 0)
+    assert len([change for change in transformed.report if change.transform == "equalize"]) == pairs
 
 
 def test_four_bits_with_corrections_are_within_a_point(calibrated):
-    found = top1(*calibrated, "bias-correction", "norm-reestimation", algorithm="gptq")
-    assert found >= FLOATING_POINT - 1.0
+    result = top1(*calibrated, "bias-correction", "norm-reestimation", algorithm="gptq")
+    assert result >= FLOATING_POINT - 1.0
 
 
 def test_corrections_win_back_what_rounding_to_nearest_loses(calibrated):

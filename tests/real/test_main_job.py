@@ -32,9 +32,9 @@ def test_a_small_llama_from_file_to_a_checked_plan():
     model = open_model(LLAMA)
     data = open_dataset(LLAMA / "calibration_tokens.npy", model, samples=32)
     held_out = open_dataset(LLAMA / "evaluation_tokens.npy", model, samples=16)
-    found = calibrate(model, data)
-    assert found.notes == () and len(found.curvature) == 37
-    table = score(model, "predicted_kl", SCHEMES, curvature=found.curvature, dataset=data)
+    result = calibrate(model, data)
+    assert result.notes == () and len(result.curvature) == 37
+    table = score(model, "predicted_kl", SCHEMES, curvature=result.curvature, dataset=data)
     assert np.isfinite(table.score).all()
     whole = search(model.summary, table, budgets=Budgets(bits_per_weight=4.5), base=Plan())
     assert whole.of("model.embed_tokens").weights != KEEP

@@ -28,9 +28,9 @@ def calibrated():
 
 
 def kl(model, session, plan):
-    found = wb.evaluate(session, plan, model=model, data=LLAMA / "evaluation_tokens.npy", samples=12)
-    assert found.predicted_kl is None
-    return found.metrics["kl"].value
+    result = wb.evaluate(session, plan, model=model, data=LLAMA / "evaluation_tokens.npy", samples=12)
+    assert result.predicted_kl is None
+    return result.metrics["kl"].value
 
 
 @pytest.mark.parametrize(
@@ -57,5 +57,5 @@ def test_the_floating_point_outputs_stay(calibrated, name):
     model, session = calibrated
     plan = replace(Plan.uniform(quantizable(model.summary.layers), "int4-g32-asym"), transforms=(name,))
     data = open_dataset(LLAMA / "calibration_tokens.npy", model, samples=4)
-    done = transform(model, plan, curvature=session.curvature, data=data)
-    assert done.deviation < 1e-5 and len(done.report) >= 5
+    transformed = transform(model, plan, curvature=session.curvature, data=data)
+    assert transformed.deviation < 1e-5 and len(transformed.report) >= 5

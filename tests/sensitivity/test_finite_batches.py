@@ -63,7 +63,7 @@ class Without(Rows):
         object.__setattr__(self, "left", left)
 
     def batches(self, batch_size: int) -> Iterator[Mapping[str, torch.Tensor]]:
-        return (one for number, one in enumerate(super().batches(batch_size)) if number not in self.left)
+        return (item for number, item in enumerate(super().batches(batch_size)) if number not in self.left)
 
 
 def test_the_place_is_named_once(model: NetworkModel) -> None:
@@ -84,9 +84,9 @@ def test_the_place_is_named_once(model: NetworkModel) -> None:
 def test_scores_are_those_of_the_other_batches(model: NetworkModel, metric: str) -> None:
     notes: list[str] = []
     layers, schemes = ["first", "second"], ("int4-channel", "int8-channel")
-    found = score(model, metric, schemes, dataset=rows(5), layers=layers, batch_size=4, notes=notes)
+    result = score(model, metric, schemes, dataset=rows(5), layers=layers, batch_size=4, notes=notes)
     rest = score(model, metric, schemes, dataset=Without(rows(5), 1), layers=layers, batch_size=4)
-    assert np.array_equal(found.score, rest.score) and np.isfinite(rest.score).all()
+    assert np.array_equal(result.score, rest.score) and np.isfinite(rest.score).all()
     assert notes[0] == SAID
 
 
@@ -94,36 +94,36 @@ def test_scores_are_those_of_the_other_batches(model: NetworkModel, metric: str)
 def test_so_are_those_of_inputs(model: NetworkModel, metric: str) -> None:
     notes: list[str] = []
     arguments = {"dataset": rows(5), "layers": ["second"], "batch_size": 4, "notes": notes}
-    found = score(model, f"{metric}_inputs", ["int4-token"], **arguments)
-    assert notes == [SAID] and found.of("second", "int4-token") > 0
+    result = score(model, f"{metric}_inputs", ["int4-token"], **arguments)
+    assert notes == [SAID] and result.of("second", "int4-token") > 0
 
 
 def test_an_audit_leaves_out_batches_and_layers_that_nothing_reaches(model: NetworkModel) -> None:
     weights = {name: model.weight(name) * 1.1 for name in ("first", "second", "unused")}
     predicted = {"first": 0.1, "second": 0.2, "unused": float("nan")}
-    found = audit_weights(model, weights, rows(5), predicted=predicted, batch_size=4)
+    result = audit_weights(model, weights, rows(5), predicted=predicted, batch_size=4)
     rest = audit_weights(model, weights, Without(rows(5), 1), predicted=predicted, batch_size=4)
-    assert found.whole == rest.whole and np.array_equal(found.alone, rest.alone, equal_nan=True)
-    assert found.notes[0] == SAID and "never reached the layer unused" in found.notes[1]
-    assert np.isnan(found.alone[2]) and found.alone_sum == found.alone[:2].sum() > 0
-    assert found.predicted_sum == pytest.approx(0.3) and "nan" not in found.sentence()
-    assert found.most_interacting(3)[-1] == "unused"
+    assert result.whole == rest.whole and np.array_equal(result.alone, rest.alone, equal_nan=True)
+    assert result.notes[0] == SAID and "never reached the layer unused" in result.notes[1]
+    assert np.isnan(result.alone[2]) and result.alone_sum == result.alone[:2].sum() > 0
+    assert result.predicted_sum == pytest.approx(0.3) and "nan" not in result.sentence()
+    assert result.most_interacting(3)[-1] == "unused"
 
 
 def test_a_prediction_that_lacks_a_cell_is_not_known() -> None:
     two = np.array([0.1, 0.2])
-    found = Audit(layers=("a", "b"), predicted=np.array([0.1, np.nan]), alone=two, joined=two, whole=0.3, samples=1)
-    assert "predicted not known" in found.sentence() and np.isnan(found.correction)
+    result = Audit(layers=("a", "b"), predicted=np.array([0.1, np.nan]), alone=two, joined=two, whole=0.3, samples=1)
+    assert "predicted not known" in result.sentence() and np.isnan(result.correction)
 
 
 def test_an_evaluation_goes_on_without_the_batch(model: NetworkModel) -> None:
     notes: list[str] = []
     bound = quantize(model, Plan().assign(["second"], weights="int4-channel")).bind(model)
     changed = MostChanged()
-    found = evaluate(model, bound, rows(5), batch_size=4, most_changed=changed, notes=notes)
-    assert {one.sample for one in changed.units()} == {0, 1, 2, 3, 8, 9, 10, 11}
+    result = evaluate(model, bound, rows(5), batch_size=4, most_changed=changed, notes=notes)
+    assert {item.sample for item in changed.units()} == {0, 1, 2, 3, 8, 9, 10, 11}
     rest = evaluate(model, bound, Without(rows(5), 1), batch_size=4)
-    assert found["kl"].value == rest["kl"].value > 0 and found["kl"].samples == 8
+    assert result["kl"].value == rest["kl"].value > 0 and result["kl"].samples == 8
     assert notes[0] == SAID and "rows has no labels" in notes[1]
 
 

@@ -34,27 +34,27 @@ def loss_of(slopes: np.ndarray) -> float:
 
 def sloped(bare=None, draws: int = 50):
     """A table whose cells have random slopes; every third layer has none."""
-    found = table(summary()) if bare is None else bare
+    result = table(summary()) if bare is None else bare
     rng = np.random.default_rng(5)
-    layers = tuple(name for index, name in enumerate(found.layers) if index % 3)
+    layers = tuple(name for index, name in enumerate(result.layers) if index % 3)
     rows = {name: {scheme: rng.standard_normal(draws).astype(np.float32) for scheme in SCHEMES} for name in layers}
-    return replace(found, directions=Directions.gather(SCHEMES, rows))
+    return replace(result, directions=Directions.gather(SCHEMES, rows))
 
 
 def test_the_loss_of_a_cell_gives_its_slopes_their_size() -> None:
-    found = sloped()
-    layer = found.directions.layers[0]
-    slopes = found.slopes(layer, SCHEMES[0])
-    assert loss_of(slopes) == pytest.approx(found.of(layer, SCHEMES[0]), rel=1e-4)
-    doubled = found.directions.of(layer, SCHEMES[0], 4 * found.of(layer, SCHEMES[0]))
+    result = sloped()
+    layer = result.directions.layers[0]
+    slopes = result.slopes(layer, SCHEMES[0])
+    assert loss_of(slopes) == pytest.approx(result.of(layer, SCHEMES[0]), rel=1e-4)
+    doubled = result.directions.of(layer, SCHEMES[0], 4 * result.of(layer, SCHEMES[0]))
     np.testing.assert_allclose(doubled, 2 * slopes, atol=2)
 
 
 def test_cells_without_slopes_or_loss_have_none() -> None:
-    found = sloped()
-    directions, known = found.directions, found.directions.layers[0]
-    assert found.slopes(found.layers[0], SCHEMES[0]) is None and not directions.has(found.layers[0], SCHEMES[0])
-    assert found.slopes(known, KEEP) is None
+    result = sloped()
+    directions, known = result.directions, result.directions.layers[0]
+    assert result.slopes(result.layers[0], SCHEMES[0]) is None and not directions.has(result.layers[0], SCHEMES[0])
+    assert result.slopes(known, KEEP) is None
     for loss in (0.0, np.nan, np.inf):
         assert directions.of(known, SCHEMES[0], loss) is None
     assert Directions.gather(SCHEMES, {"layer": {}}) is None
@@ -71,7 +71,7 @@ def test_equal_errors_of_two_layers_cost_twice_their_sum_and_opposite_ones_nothi
 def test_what_chance_explains_is_believed_the_less() -> None:
     rng, draws = np.random.default_rng(2), 4000
     unrelated = [np.rint(rng.standard_normal(draws) / UNIT / draws).astype(np.int64) for _ in range(2)]
-    slopes, squares = sum(unrelated), sum(one * one for one in unrelated)
+    slopes, squares = sum(unrelated), sum(item * item for item in unrelated)
     judged = (0.5 * UNIT**2 * (slopes.astype(float) ** 2 - squares)).reshape(-1, 2).sum(axis=1)[1::2] * 2
     plain, error = judged.sum(), np.sqrt(judged.size * judged.var())
     expected = plain * max(1 - 4 * error**2 / plain**2, 0.0)
@@ -85,9 +85,9 @@ def test_what_chance_explains_is_believed_the_less() -> None:
 def test_few_samples_of_unrelated_layers_seldom_show_an_interaction(samples: int, most: float) -> None:
     rng, layers, plans = np.random.default_rng(3), 20, 2000
     slopes = np.rint(rng.standard_normal((plans, layers, 2 * samples)) / UNIT / 1000).astype(np.int64)
-    found = interactions(slopes.sum(axis=1), np.square(slopes).sum(axis=1))
-    assert np.mean(found != 0) <= most
-    assert found[0] == interaction(slopes[0].sum(axis=0), np.square(slopes[0]).sum(axis=0))
+    result = interactions(slopes.sum(axis=1), np.square(slopes).sum(axis=1))
+    assert np.mean(result != 0) <= most
+    assert result[0] == interaction(slopes[0].sum(axis=0), np.square(slopes[0]).sum(axis=0))
 
 
 @pytest.mark.parametrize("samples", [FEWEST, 12, 40, 1000])
@@ -119,11 +119,11 @@ def test_a_ledger_adds_slopes_up_as_totals_do_after_any_edits() -> None:
 def test_whole_plans_of_convolutions_are_predicted_with_their_interaction() -> None:
     model, data = convolutions(), images(600)
     schemes = ("int4-channel", "int5-channel", "int6-channel")
-    found = score(model, "predicted_kl", schemes, dataset=data, batch_size=50)
+    result = score(model, "predicted_kl", schemes, dataset=data, batch_size=50)
     ratios, without = [], []
     for scheme in schemes:
         plan = Plan.uniform(model.summary.layers, scheme)
-        sums = plan_totals(model.summary, plan, found)
+        sums = plan_totals(model.summary, plan, result)
         measured = evaluate(model, quantize(model, plan).bind(model), data, batch_size=50)["kl"].value
         ratios.append(sums.predicted / measured)
         without.append((sums.predicted - sums.interaction) / measured)

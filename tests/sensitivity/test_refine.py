@@ -33,29 +33,29 @@ def test_only_decisions_that_errors_could_turn_are_close() -> None:
     assert close_cells(model.summary, table_of(model, clear), 100.0) == []
     rival = [row.copy() for row in clear]
     rival[2] = [1.0, 0.99, 0.985]
-    found = close_cells(model.summary, table_of(model, rival), 100.0)
-    assert found[0] == ("up", "int4-channel") and {layer for layer, _ in found} == {"up"}
+    result = close_cells(model.summary, table_of(model, rival), 100.0)
+    assert result[0] == ("up", "int4-channel") and {layer for layer, _ in result} == {"up"}
 
 
 def test_the_layer_that_the_last_bit_goes_to_is_always_close() -> None:
     model = decoder()
     table = table_of(model, [[1e3, 1e-3, 1e-9]] * 4)
-    found = close_cells(model.summary, table, 7.0, tolerance=0.01)
-    assert 0 < len({layer for layer, _ in found}) < 4
+    result = close_cells(model.summary, table, 7.0, tolerance=0.01)
+    assert 0 < len({layer for layer, _ in result}) < 4
 
 
 def test_measured_cells_are_those_of_the_measured_table_and_nothing_else() -> None:
     model, data = decoder(), tokens()
     table = predicted(model, data)
     cells = [("up", SCHEMES[0]), ("value", SCHEMES[2])]
-    found = refine(model, table, data, cells, batch_size=4)
+    result = refine(model, table, data, cells, batch_size=4)
     whole = score(model, "measured_kl", SCHEMES, dataset=data, batch_size=4)
     for layer in table.layers:
         for scheme in SCHEMES:
             if (layer, scheme) in cells:
-                assert found.of(layer, scheme) == whole.of(layer, scheme)
+                assert result.of(layer, scheme) == whole.of(layer, scheme)
             else:
-                assert np.isnan(found.of(layer, scheme))
+                assert np.isnan(result.of(layer, scheme))
 
 
 def test_a_cancelled_refinement_goes_on_to_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -315,19 +315,19 @@ def test_a_resumed_table_has_the_bits_of_an_uninterrupted_one(metric):
     model, data = convolutions(), images()
     curvature = calibrate(model, data).curvature
     whole = score(model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4)
-    kept = []
+    saved = []
 
     def cancel(fraction, text, partial=None):
         if partial is not None:
-            kept.append(partial)
-            if len(kept) == 3:
+            saved.append(partial)
+            if len(saved) == 3:
                 raise CancelledError("cancelled")
 
     with pytest.raises(CancelledError):
         score(model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4, progress=cancel)
-    assert np.isnan(kept[-1].score).any() and np.isfinite(kept[-1].score).any()
+    assert np.isnan(saved[-1].score).any() and np.isfinite(saved[-1].score).any()
     resumed = score(
-        model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4, previous=kept[-1]
+        model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4, previous=saved[-1]
     )
     assert resumed.score.tobytes() == whole.score.tobytes()
     if metric == "predicted_kl":

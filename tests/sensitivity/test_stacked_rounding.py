@@ -26,8 +26,8 @@ class Net(torch.nn.Module):
             parameter.data = torch.randn(parameter.shape, generator=generator) * 10.0 ** (index - 2)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.a(x)
-        return found
+        result: torch.Tensor = self.a(x)
+        return result
 
 
 @pytest.mark.parametrize("algorithm", ["rtn", "rtn-clip"])
@@ -35,26 +35,26 @@ class Net(torch.nn.Module):
 def test_rounding_together_gives_the_same_bits(scheme: str, algorithm: str) -> None:
     model = model_of(Net(), OutputKind.EMBEDDING)
     names = ["a", "b", "c"] if scheme in ("q4_k", "q8_0") else ["a", "d", "b", "c"]
-    found = dict(rounded_layers(model, dict.fromkeys(names, (scheme,)), algorithm, {}))
-    assert set(found) == set(names)
+    result = dict(rounded_layers(model, dict.fromkeys(names, (scheme,)), algorithm, {}))
+    assert set(result) == set(names)
     for name in names:
         weight = model.weight(name).float()
         alone = round_weight(name, weight, scheme, algorithm).values
-        assert torch.equal(found[name][scheme], alone)
+        assert torch.equal(result[name][scheme], alone)
 
 
 def test_what_looks_beyond_a_row_is_rounded_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rounds_by_rows("int4-g32-asym") and rounds_by_rows("int8-channel") and rounds_by_rows("mxfp4")
     assert not any(map(rounds_by_rows, ("int8-tensor", "nvfp4", "q4_k")))
-    assert not any(rounds_by_rows(one.name) for one in activation_schemes() if "tensor" in one.name)
+    assert not any(rounds_by_rows(item.name) for item in activation_schemes() if "tensor" in item.name)
     monkeypatch.setattr(stacked_rounding, "STACKED", 256 * 40)
     model = model_of(Net(), OutputKind.EMBEDDING)
-    wanted = dict.fromkeys(("a", "b", "c"), ("int4-g32",))
-    assert list(stacked_rounding._stacks(model, wanted, "rtn-clip")) == [["a"], ["b", "c"]]
-    assert list(stacked_rounding._stacks(model, wanted, "gptq")) == [["a"], ["b"], ["c"]]
+    expected = dict.fromkeys(("a", "b", "c"), ("int4-g32",))
+    assert list(stacked_rounding._stacks(model, expected, "rtn-clip")) == [["a"], ["b", "c"]]
+    assert list(stacked_rounding._stacks(model, expected, "gptq")) == [["a"], ["b"], ["c"]]
 
 
 def test_layers_with_other_open_schemes_are_apart() -> None:
-    wanted = {"up": ("int4-channel",), "down": ("int8-channel",), "value": ("int4-channel", "int8-channel")}
-    found = dict(rounded_layers(decoder(), wanted, "rtn-clip", {}))
-    assert {name: tuple(changes) for name, changes in found.items()} == wanted
+    expected = {"up": ("int4-channel",), "down": ("int8-channel",), "value": ("int4-channel", "int8-channel")}
+    result = dict(rounded_layers(decoder(), expected, "rtn-clip", {}))
+    assert {name: tuple(changes) for name, changes in result.items()} == expected

@@ -172,11 +172,11 @@ def budget(random: np.random.Generator) -> BudgetPair:
 def audit(random: np.random.Generator) -> PlanAudit:
     predicted, alone, joined = random.random((3, 4))
     predicted[1] = np.nan
-    found = Audit(
+    result = Audit(
         layers=ODD_NAMES[:4], predicted=predicted, alone=alone, joined=joined, whole=0.1 + 0.2, samples=16,
         notes=("batch 3 was left out", "層"), predicted_interaction=-0.1,
     )  # fmt: skip
-    return PlanAudit(plan_name="p/層", plan_hash="sha256:3", rounded_inputs=2, cached=1, audit=found)
+    return PlanAudit(plan_name="p/層", plan_hash="sha256:3", rounded_inputs=2, cached=1, audit=result)
 
 
 def timing(random: np.random.Generator, repeats: int) -> Timing:

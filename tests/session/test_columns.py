@@ -44,8 +44,8 @@ def assert_same(before: Any, after: Any) -> None:
             assert_same(value, after[key])
     elif isinstance(before, tuple | list):
         assert len(before) == len(after)
-        for one, other in zip(before, after, strict=True):
-            assert_same(one, other)
+        for item, other in zip(before, after, strict=True):
+            assert_same(item, other)
     elif isinstance(before, float) and before != before:
         assert after != after
     else:

@@ -46,8 +46,8 @@ def test_every_edit_comes_back(tmp_path: Path, failures: list[Exception]) -> Non
     assert not failures
     before = replace(session, plan=replace(session.plan, rules=()), plans={}, active_ranges={}, locked=frozenset())
     after = read_journal(journal_path(file), before)
-    for one, other in zip(_parts(after), _parts(session), strict=True):
-        assert identical(one, other)
+    for item, other in zip(_parts(after), _parts(session), strict=True):
+        assert identical(item, other)
     assert identical(after.evaluations, session.evaluations)
     until(lambda: recoverable([tmp_path]))
     (entry,) = recoverable([tmp_path])

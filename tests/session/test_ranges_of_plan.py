@@ -63,8 +63,8 @@ def test_a_range_by_hand_comes_first(session: Session) -> None:
     name = layer_of(session)
     mine = set_by_hand(session, name, -0.5, 0.25)
     plan = Plan().assign([name], inputs=SCHEME, range_method="mse")
-    found = ranges_of_plan(mine, plan)[name, "input"]
-    assert (found.low, found.high, found.method) == (-0.5, 0.25, "manual") and 0 < found.clipped < 1
+    result = ranges_of_plan(mine, plan)[name, "input"]
+    assert (result.low, result.high, result.method) == (-0.5, 0.25, "manual") and 0 < result.clipped < 1
     for low, high in ((0.1, 1.0), (None, 1.0), (0.0, 0.0), (-1.0, float("inf"))):
         with pytest.raises(RangeError, match="a low of at most 0"):
             set_by_hand(session, name, low, high)

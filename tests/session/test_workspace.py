@@ -310,7 +310,7 @@ def test_undo_leaves_the_ranges_of_a_calibration_in_between() -> None:
     workspace.edit("Set a range", set_range(LAYERS[0], -1.0))
 
     def calibrate(now: Session) -> Session:
-        manual = {place: found for place, found in now.active_ranges.items() if found.method == "manual"}
+        manual = {place: result for place, result in now.active_ranges.items() if result.method == "manual"}
         every = {(name, "input"): calibrated for name in LAYERS}
         kept = {(name, "input", "min-max"): calibrated for name in LAYERS}
         return replace(now, ranges={**now.ranges, **kept}, active_ranges={**now.active_ranges, **every, **manual})

@@ -44,8 +44,8 @@ def scored(model: Model, calibrated: Session) -> Session:
 
 @pytest.mark.parametrize("metric", ACTIVATION_METRICS)
 def test_the_tables_are_those_of_the_functions(model: Model, calibrated: Session, metric: str) -> None:
-    found = wb.score(calibrated, metric, model=model, schemes=["int4-token"], samples=4, batch_size=2, seed=1)
-    table = found.sensitivities[metric]
+    result = wb.score(calibrated, metric, model=model, schemes=["int4-token"], samples=4, batch_size=2, seed=1)
+    table = result.sensitivities[metric]
     assert calibrated.calibration is not None
     data = session_data.recorded(model, calibrated.calibration, samples=4)
     if metric.endswith("_cache"):
@@ -72,7 +72,7 @@ def test_columns_are_kept_beside_new_ones_on_the_same_data_only(model: Model, sc
 
 
 def test_static_schemes_are_scored_with_the_range_in_force(model: Model, calibrated: Session) -> None:
-    wide = {key: replace(one, low=-1e3, high=1e3, method="manual") for key, one in calibrated.active_ranges.items()}
+    wide = {key: replace(item, low=-1e3, high=1e3, method="manual") for key, item in calibrated.active_ranges.items()}
     narrow, coarse = (
         wb.score(session, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], samples=4)
         .sensitivities["predicted_kl_inputs"].score
@@ -94,9 +94,9 @@ def test_the_loss_of_a_plan_counts_its_activations(scored: Session) -> None:
     names = [layer.name for layer in quantizable(scored.model.layers)]
     bare = wb.search(scored, bits_per_weight=7.0)
     plan = wb.search(scored, bits_per_weight=7.0, inputs="INT4-token")
-    given = resolve(plan, scored.model.layers)
-    assert {given[name].inputs for name in names} == {"int4-token"}
-    assert {n: a.weights for n, a in given.items()} == {
+    assignments = resolve(plan, scored.model.layers)
+    assert {assignments[name].inputs for name in names} == {"int4-token"}
+    assert {n: a.weights for n, a in assignments.items()} == {
         n: a.weights for n, a in resolve(bare, scored.model.layers).items()
     }
     activations = sum(inputs.of(name, "int4-token") for name in names)
@@ -127,8 +127,8 @@ def test_a_budget_of_loss_refuses_what_was_not_scored(scored: Session) -> None:
         session = replace(scored, sensitivities=tables, plan=Plan().assign([name], inputs="int5-token"))
         with pytest.raises(MissingResultError, match=rf"int5-token at the input of {name} was not scored"):
             wb.search(session, loss=0.5, minimise="nbytes")
-        found = wb.search(session, bits_per_weight=7.0)
-        assert resolve(found, scored.model.layers)[name].inputs == "int5-token"
+        result = wb.search(session, bits_per_weight=7.0)
+        assert resolve(result, scored.model.layers)[name].inputs == "int5-token"
 
 
 def test_a_layer_that_no_data_reached_keeps_its_input(scored: Session) -> None:
@@ -136,9 +136,9 @@ def test_a_layer_that_no_data_reached_keeps_its_input(scored: Session) -> None:
     score = table.score.copy()
     score[table.row[names[1]]] = np.nan
     session = replace(scored, sensitivities={**scored.sensitivities, table.metric: replace(table, score=score)})
-    found = wb.search(session, loss=0.5, minimise="nbytes", inputs="int4-token")
-    given = resolve(found, scored.model.layers)
-    assert [name for name in names if given[name].inputs is None] == [names[1]]
+    result = wb.search(session, loss=0.5, minimise="nbytes", inputs="int4-token")
+    assignments = resolve(result, scored.model.layers)
+    assert [name for name in names if assignments[name].inputs is None] == [names[1]]
 
 
 def test_python_takes_every_budget_of_the_command_line(scored: Session) -> None:
@@ -146,10 +146,10 @@ def test_python_takes_every_budget_of_the_command_line(scored: Session) -> None:
     weights, inputs = (scored.sensitivities[name] for name in ("predicted_kl", "predicted_kl_inputs"))
     both = wb.search(scored, bits_per_weight=9.0, loss=0.05, inputs="int4-token", lock=names[:1],
                         allow={names[1]: ["int8-channel"]}, schemes=["int4-g32", "int8-channel"])  # fmt: skip
-    given, sums = resolve(both, scored.model.layers), plan_totals(scored.model, both, weights, inputs)
-    assert given[names[0]].weights == KEEP and given[names[1]].weights == "int8-channel"
+    assignments, sums = resolve(both, scored.model.layers), plan_totals(scored.model, both, weights, inputs)
+    assert assignments[names[0]].weights == KEEP and assignments[names[1]].weights == "int8-channel"
     assert sums.bits_per_weight <= 9.0 and sums.predicted is not None and sums.predicted <= 0.05
-    assert {given[name].inputs for name in names[1:]} == {"int4-token"}
+    assert {assignments[name].inputs for name in names[1:]} == {"int4-token"}
     smallest = wb.search(scored, loss=0.05, minimise="nbytes")
     assert plan_totals(scored.model, smallest).nbytes < plan_totals(scored.model, both).nbytes
     assert wb.search(scored, size=sums.nbytes, strategy="top-k").name.startswith("top-k")
@@ -182,8 +182,8 @@ def test_the_search_chooses_among_several_activation_schemes(model: Model, score
     wider = wb.score(scored, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], batch_size=4)
     both = ["INT8-tensor", "int4-token"]
     bound = wb.search(wider, bits_per_weight=12.0, target="edge-tpu", inputs=both)
-    given = resolve(bound, scored.model.layers).values()
-    assert {(a.weights, a.inputs) for a in given if a.weights != KEEP} == {("int8-channel", "int8-tensor")}
+    assignments = resolve(bound, scored.model.layers).values()
+    assert {(a.weights, a.inputs) for a in assignments if a.weights != KEEP} == {("int8-channel", "int8-tensor")}
     with pytest.raises(PlanError, match="chooses no activation schemes"):
         wb.search(scored, bits_per_weight=7.0, inputs=INPUTS, strategy="top-k")
 
@@ -215,11 +215,11 @@ def test_the_command_line_scores_activations_and_plans_with_them(
     assert json.loads(capsys.readouterr().out)["metric"] == "predicted_kl_inputs"
     search = ["plan", str(path), "--bits-per-weight", "7", "--inputs", "int4-token", "--quiet"]
     assert main([*search, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     session = Session.load(path)
     weights, inputs = session.sensitivities["predicted_kl"], session.sensitivities["predicted_kl_inputs"]
-    assert found["predicted"] == plan_totals(session.model, session.plan, weights, inputs).predicted
-    assert set(found["inputs"].values()) == {"int4-token"}
+    assert result["predicted"] == plan_totals(session.model, session.plan, weights, inputs).predicted
+    assert set(result["inputs"].values()) == {"int4-token"}
     assert main(search) == 0
     assert "inputs" in capsys.readouterr().out
 
@@ -235,15 +235,15 @@ def test_the_command_line_plans_a_cache_and_measures_it(
     score = ["sensitivity", str(path), "--metric", "predicted_kl_cache", "--schemes", "int4-token", "--quiet"]
     assert main(score) == 0 and capsys.readouterr().out.startswith("predicted_kl_cache in nats")
     assert main([*plan, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     session = Session.load(path)
     weights, cache = session.sensitivities["predicted_kl"], session.sensitivities["predicted_kl_cache"]
-    assert found["predicted_counts"] == "weights and cache" and set(found["cache"]) == set(cache.layers)
-    assert found["cache_bytes_per_token"]["plan"] < found["cache_bytes_per_token"]["as computed"] / 2
-    assert found["predicted"] == plan_totals(session.model, session.plan, weights, None, cache).predicted
+    assert result["predicted_counts"] == "weights and cache" and set(result["cache"]) == set(cache.layers)
+    assert result["cache_bytes_per_token"]["plan"] < result["cache_bytes_per_token"]["as computed"] / 2
+    assert result["predicted"] == plan_totals(session.model, session.plan, weights, None, cache).predicted
     evaluation = wb.evaluate(session, model=model, samples=4)
     bare = wb.evaluate(session, wb.search(session, bits_per_weight=9.0, cache="none"), model=model, samples=4)
-    assert evaluation.predicted_kl == found["predicted"] > bare.predicted_kl
+    assert evaluation.predicted_kl == result["predicted"] > bare.predicted_kl
     assert evaluation.metrics["kl"].value > bare.metrics["kl"].value
     out = tmp_path / "w.safetensors"
     assert main(["export", str(path), "--to", "safetensors", "--out", str(out), "--quiet"]) == 0

@@ -27,10 +27,10 @@ def judged():
 def test_an_audit_stands_beside_the_prediction(judged) -> None:
     model, session = judged
     plan = Plan.uniform(session.model.layers, "int3-channel")
-    found = AUDIT(replace(session, plan=plan), AuditOptions(samples=48, batch_size=16), model=model).audit
-    assert found.samples == 48 and np.isfinite(found.predicted_sum)
-    assert 0.2 < found.correction < 5.0
-    assert found.whole > 0 and (found.alone > 0).all()
+    result = AUDIT(replace(session, plan=plan), AuditOptions(samples=48, batch_size=16), model=model).audit
+    assert result.samples == 48 and np.isfinite(result.predicted_sum)
+    assert 0.2 < result.correction < 5.0
+    assert result.whole > 0 and (result.alone > 0).all()
 
 
 def test_what_an_audit_left_out_is_counted(judged) -> None:
@@ -47,11 +47,11 @@ def test_what_an_audit_left_out_is_counted(judged) -> None:
 
 def test_calibration_data_are_judged(judged) -> None:
     model, session = judged
-    found = QUALITY(session, QualityOptions(samples=64, batch_size=8), model=model)
-    assert found.saturation.samples == (8, 16, 32, 64)
-    assert found.coverage.classes == 1.0 and sum(found.calibration.classes.values()) == 64
-    assert 0 <= next(iter(found.distances.values())) < 1.0
-    assert "samples" in found.sentence() and "standard deviations" in found.sentence()
+    result = QUALITY(session, QualityOptions(samples=64, batch_size=8), model=model)
+    assert result.saturation.samples == (8, 16, 32, 64)
+    assert result.coverage.classes == 1.0 and sum(result.calibration.classes.values()) == 64
+    assert 0 <= next(iter(result.distances.values())) < 1.0
+    assert "samples" in result.sentence() and "standard deviations" in result.sentence()
 
 
 def test_close_cells_are_measured_and_kept(judged) -> None:
@@ -82,9 +82,9 @@ def test_the_windows_requests_do_the_same(judged) -> None:
     assert request.reduced().session.audit is None
     refining = REFINE.request(session, RefineOptions(bits_per_weight=5.0, samples=16, tolerance=3.0))
     assert "5 bits" in refining.title
-    seen: list[object] = []
-    table = refining.reduced().run(models, lambda fraction, text, partial=None: seen.append(partial))
-    assert any(partial is not None for partial in seen), "the table so far is reported"
+    received: list[object] = []
+    table = refining.reduced().run(models, lambda fraction, text, partial=None: received.append(partial))
+    assert any(partial is not None for partial in received), "the table so far is reported"
     merged = refining.joined(session, table)
     assert merged.sensitivities["measured_kl"] is table
     assert merged.sensitivities["predicted_kl"] is session.sensitivities["predicted_kl"]

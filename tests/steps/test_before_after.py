@@ -44,12 +44,12 @@ def calibrated():
 
 def test_the_rounded_weight_is_that_of_the_whole_plan(calibrated):
     model, session, name = calibrated
-    found = before_after(session, name, model=model)
+    result = before_after(session, name, model=model)
     stored = wb.quantize(model, session.plan, session=session).tensors[name]
-    assert found.rounded.equals(observe(parse_scheme(stored.scheme).decode(stored), 0))
-    assert found.transformed is None and found.inputs is None and found.scheme == stored.scheme
-    kept = before_after(replace(session, plan=session.plan.assign([name], weights="keep")), name, model=model)
-    assert kept.rounded is None
+    assert result.rounded.equals(observe(parse_scheme(stored.scheme).decode(stored), 0))
+    assert result.transformed is None and result.inputs is None and result.scheme == stored.scheme
+    saved = before_after(replace(session, plan=session.plan.assign([name], weights="keep")), name, model=model)
+    assert saved.rounded is None
     with pytest.raises(PlanError, match="no layer 'nothing'"):
         before_after(session, "nothing", model=model)
 
@@ -58,10 +58,10 @@ def test_transforms_are_seen(calibrated):
     model, session, name = calibrated
     transformed = replace(session, plan=replace(session.plan, transforms=("fold-norms", "bias-correction")))
     convolution = next(layer.name for layer in session.model.layers if layer.kind is not LayerKind.LINEAR)
-    found = before_after(transformed, convolution, model=model, samples=8)
-    assert found.transforms == ("fold-norms",)
-    assert not found.transformed.equals(session.statistics[convolution, "weight"]), "the norm was folded in"
-    assert found.inputs is not None and found.rounded is not None
+    result = before_after(transformed, convolution, model=model, samples=8)
+    assert result.transforms == ("fold-norms",)
+    assert not result.transformed.equals(session.statistics[convolution, "weight"]), "the norm was folded in"
+    assert result.inputs is not None and result.rounded is not None
     with pytest.raises(PlanError, match="under transforms"):
         channel_errors(transformed, name, model=model)
     with pytest.raises(MissingResultError, match="calibrate first"):
@@ -70,33 +70,33 @@ def test_transforms_are_seen(calibrated):
 
 def test_errors_by_channel_add_up_to_the_weighed_error(calibrated):
     model, session, name = calibrated
-    found = channel_errors(session, name, model=model)
+    result = channel_errors(session, name, model=model)
     stored = wb.quantize(model, session.plan, session=session).tensors[name]
     error = (parse_scheme(stored.scheme).decode(stored).double() - model.weight(name).double()).numpy() ** 2
     curvature = session.curvature[name]
     weighed = error * curvature.rows[:, None] * curvature.columns
-    assert found.weighed and found.rows.sum() == pytest.approx(1) and found.columns.sum() == pytest.approx(1)
-    assert np.allclose(found.rows, weighed.sum(1) / weighed.sum())
-    assert np.allclose(found.columns, weighed.sum(0) / weighed.sum())
+    assert result.weighed and result.rows.sum() == pytest.approx(1) and result.columns.sum() == pytest.approx(1)
+    assert np.allclose(result.rows, weighed.sum(1) / weighed.sum())
+    assert np.allclose(result.columns, weighed.sum(0) / weighed.sum())
     plain = channel_errors(replace(session, curvature={}), name, model=model)
     assert not plain.weighed and np.allclose(plain.rows, error.sum(1) / error.sum())
-    kept = channel_errors(replace(session, plan=session.plan.assign([name], weights="keep")), name, model=model)
-    assert not kept.rows.any()
+    saved = channel_errors(replace(session, plan=session.plan.assign([name], weights="keep")), name, model=model)
+    assert not saved.rows.any()
 
 
 def test_the_weights_of_an_input_give_the_loss_that_scoring_it_predicts(calibrated):
     """Independent: rounding every value itself and weighing it where it stands, as the table of input losses does."""
     model, session, name = calibrated
-    found = weigh_input(session, name, model=model, samples=64, batch_size=16)
-    assert found.samples == 64 and found.layer == name
-    seen = session.statistics[name, "input"]
-    for high in (seen.maximum, seen.maximum / 3):
+    result = weigh_input(session, name, model=model, samples=64, batch_size=16)
+    assert result.samples == 64 and result.layer == name
+    observed = session.statistics[name, "input"]
+    for high in (observed.maximum, observed.maximum / 3):
         reach = Range(low=0.0, high=high, method="manual", clipped=0.0)
         given = replace(session, active_ranges={**session.active_ranges, (name, "input"): reach})
         metric, schemes = "predicted_kl_inputs", ("int8-tensor", "int4-tensor")
         table = wb.score(given, metric, model=model, schemes=schemes, batch_size=16).sensitivities[metric]
         for scheme in table.schemes:
-            loss = histogram_loss(seen, found.weights, parse_scheme(scheme), reach.low, reach.high)
+            loss = histogram_loss(observed, result.weights, parse_scheme(scheme), reach.low, reach.high)
             assert loss == pytest.approx(table.of(name, scheme), rel=0.1)
     with pytest.raises(MissingResultError, match="calibrate first"):
         weigh_input(replace(session, calibration=None), name, model=model)

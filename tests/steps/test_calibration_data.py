@@ -27,6 +27,6 @@ def test_a_page_is_the_recorded_text(tmp_path: Path) -> None:
     data = session_data.for_evaluation(model, session, None, samples=6, seed=1)
     session = replace(session, evaluation=data.record)
     page = BROWSE_SAMPLES(session, BrowseSamplesOptions(split=EVALUATION, start=4, count=5), model=model)
-    assert (page.start, page.total, [one.index for one in page.samples]) == (4, 6, [4, 5])
+    assert (page.start, page.total, [item.index for item in page.samples]) == (4, 6, [4, 5])
     again = encode(page.samples[0].text, model.inputs, bundled_folder("language-model"))
     assert again[1:-1] == data.tensors["input_ids"][4].tolist()[1:-1]

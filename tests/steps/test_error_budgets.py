@@ -29,22 +29,22 @@ def test_the_error_budget_predicts_what_is_measured_and_stays_with_the_session(
     models.put(model)
     request = ERROR_BUDGET.request(session, ErrorBudgetOptions(samples=4))
     assert plan.name in request.title
-    found = request.reduced().run(models, lambda *_: None)
-    assert found.predicted is not None and found.plan_hash == plan.hash
-    assert np.allclose(found.predicted.decibels, found.measured.decibels, atol=1.5)
-    assert found.measured.blocks[-1] == "output" and (found.measured.decibels > 20).all()
+    result = request.reduced().run(models, lambda *_: None)
+    assert result.predicted is not None and result.plan_hash == plan.hash
+    assert np.allclose(result.predicted.decibels, result.measured.decibels, atol=1.5)
+    assert result.measured.blocks[-1] == "output" and (result.measured.decibels > 20).all()
 
-    kept = request.joined(session, found)
+    kept = request.joined(session, result)
     kept.save(tmp_path / "s.qwb")
     kept = Session.load(tmp_path / "s.qwb")
     assert kept.error_budget is not None and kept.error_budget.predicted is not None
-    np.testing.assert_array_equal(kept.error_budget.predicted.share, found.predicted.share)
+    np.testing.assert_array_equal(kept.error_budget.predicted.share, result.predicted.share)
     texts: list[str] = []
     again = ERROR_BUDGET(
         kept, ErrorBudgetOptions(samples=4), model=model,
         progress=lambda fraction, text, partial=None: texts.append(text),
     )  # fmt: skip
-    assert (again.measured.noise == found.measured.noise).all()
+    assert (again.measured.noise == result.measured.noise).all()
     assert again.gains is kept.error_budget.gains and not any(text.startswith("noise from") for text in texts)
     with pytest.raises(MissingResultError, match="calibrate first"):
         ERROR_BUDGET(replace(session, calibration=None), ErrorBudgetOptions(), model=model)

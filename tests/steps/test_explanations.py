@@ -44,15 +44,15 @@ def audited(session: Session, factor: float) -> Session:
 
 
 def test_each_layer_says_bytes_loss_and_price(scored: Session) -> None:
-    found, table = explain_plan(scored), scored.sensitivities["predicted_kl"]
-    assert [one.layer for one in found.layers] == [layer.name for layer in scored.model.stored]
-    for one in found.layers:
-        scheme = scored.plan.of(one.layer).weights
-        assert one.scheme == scheme
-        assert one.added == (0.0 if scheme == KEEP else pytest.approx(table.of(one.layer, scheme), rel=1e-12))
-    assert found.totals == plan_totals(scored.model, scored.plan, table)
-    bought = found.purchase
-    assert bought is not None and bought.loss / bought.nbytes == pytest.approx(found.price, rel=1e-9)
+    result, table = explain_plan(scored), scored.sensitivities["predicted_kl"]
+    assert [item.layer for item in result.layers] == [layer.name for layer in scored.model.stored]
+    for item in result.layers:
+        scheme = scored.plan.of(item.layer).weights
+        assert item.scheme == scheme
+        assert item.added == (0.0 if scheme == KEEP else pytest.approx(table.of(item.layer, scheme), rel=1e-12))
+    assert result.totals == plan_totals(scored.model, scored.plan, table)
+    bought = result.purchase
+    assert bought is not None and bought.loss / bought.nbytes == pytest.approx(result.price, rel=1e-9)
     step = sum(table.of(name, bought.before) - table.of(name, bought.after) for name in bought.layers)
     assert bought.loss == pytest.approx(step, rel=1e-9)
 
@@ -85,16 +85,16 @@ def test_the_command_line_explains_and_lists(
     path = tmp_path / "s.qwb"
     scored.save(path)
     assert main(["explain", str(path), "--layer", "*up_proj", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     expected = explain_plan(scored, layer="*up_proj")
-    assert [one["sentence"] for one in found["layers"]] == [one.sentence for one in expected.layers]
-    assert found["price"] == expected.price and found["next"]["loss"] == expected.purchase.loss
+    assert [item["sentence"] for item in result["layers"]] == [item.sentence for item in expected.layers]
+    assert result["price"] == expected.price and result["next"]["loss"] == expected.purchase.loss
     assert main(["explain", str(path)]) == 0
     assert "at this size a byte avoids" in capsys.readouterr().out
     assert main(["front", str(path), "--points", "3", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     front = efficient_plans(scored)
-    assert [one["bytes"] for one in listed["plans"]] == front.nbytes[[0, round((len(front) - 1) / 2), -1]].tolist()
+    assert [item["bytes"] for item in listed["plans"]] == front.nbytes[[0, round((len(front) - 1) / 2), -1]].tolist()
     assert main(["front", str(path)]) == 0 and "convex front of predicted_kl" in capsys.readouterr().out
 
 
@@ -104,18 +104,18 @@ def test_a_correction_is_used_when_asked_for_only(
     session, table = audited(scored, 2.0), scored.sensitivities["predicted_kl"]
     assert correction_of(session, "predicted_kl") == 2.0
     plain = wb.search(session, loss=0.02, minimise="nbytes")
-    found = wb.search(session, loss=0.02, minimise="nbytes", corrected=True)
+    result = wb.search(session, loss=0.02, minimise="nbytes", corrected=True)
     half = wb.search(session, loss=0.01, minimise="nbytes")
-    assert found.rules == half.rules != plain.rules and "loss of 0.02, corrected by an audit" in found.name
+    assert result.rules == half.rules != plain.rules and "loss of 0.02, corrected by an audit" in result.name
     path = tmp_path / "s.qwb"
     session.save(path)
     words = ["plan", str(path), "--bits-per-weight", "7", "--quiet"]
     assert main([*words, "--json"]) == 0 and json.loads(capsys.readouterr().out)["corrected"] is None
     assert main([*words, "--corrected", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
     predicted = plan_totals(session.model, Session.load(path).plan, table).predicted
-    assert told["predicted"] == predicted and told["corrected"]["loss"] == pytest.approx(2 * predicted, rel=1e-12)
-    assert told["corrected"]["audit_of"] == "other"
+    assert output["predicted"] == predicted and output["corrected"]["loss"] == pytest.approx(2 * predicted, rel=1e-12)
+    assert output["corrected"]["audit_of"] == "other"
     assert main([*words, "--corrected"]) == 0 and "fitted to the audit of “other”" in capsys.readouterr().out
 
 

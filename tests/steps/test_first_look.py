@@ -36,8 +36,8 @@ def test_the_look_agrees_with_the_opened_model() -> None:
         assert (layer.shape, layer.dtype, layer.kind, layer.block) == (
             whole.shape, whole.dtype, whole.kind, whole.block,
         )  # fmt: skip
-    for (name, tap), seen in look.statistics.items():
-        assert seen.equals(opened.statistics[name, tap]), name
+    for (name, tap), observed in look.statistics.items():
+        assert observed.equals(opened.statistics[name, tap]), name
 
 
 @pytest.mark.parametrize("path", ["demo:digits-classifier", "demo:nothing", "/no/such/folder"])

@@ -67,11 +67,11 @@ def test_no_data_are_blamed_for_the_memory() -> None:
 
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_what_has_no_batches_runs_in_smaller_rooms(wrapped: bool) -> None:
-    seen, notes = list[int | None](), list[str]()
+    received, notes = list[int | None](), list[str]()
 
     def run(context: Context, options: Options) -> int:
-        seen.append(limit())
-        if len(seen) < 3:
+        received.append(limit())
+        if len(received) < 3:
             try:
                 raise MemoryError
             except MemoryError as error:
@@ -82,7 +82,7 @@ def test_what_has_no_batches_runs_in_smaller_rooms(wrapped: bool) -> None:
 
     whole = Step(name="fills", title="Fill", summary="", options=Options, run=run, document=False)
     assert whole(None, Options(batch_size=1), notes=notes) == 0
-    assert seen[0] is None and seen[2] == 1 and 1 < (seen[1] or 0) < 10**12 and limit() is None
+    assert received[0] is None and received[2] == 1 and 1 < (received[1] or 0) < 10**12 and limit() is None
     assert notes[-1] == "Fill: the memory ran out, so it ran with the smallest pieces, and the rest on the disk"
 
 
@@ -111,16 +111,16 @@ def test_a_model_file_that_changes_during_a_step_is_told(which: str, tmp_path: P
 
 
 def test_the_limit_of_a_placement_holds_in_the_step() -> None:
-    seen = list[int | None]()
+    received = list[int | None]()
 
     def run(context: Context, options: Options) -> int:
-        seen.append(limit())
+        received.append(limit())
         return 0
 
     Step(name="sees", title="See", summary="", options=Options, run=run, document=False)(
         None, Options(), placement=Placement(memory=5 * 10**9)
     )
-    assert seen == [5 * 10**9] and limit() is None
+    assert received == [5 * 10**9] and limit() is None
 
 
 def test_other_faults_are_not_tried_again() -> None:

@@ -93,11 +93,11 @@ class Options:
 
 
 def test_a_long_step_reports_before_and_after(clock: Clock) -> None:
-    said: list[tuple[str, object]] = []
+    message: list[tuple[str, object]] = []
 
     def run(context: Context, options: Options) -> int:
         clock.now += 12
-        said.append(("running", None))
+        message.append(("running", None))
         return 5
 
     expected = Estimate(seconds=10, memory=3 * GB)
@@ -105,12 +105,12 @@ def test_a_long_step_reports_before_and_after(clock: Clock) -> None:
         name="long", title="Long", summary="", options=Options, run=run, document=False,
         costs=lambda context, options: expected,
     )  # fmt: skip
-    assert step(None, Options(), says=lambda fraction, text, partial=None: said.append((text, partial))) == 5
-    assert said[0] == ("Long: about 10 s, 3 GB of memory", expected) and said[1][0] == "running"
-    after = said[2][1]
+    assert step(None, Options(), says=lambda fraction, text, partial=None: message.append((text, partial))) == 5
+    assert message[0] == ("Long: about 10 s, 3 GB of memory", expected) and message[1][0] == "running"
+    after = message[2][1]
     assert isinstance(after, Estimate) and after.took == 12 and after.peak
-    assert said[2][0].startswith("Long took 12 s and ")
-    assert said[2][0].endswith(" of memory (10 s and 3 GB were estimated)")
+    assert message[2][0].startswith("Long took 12 s and ")
+    assert message[2][0].endswith(" of memory (10 s and 3 GB were estimated)")
 
 
 def test_the_list_of_jobs_shows_it() -> None:
@@ -170,7 +170,7 @@ def test_every_long_step_has_an_estimate(everything_is_long: None, tmp_path: Pat
     session = wb.calibrate(model, samples=4)
     plans = {name: wb.Plan.uniform(model.summary.stored, "int4-g32-asym", algorithm=name) for name in ("rtn", "gptq")}
     session = wb.score(session, model=model, schemes=("int4-g32-asym", "int8"))
-    asked = [
+    requested = [
         wb.estimate("sensitivity", session, model=model, schemes=("int3-g32-asym",)),
         wb.estimate("sensitivity", session, model=model, schemes=("int8",), metric="measured_kl"),
         wb.estimate("evaluate", session, model=model, plan=plans["rtn"], samples=4),
@@ -178,8 +178,8 @@ def test_every_long_step_has_an_estimate(everything_is_long: None, tmp_path: Pat
         wb.estimate("refine", session, model=model, bits_per_weight=6.0),
         wb.estimate("export", session, model=model, plan=plans["gptq"], kind="safetensors", out=str(tmp_path / "a")),
     ]
-    assert all(isinstance(each, Estimate) and each.seconds > 0 and each.memory > 0 for each in asked), asked
-    assert asked[-1] is not None and asked[-1].disk > 0
+    assert all(isinstance(each, Estimate) and each.seconds > 0 and each.memory > 0 for each in requested), requested
+    assert requested[-1] is not None and requested[-1].disk > 0
     assert wb.estimate("explain", session, model=model) is None
 
 

@@ -80,9 +80,9 @@ def test_start_has_facts_weights_and_an_empty_plan(model: Model) -> None:
     assert {key[1] for key in session.statistics} == {"weight"}
     assert session.plan.rules == ()
     weight = model.weight(Q).numpy()
-    found = session.statistics[Q, "weight"]
-    assert found.count == weight.size
-    assert found.minimum == pytest.approx(weight.min()) and found.maximum == pytest.approx(weight.max())
+    result = session.statistics[Q, "weight"]
+    assert result.count == weight.size
+    assert result.minimum == pytest.approx(weight.min()) and result.maximum == pytest.approx(weight.max())
     assert session.environment.torch == torch.__version__
     assert "/" not in repr(session.environment)
 
@@ -93,8 +93,8 @@ def test_calibration_covers_every_layer_tap_and_method(model: Model, calibrated:
         for tap in TAPS:
             assert (name, tap) in calibrated.statistics
             for method in REGISTRY.names():
-                found = calibrated.ranges[name, tap, method]
-                assert found == range_method(method).range(
+                result = calibrated.ranges[name, tap, method]
+                assert result == range_method(method).range(
                     calibrated.statistics[name, tap], parse_scheme(REFERENCE_SCHEME)
                 )
         assert calibrated.active_ranges[name, "input"] == calibrated.ranges[name, "input", "min-max"]
@@ -110,8 +110,8 @@ def test_calibration_is_the_same_twice_and_independent_of_the_session_given(mode
     first = wb.calibrate(model, tokens, batch_size=4, samples=4)
     second = wb.calibrate(model, tokens, batch_size=4, samples=4, session=first)
     assert first.calibration == second.calibration and first.ranges == second.ranges
-    for key, found in first.statistics.items():
-        assert found.equals(second.statistics[key])
+    for key, result in first.statistics.items():
+        assert result.equals(second.statistics[key])
 
 
 def test_a_range_set_by_hand_and_the_plans_method_stay_in_force(
@@ -241,15 +241,15 @@ def test_a_uniform_plan_completes_the_table(model: Model, scored: Session) -> No
 
 def test_evaluation_compares_with_the_baseline(model: Model, scored: Session) -> None:
     plan = Plan.uniform(quantizable(scored.model.layers), "int3-g32-asym")
-    found = wb.evaluate(scored, plan, model=model, batch_size=4)
+    result = wb.evaluate(scored, plan, model=model, batch_size=4)
     sums = plan_totals(scored.model, plan, scored.sensitivities["predicted_kl"])
-    assert (found.nbytes, found.bits_per_weight, found.predicted_kl) == (
+    assert (result.nbytes, result.bits_per_weight, result.predicted_kl) == (
         sums.nbytes, sums.bits_per_weight, sums.predicted,
     )  # fmt: skip
     assert scored.evaluation is not None
-    assert found.data_hash == scored.evaluation.content_hash and found.plan_hash == plan.hash
-    assert found.metrics["kl"].value > 0 and found.metrics["kl"].samples == scored.evaluation.samples
-    assert found.metrics["kl"].value == pytest.approx(_kl_by_hand(model, scored, plan), rel=1e-4)
+    assert result.data_hash == scored.evaluation.content_hash and result.plan_hash == plan.hash
+    assert result.metrics["kl"].value > 0 and result.metrics["kl"].samples == scored.evaluation.samples
+    assert result.metrics["kl"].value == pytest.approx(_kl_by_hand(model, scored, plan), rel=1e-4)
     kept = wb.evaluate(scored, model=model, batch_size=4)
     assert kept.metrics["kl"].value == pytest.approx(0.0, abs=1e-9)
 
@@ -367,7 +367,7 @@ def test_the_plan_is_exported_without_opening_the_model(scored: Session, tmp_pat
 def test_kernels_are_timed_for_a_plan_and_for_a_bare_shape(scored: Session) -> None:
     plan = Plan.uniform(quantizable(scored.model.layers), "int8-channel")
     timings = time_kernels(scored, plan, repeats=3)
-    assert timings and {one.scheme for one in timings} == {"int8-channel"}
+    assert timings and {item.scheme for item in timings} == {"int8-channel"}
     assert time_kernels(scored, repeats=3) == ()
     (bare, *_) = time_shapes((64, 96), ["int8-channel"], batch=2, repeats=3)
     assert (bare.shape, bare.batch, len(bare.samples)) == ((64, 96), 2, 3)
@@ -394,6 +394,6 @@ def test_the_bundled_classifier_brings_its_own_data() -> None:
     assert session.calibration is not None and session.calibration.path == "demo:digits-classifier"
     session = wb.score(session, model=classifier, schemes=("int3-g32-asym", "int8-channel"))
     plan = wb.search(session, bits_per_weight=6.0)
-    found = wb.evaluate(session, plan, model=classifier, samples=64)
-    assert {"kl", "accuracy", "top1_agreement"} <= set(found.metrics)
-    assert found.predicted_kl is not None and found.metrics["kl"].samples == 64
+    result = wb.evaluate(session, plan, model=classifier, samples=64)
+    assert {"kl", "accuracy", "top1_agreement"} <= set(result.metrics)
+    assert result.predicted_kl is not None and result.metrics["kl"].samples == 64

@@ -82,15 +82,15 @@ REQUESTS: list[Any] = [
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: one.step.name)
 def test_requests_have_a_title_and_cross_a_pipe_whole_or_reduced(request_: Any) -> None:
     assert request_.title and "/" not in request_.title
-    for one in (request_, request_.reduced()):
-        back = pickle.loads(pickle.dumps(one))
-        assert (back.step, back.options, back.title) == (one.step, one.options, one.title)
+    for item in (request_, request_.reduced()):
+        back = pickle.loads(pickle.dumps(item))
+        assert (back.step, back.options, back.title) == (item.step, item.options, item.title)
     with pytest.raises(FrozenInstanceError):
         setattr(request_, fields(request_)[0].name, "mutable")
 
 
 def test_titles_are_readable() -> None:
-    assert [one.title for one in REQUESTS] == [
+    assert [item.title for item in REQUESTS] == [
         "Open small", "Open s.qwb", "Save s.qwb", "Calibrate on text.txt", "Sensitivity by predicted KL",
         "Search a plan of 4.5 bits per weight", "Search a plan of 120,000,000 bytes",
         "Evaluate “plan” on demo:language-model", "Time the kernels of “plan”", "Export plan to plan.json",
@@ -122,19 +122,19 @@ def test_reducing_drops_what_the_step_does_not_need() -> None:
 def test_calibration_joins_a_session_edited_meanwhile() -> None:
     before = full_session()
     own = Range(low=-1.0, high=1.0, method="manual", clipped=0.0)
-    found = Range(low=-2.0, high=2.0, method="min-max", clipped=0.0)
+    result = Range(low=-2.0, high=2.0, method="min-max", clipped=0.0)
     now = replace(
         before, plan=before.plan.assign(["embed"], weights="int8-channel"), locked=frozenset({"embed"}),
         active_ranges={("blocks.0.proj", "input"): own},
     )  # fmt: skip
     response = replace(
         before, calibration=RECORD, curvature={"blocks.1.proj": BIG}, notes=("batch 2 was left out",),
-        ranges={("blocks.0.proj", "input", "min-max"): found},
-        active_ranges={("blocks.0.proj", "input"): found, ("blocks.1.proj", "input"): found},
+        ranges={("blocks.0.proj", "input", "min-max"): result},
+        active_ranges={("blocks.0.proj", "input"): result, ("blocks.1.proj", "input"): result},
     )  # fmt: skip
     joined = CALIBRATE.request(before, CalibrateOptions(data="d")).joined(now, response)
     assert joined.plan is now.plan and joined.locked == now.locked
-    assert joined.active_ranges == {("blocks.0.proj", "input"): own, ("blocks.1.proj", "input"): found}
+    assert joined.active_ranges == {("blocks.0.proj", "input"): own, ("blocks.1.proj", "input"): result}
     assert joined.calibration is RECORD and set(joined.curvature) == {"blocks.1.proj"}
     assert joined.notes == ("batch 2 was left out",)
     assert joined.sensitivities is now.sensitivities and joined.evaluations is now.evaluations
@@ -231,16 +231,16 @@ def test_a_python_file_needs_trust_each_time_it_is_opened(tmp_path: Path) -> Non
     with pytest.raises(TrustRequiredError) as caught:
         OPEN.request(None, OpenModelOptions(path=str(file))).run(models, silent)
     assert caught.value.file == str(file)
-    found = OPEN.request(None, OpenModelOptions(path=str(file)), trust=True).run(models, silent)
-    assert models.get(found.model).summary.fingerprint == found.model.fingerprint, "an open model needs no more trust"
-    score = SCORE.request(found, ScoreOptions(metric="weight_error", schemes=("int8-channel",)))
+    result = OPEN.request(None, OpenModelOptions(path=str(file)), trust=True).run(models, silent)
+    assert models.get(result.model).summary.fingerprint == result.model.fingerprint, "an open model needs no more trust"
+    score = SCORE.request(result, ScoreOptions(metric="weight_error", schemes=("int8-channel",)))
     score.run(models, silent)
     with pytest.raises(TrustRequiredError):
         score.run(ModelCache(), silent)
     replace(score, trust=True).run(ModelCache(), silent)
     file.write_text(NETWORK + "\n# edited\n")
     with pytest.raises(TrustRequiredError):
-        models.get(found.model)
+        models.get(result.model)
 
 
 def test_the_cache_keeps_a_few_models_and_notices_changed_files(
@@ -258,8 +258,8 @@ def test_the_cache_keeps_a_few_models_and_notices_changed_files(
     monkeypatch.setattr(model_cache, "reopen", counting)
     models = ModelCache(size=2)
     facts = [wb.open(path).summary for path in (copy, bare, llama)]
-    for one in (facts[0], facts[1], facts[0], facts[2], facts[0]):
-        models.get(one)
+    for item in (facts[0], facts[1], facts[0], facts[2], facts[0]):
+        models.get(item)
     assert opened == [facts[0].source.path, facts[1].source.path, facts[2].source.path]
     models.get(facts[1])
     assert len(opened) == 4, "the least recently used model was not the one closed"
@@ -287,9 +287,9 @@ def test_a_stamp_sees_every_file_that_can_matter(tmp_path: Path) -> None:
 def test_weights_only_models_say_why_they_cannot_be_evaluated(bare: Path) -> None:
     async def main() -> None:
         one = InlineEngine()
-        found = await one.run(1, OPEN.request(None, OpenModelOptions(path=str(bare))))
+        result = await one.run(1, OPEN.request(None, OpenModelOptions(path=str(bare))))
         with pytest.raises(CannotRunError):
-            await one.run(2, EVALUATE.request(found, EvaluateOptions()).reduced())
+            await one.run(2, EVALUATE.request(result, EvaluateOptions()).reduced())
         await one.close()
 
     asyncio.run(main())

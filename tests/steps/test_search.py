@@ -68,8 +68,8 @@ def test_a_target_that_computes_in_integers_needs_the_activations(scored: Sessio
     with pytest.raises(PlanError, match="activations must be int8, not floating-point"):
         wb.search(scored, bits_per_weight=9.5, target="edge-tpu")
     plan = wb.search(scored, bits_per_weight=12.0, target="edge-tpu", inputs="INT8-tensor")
-    given = resolve(plan, scored.model.layers)
-    searched = [given[layer.name] for layer in quantizable(scored.model.layers)]
+    assignments = resolve(plan, scored.model.layers)
+    searched = [assignments[layer.name] for layer in quantizable(scored.model.layers)]
     assert {(a.weights, a.inputs) for a in searched} == {("int8-channel", "int8-tensor")}
 
 
@@ -79,8 +79,8 @@ def test_microseconds_are_measured_at_the_batch_and_kept(scored: Session) -> Non
     times = MeasuredTimes.from_timings(timings, 4)
     fast = wb.search(session, loss=1e9, minimise="microseconds", batch=4)
     kept = resolve(Plan(), scored.model.layers)
-    found = resolve(fast, scored.model.layers)
-    assert plan_microseconds(scored.model, found, times) <= plan_microseconds(scored.model, kept, times)
+    result = resolve(fast, scored.model.layers)
+    assert plan_microseconds(scored.model, result, times) <= plan_microseconds(scored.model, kept, times)
     assert candidate_timings(session, SCHEMES, batch=4) == timings
 
 

@@ -69,9 +69,9 @@ def draw(session: Path, picture: Path) -> None:
     """
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-m", "workbench.gui.screenshot", str(session), str(picture)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode or not picture.exists():
-        words = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    if completed.returncode or not picture.exists():
+        words = (completed.stderr.strip().splitlines() or ["no message"])[-1]
         raise BackendUnavailableError(f"the window could not be drawn ({words}); everything else was written")
 
 

@@ -141,8 +141,8 @@ def _pieces(
 
 def observe_batch(model: Model, batch: Batch) -> dict[tuple[str, str], LayerStatistics]:
     """Do with one batch, on the model's device, what :func:`calibrate` with curvature does; returns its statistics."""
-    seen = _observed(model, Piece(batch=batch))
-    return {(name, tap): statistics for name, tap, (statistics, *_) in seen.observed}
+    contribution = _observed(model, Piece(batch=batch))
+    return {(name, tap): statistics for name, tap, (statistics, *_) in contribution.observed}
 
 
 def _observed(model: Model, piece: Piece) -> _Contribution:
@@ -240,7 +240,7 @@ class _BatchSums:
 
     def _observe(self, name: str, tap: str, tensor: torch.Tensor, axis: int) -> None:
         """Observe once what several layers share (the inputs of query, key and value; an output that is an input)."""
-        shared = next((seen for seen in self._seen.values() if seen.is_of(tensor, axis)), None)
+        shared = next((each for each in self._seen.values() if each.is_of(tensor, axis)), None)
         if shared is None:
             shared = self._look(tensor, axis)
         self._seen[tap] = shared

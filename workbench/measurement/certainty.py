@@ -38,11 +38,11 @@ def doubts(model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO
         first = {name: tensor[:1] for name, tensor in batch.items()}
         if abs(_doubts(first_output(model, batch), first)[0] - stored[0]) <= NOISE * stored[0]:
             return np.asarray(stored)
-    means, seen = list[float](), 0
+    means, positions = list[float](), 0
     for _, batch, output in FiniteBatches(model=model).of(data, batch_size):
         means += _doubts(output, batch)
-        seen += output[..., 0].numel()
-        if seen >= (TOKENS if output.ndim > 2 else SAMPLES):
+        positions += output[..., 0].numel()
+        if positions >= (TOKENS if output.ndim > 2 else SAMPLES):
             break
     if model.is_original:
         cache.store(key, "doubts", {"doubts": np.array(means)})

@@ -40,20 +40,20 @@ def scored_layers(model: Model, part: Part, layers: Sequence[str] | None) -> tup
     ``v_proj``, ``key``, ``value``).  Raises ModelError for a layer that no tap sees, and where there are no keys and
     values by such names.
     """
-    seen = {layer.name: layer for layer in tappable(model)}
-    seen |= {layer.name: layer for layer in routed(model)} if part == "inputs" else {}
+    tapped = {layer.name: layer for layer in tappable(model)}
+    tapped |= {layer.name: layer for layer in routed(model)} if part == "inputs" else {}
     if layers is None and part == "inputs":
-        return tuple(name for name, layer in seen.items() if layer.kind is not LayerKind.EMBEDDING)
+        return tuple(name for name, layer in tapped.items() if layer.kind is not LayerKind.EMBEDDING)
     if layers is None:
-        layers = [name for name, layer in seen.items() if makes_keys_or_values(layer)]
+        layers = [name for name, layer in tapped.items() if makes_keys_or_values(layer)]
         if not layers:
             raise ModelError(
                 f"{model.summary.name} has no decoder layer that makes keys or values alone (k_proj, v_proj, key, "
-                f"value){no_cache(seen.values())}; its cache stays as computed"
+                f"value){no_cache(tapped.values())}; its cache stays as computed"
             )
     for name in layers:
-        if name not in seen:
-            raise ModelError(f"no tap sees the activations of a layer {name!r}{nearest(name, seen)}")
+        if name not in tapped:
+            raise ModelError(f"no tap sees the activations of a layer {name!r}{nearest(name, tapped)}")
     return tuple(dict.fromkeys(layers))
 
 

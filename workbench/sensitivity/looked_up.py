@@ -21,12 +21,12 @@ def looked_up(model: Model, data: Data, names: Sequence[str], batch_size: int) -
     Embeddings that are used more than once, or as a head too, are left out.  A forward pass goes no further than the
     last of them.  Raises what running the model raises.
     """
-    summary, seen = model.summary, {layer.name for layer in tappable(model)}
+    summary, tapped = model.summary, {layer.name for layer in tappable(model)}
     shared = {layer.tied_to for layer in summary.layers}
     tables = {
         name for name in names
         if (layer := summary.by_name[name]).kind is LayerKind.EMBEDDING and layer.calls == 1 and not layer.tied_to
-        and name in seen and name not in shared
+        and name in tapped and name not in shared
     }  # fmt: skip
     used = {name: torch.zeros(summary.by_name[name].matrix[0], dtype=torch.bool) for name in tables}
     waiting: set[str] = set()

@@ -71,15 +71,15 @@ def running(
     model: Model, layers: Sequence[str], data: Data, batch_size: int, finite: FiniteBatches
 ) -> frozenset[str]:  # fmt: skip
     """Return those of ``layers`` that run on any batch of ``data``; one pass, none without layers."""
-    seen: set[str] = set()
+    reached: set[str] = set()
 
     def run(_: int, batch: Batch) -> torch.Tensor:
         with torch.no_grad():
-            return model.run(batch, tap=lambda name, x, output: seen.add(name), layers=tuple(layers))
+            return model.run(batch, tap=lambda name, x, output: reached.add(name), layers=tuple(layers))
 
     for _ in finite.of(data, batch_size, run) if layers else ():
         pass
-    return frozenset(seen)
+    return frozenset(reached)
 
 
 def output_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]], tick: Tick) -> Iterator[Row]:
@@ -90,7 +90,7 @@ def output_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]], tick: Tick
     A note names each batch that is left out because the layer's own output on it is not finite.
     """
     model = scoring.model
-    seen = {layer.name for layer in tappable(model)}
+    tapped = {layer.name for layer in tappable(model)}
     for name, schemes in cells.items():
         weight = model.weight(name).float()
         moment = scoring.curvature.get(name)
@@ -100,7 +100,7 @@ def output_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]], tick: Tick
             rounded[scheme] = round_weight(name, weight, scheme, scoring.algorithm, moment).values
         if moment is not None and moment.full is not None:
             yield name, _errors_by_moment(weight, rounded, torch.from_numpy(moment.full))
-        elif scoring.dataset is not None and name in seen:
+        elif scoring.dataset is not None and name in tapped:
             yield name, _tapped_errors(scoring, scoring.dataset, name, weight, rounded)
         elif moment is not None and not moment.has_gradients:
             yield name, _errors_by_importance(weight, rounded, torch.from_numpy(moment.importance()))

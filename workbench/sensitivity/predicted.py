@@ -135,14 +135,14 @@ def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list
     """
     summary, data = scoring.model.summary, scoring.dataset
     mixtures = scoring.model.routed
-    seen = {layer.name for layer in tappable(scoring.model)} | mixtures.keys()
+    tapped = {layer.name for layer in tappable(scoring.model)} | mixtures.keys()
     paired = scoring.model.inputs.has_decoder
     separable = {n for n in names if form_of(summary, summary.by_name[n], n in mixtures, paired) is Form.KRONECKER}
     known = {n for n in names if n in scoring.curvature and scoring.curvature[n].has_gradients}
     flat = {n for n in known if data is not None and not scoring.curvature[n].rows.any()}  # a loss of 0 may be wrong
     known -= flat
     kronecker = [n for n in names if n in known and (data is None or n in separable)]
-    reached = [n for n in names if n in flat or (n not in kronecker and not (n in separable and n in seen))]
+    reached = [n for n in names if n in flat or (n not in kronecker and not (n in separable and n in tapped))]
     if not kronecker and (data is None or not reached) and names:
         raise MissingResultError(
             "a predicted loss needs the curvature of a calibration, or calibration data for convolutions and weights "

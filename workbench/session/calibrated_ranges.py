@@ -35,14 +35,14 @@ def all_ranges(statistics: Statistics, progress: Progress = silent) -> dict[tupl
     scheme = parse_scheme(REFERENCE_SCHEME)
     known: dict[bytes, dict[str, Range]] = {}
     ranges: dict[tuple[str, str, str], Range] = {}
-    for number, ((layer, tap), seen) in enumerate(statistics.items()):
+    for number, ((layer, tap), observed) in enumerate(statistics.items()):
         progress(number / len(statistics), f"ranges of {layer}")
-        key = _content(seen)
+        key = _content(observed)
         if key not in known:
             known[key] = {}
             for method in REGISTRY:
                 try:
-                    known[key][method.name] = method.range(seen, scheme)
+                    known[key][method.name] = method.range(observed, scheme)
                 except RangeError:
                     continue
         ranges.update({(layer, tap, name): chosen for name, chosen in known[key].items()})

@@ -99,7 +99,7 @@ def _observed(
 
     dataset = session_data.for_calibration(model, data, samples=samples, seed=seed, reading=reading)
     try:
-        seen = observe(
+        collected = observe(
             model, dataset, batch_size=batch_size, seed=seed, all_experts=all_experts, progress=progress
         )
     except DataError as error:
@@ -110,9 +110,9 @@ def _observed(
     decode = session_data.text_of_tokens(model)
     return replace(
         session, calibration=dataset.record, evaluation=session_data.evaluation_record(model, dataset.record),
-        statistics={**of_tap(session.statistics, "weight"), **seen.statistics}, curvature=seen.curvature,
-        outliers=seen.outliers if decode is None else with_texts(seen.outliers, decode),
-        notes=tuple(dict.fromkeys((*session.notes, *dataset.notes, *seen.notes))),
+        statistics={**of_tap(session.statistics, "weight"), **collected.statistics}, curvature=collected.curvature,
+        outliers=collected.outliers if decode is None else with_texts(collected.outliers, decode),
+        notes=tuple(dict.fromkeys((*session.notes, *dataset.notes, *collected.notes))),
     )  # fmt: skip
 
 

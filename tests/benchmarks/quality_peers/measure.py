@@ -81,19 +81,19 @@ def pad(model: nn.Module, multiple: int) -> nn.Module:
     """Fill gate, up (rows) and down (columns) up with zeros."""
     config: Any = model.config
     width = int(config.intermediate_size)
-    wanted = math.ceil(width / multiple) * multiple
-    if wanted == width:
+    expected = math.ceil(width / multiple) * multiple
+    if expected == width:
         return model
     for name, module in list(linear(model)):
         rows, columns = module.weight.shape
         if width not in (rows, columns):
             continue
-        wide = nn.Linear(wanted if columns == width else columns, wanted if rows == width else rows, bias=False)
+        wide = nn.Linear(expected if columns == width else columns, expected if rows == width else rows, bias=False)
         with torch.no_grad():
             wide.weight.zero_()
             wide.weight[:rows, :columns] = module.weight
         model.set_submodule(name, wide)
-    config.intermediate_size = wanted
+    config.intermediate_size = expected
     return model
 
 
@@ -138,5 +138,5 @@ def main(rows: Mapping[str, Work]) -> None:
     made = rows[options.row](given)
     seconds = time.perf_counter() - start
     kl, perplexity = divergence(reference, made.model, evaluation)
-    found: dict[str, Any] = {"bits": made.bits, "kl": kl, "perplexity": perplexity, "seconds": seconds}
-    print("\n" + json.dumps(found))
+    result: dict[str, Any] = {"bits": made.bits, "kl": kl, "perplexity": perplexity, "seconds": seconds}
+    print("\n" + json.dumps(result))

@@ -66,8 +66,8 @@ def rounded(given: Given, model: nn.Module, chosen: Any, steps: int) -> nn.Modul
         seqlen=windows.shape[1], batch_size=8, device_map="cpu", enable_torch_compile=False, low_cpu_mem_usage=False,
         seed=0,
     )  # fmt: skip
-    found, _ = work.quantize()
-    result: nn.Module = found.float()
+    actual, _ = work.quantize()
+    result: nn.Module = actual.float()
     return result
 
 

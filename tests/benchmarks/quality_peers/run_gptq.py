@@ -49,13 +49,13 @@ def gptq(weight: torch.Tensor, moment: torch.Tensor, bits: int, group: int) -> t
     dead = moment.diagonal() == 0
     moment += torch.diag(dead.double() + 0.01 * moment.diagonal().mean())
     root = torch.linalg.cholesky(torch.cholesky_inverse(torch.linalg.cholesky(moment)), upper=True).float()
-    found = torch.empty_like(left)
+    result = torch.empty_like(left)
     for column in range(left.shape[1]):
         at = slice(column, column + 1)
-        found[:, at] = nearest(left[:, at], scale[:, at], zero[:, at], 2**bits - 1)
-        error = (left[:, at] - found[:, at]) / root[column, column]
+        result[:, at] = nearest(left[:, at], scale[:, at], zero[:, at], 2**bits - 1)
+        error = (left[:, at] - result[:, at]) / root[column, column]
         left[:, column:] -= error * root[column, column:][None]
-    return found[:, order.argsort()]
+    return result[:, order.argsort()]
 
 
 def moments(model: nn.Module, layers: list[nn.Linear], windows: torch.Tensor) -> list[torch.Tensor]:

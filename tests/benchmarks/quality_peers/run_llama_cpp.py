@@ -79,9 +79,9 @@ def measure(request: dict[str, Any]) -> dict[str, Any]:
     answer = {}
     for file in request["measure"]:
         losses, agreeing = [], []
-        for expected, seen in zip(reference, _log_probabilities(file, windows, request["threads"]), strict=True):
-            losses.append(float((np.exp(expected) * (expected - seen)).sum(axis=1, dtype=np.float64).mean()))
-            agreeing.append(float((expected.argmax(axis=1) == seen.argmax(axis=1)).mean()))
+        for expected, observed in zip(reference, _log_probabilities(file, windows, request["threads"]), strict=True):
+            losses.append(float((np.exp(expected) * (expected - observed)).sum(axis=1, dtype=np.float64).mean()))
+            agreeing.append(float((expected.argmax(axis=1) == observed.argmax(axis=1)).mean()))
         error = float(np.std(losses, ddof=1) / len(losses) ** 0.5)
         answer[file] = {"kl": float(np.mean(losses)), "error": error, "agreement": float(np.mean(agreeing))}
     return answer

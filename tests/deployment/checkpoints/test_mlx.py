@@ -38,12 +38,12 @@ def test_the_words_hold_the_codes_and_the_settings_say_how(model: Model, tmp_pat
     quantized, out = quantize(model, plan), tmp_path / "out"
     exporter("mlx").export(quantized, model, out, silent)
     tensors, settings = load_file(out / "model.safetensors"), json.loads((out / "config.json").read_text())
-    said = settings["quantization"]
-    assert said == settings["quantization_config"]
+    message = settings["quantization"]
+    assert message == settings["quantization_config"]
     for name in layers:
         values = quantized.bind(model).weight(name).float().numpy()
         if f"{name}.scales" in tensors:
-            each = said.get(name, said)
+            each = message.get(name, message)
             stream = np.unpackbits(tensors[f"{name}.weight"].numpy().view(np.uint8), axis=1, bitorder="little")
             bits = stream.reshape(len(values), values.shape[1], each["bits"]).astype(np.int64)
             codes = (bits << np.arange(each["bits"])).sum(-1).astype(np.float32)

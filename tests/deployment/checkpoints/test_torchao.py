@@ -50,10 +50,10 @@ def test_transformers_and_torchao_give_our_answers(inputs: bool, model: Model, t
         plan = plan.assign([O_PROJECTION], weights="int4-g32", inputs="int8-token-asym")
     quantized, out = quantize(model, plan), tmp_path / "out"
     exporter("torchao").export(quantized, model, out, silent)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", LOAD, str(out), str(tmp_path / "logits.npy")], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert completed.returncode == 0, completed.stderr[-2000:]
     ids = torch.arange(12)[None]
     ours = quantized.bind(model).run({"input_ids": ids, "attention_mask": torch.ones_like(ids)}).detach().numpy()
     there = np.load(tmp_path / "logits.npy")

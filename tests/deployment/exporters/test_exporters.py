@@ -26,8 +26,8 @@ def test_importing_loads_nothing_heavy() -> None:
         "import workbench.deployment.exporters, sys; "
         "print(*(m for m in ('torch', 'h5py', 'transformers') if m in sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == ""
 
 
 @pytest.mark.parametrize("each", EXPORTERS, ids=lambda each: each.name)
@@ -75,16 +75,16 @@ def test_the_fields_of_an_exporter_are_its_options(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("each", FILES, ids=lambda each: each.name)
 def test_writes_one_file_and_reports_progress(each: Exporter, tmp_path: Path) -> None:
-    model, seen = tensor_model(), []
+    model, observed = tensor_model(), []
     plan = plan_of(odd="int4-g32-asym", embed="int8-channel")
 
     def progress(fraction: float, text: str, partial: Any = None) -> None:
-        seen.append(fraction)
+        observed.append(fraction)
 
     out = tmp_path / "out"
     written = each.export(quantized(model, plan), model if each.needs_model else None, out, progress)
     assert written == (out,) and os.listdir(tmp_path) == [out.name]
-    assert seen[-1] == 1.0 and seen == sorted(seen) and seen[0] >= 0
+    assert observed[-1] == 1.0 and observed == sorted(observed) and observed[0] >= 0
 
 
 @pytest.mark.parametrize("each", FILES, ids=lambda each: each.name)

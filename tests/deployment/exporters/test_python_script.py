@@ -44,9 +44,9 @@ def test_the_script_writes_the_same_file(weights: Path, tmp_path: Path) -> None:
     result = quantize(model, plan)
     exporter("script").export(result, None, tmp_path / "replay.py", silent)
     exporter("safetensors").export(result, model, tmp_path / "direct.safetensors", silent)
-    done = run(str(tmp_path / "replay.py"), "--out", str(tmp_path / "replayed.safetensors"))
-    assert done.returncode == 0, done.stderr
-    assert "quantized 2 tensors" in done.stdout
+    completed = run(str(tmp_path / "replay.py"), "--out", str(tmp_path / "replayed.safetensors"))
+    assert completed.returncode == 0, completed.stderr
+    assert "quantized 2 tensors" in completed.stdout
     direct, replayed = load_file(tmp_path / "direct.safetensors"), load_file(tmp_path / "replayed.safetensors")
     assert direct.keys() == replayed.keys()
     assert all(torch.equal(direct[name], replayed[name]) for name in direct)
@@ -59,17 +59,17 @@ def test_the_script_evaluates(tmp_path: Path) -> None:
         quantize(model, Plan.uniform(model.summary.layers, "int4-g32-asym")), None, tmp_path / "replay.py", silent
     )
     data = "demo:digits-classifier"
-    done = run(str(tmp_path / "replay.py"), "--data", data, "--calibrate", data, "--samples", "32")
-    assert done.returncode == 0, done.stderr
-    assert "bits per weight" in done.stdout and "kl: " in done.stdout
+    completed = run(str(tmp_path / "replay.py"), "--data", data, "--calibrate", data, "--samples", "32")
+    assert completed.returncode == 0, completed.stderr
+    assert "bits per weight" in completed.stdout and "kl: " in completed.stdout
 
 
 def test_another_model_is_refused(weights: Path, tmp_path: Path) -> None:
     model = open_model(weights)
     exporter("script").export(quantize(model, Plan()), None, tmp_path / "replay.py", silent)
     save_file({"a.weight": torch.ones(32, 64)}, weights)
-    done = run(str(tmp_path / "replay.py"))
-    assert done.returncode == 2 and "the plan is for sha256:" in done.stderr
+    completed = run(str(tmp_path / "replay.py"))
+    assert completed.returncode == 2 and "the plan is for sha256:" in completed.stderr
 
 
 def test_hostile_names_stay_strings(tmp_path: Path) -> None:

@@ -105,17 +105,17 @@ def test_openvino_runs_what_its_rules_accept_and_refuses_int2(
     model, batch = MODELS[which]
     _CAPTURED.setdefault(model.body.network, {})[tuple(x.name for x in model.summary.tied)] = capture(model, batch)
     inputs = [None, "int8-tensor", "int8-tensor-asym", "int8-token", "fp8-e4m3-tensor"]
-    tried = [(name, scheme.name, one) for name in names for scheme in all_schemes() for one in inputs]
-    tried += [(name, "int8-channel-asym", one) for name in names for one in inputs]
+    tried = [(name, scheme.name, item) for name in names for scheme in all_schemes() for item in inputs]
+    tried += [(name, "int8-channel-asym", item) for name in names for item in inputs]
     tried = [each for each in tried if target("openvino").legal(model.summary.by_name[each[0]], *each[1:]) is None]
     assert len(tried) > 12 and ("wider", "int8-channel-asym", "int8-tensor") not in tried
-    for name, weights, one in tried:
-        plan = Plan().assign([name], weights=weights, inputs=one, algorithm="rtn")
+    for name, weights, item in tried:
+        plan = Plan().assign([name], weights=weights, inputs=item, algorithm="rtn")
         quantized = with_ranges(model, batch, plan)
         exporter("onnx").export(quantized, model, tmp_path / "m.onnx", silent)
         there = onnx_proof.run(tmp_path / "m.onnx", batch, [], "openvino").values
         ours = quantized.bind(model).run(batch).detach().numpy()
-        assert abs(there - ours).max() < (1e-4 if one is None else 5e-2) * abs(ours).max(), (name, weights, one)
+        assert abs(there - ours).max() < (1e-4 if item is None else 5e-2) * abs(ours).max(), (name, weights, item)
     quantized = quantize(model, Plan().assign(names[:1], weights="int2-g16-asym", algorithm="rtn"))
     exporter("onnx").export(quantized, model, tmp_path / "m.onnx", silent)
     with pytest.raises(ExportError, match="OpenVINO does not run the file: Error: .*nsupported type"):

@@ -19,27 +19,27 @@ class Nowhere:
 
 
 def test_products_have_the_shape_and_bytes_of_the_kernels():
-    found = {b.name: b for b in w4a16.OP.baselines(CPU, m=17, rows=64, columns=128, zeros=True)}
-    assert set(found) == {"torch fp32", "torch fp16", "torch bf16"}
-    assert found["torch fp16"].read == (17 + 64) * 128 * 2
-    made = found["torch bf16"].make(3)()
+    result = {b.name: b for b in w4a16.OP.baselines(CPU, m=17, rows=64, columns=128, zeros=True)}
+    assert set(result) == {"torch fp32", "torch fp16", "torch bf16"}
+    assert result["torch fp16"].read == (17 + 64) * 128 * 2
+    made = result["torch bf16"].make(3)()
     assert made.shape == (17, 64) and made.dtype == torch.bfloat16
-    assert torch.equal(made, found["torch bf16"].make(3)()) and not torch.equal(made, found["torch bf16"].make(4)())
+    assert torch.equal(made, result["torch bf16"].make(3)()) and not torch.equal(made, result["torch bf16"].make(4)())
 
 
 def test_int8_products_begin_where_torch_has_them():
-    found = gemm8.INT8_OP.baselines(CPU, m=17, n=64, k=128, dtype=torch.int8, out=torch.bfloat16)
-    assert [b.name for b in found] == ["torch._int_mm", "torch bf16"]
-    assert found[0].make(0)().dtype == torch.int32
+    result = gemm8.INT8_OP.baselines(CPU, m=17, n=64, k=128, dtype=torch.int8, out=torch.bfloat16)
+    assert [b.name for b in result] == ["torch._int_mm", "torch bf16"]
+    assert result[0].make(0)().dtype == torch.int32
     assert [b.name for b in gemm8.INT8_OP.baselines(CPU, m=16, n=64, k=128, dtype=torch.int8)] == ["torch bf16"]
 
 
 def test_a_block_of_torchs_own_operations_takes_the_shape_of_ours():
     sizes = {name: value for name, value in block.SMALL.items() if name != "group"}
-    (found,) = block.OP.baselines(CPU, plan="w4a16", **block.SMALL)
+    (result,) = block.OP.baselines(CPU, plan="w4a16", **block.SMALL)
     weights = (128 * (2 * 64 + 128) + 128 * 128 + 3 * 128 * 192) * 2
-    assert found.read == weights + 2 * 2 * sizes["tokens"] * sizes["groups"] * sizes["size"]
-    made = found.make(1)()
+    assert result.read == weights + 2 * 2 * sizes["tokens"] * sizes["groups"] * sizes["size"]
+    made = result.make(1)()
     assert made.shape == (1, 128) and made.isfinite().all()
 
 
@@ -65,7 +65,7 @@ COMPILED = (*fp4_blocks.OPS, *(op for op in gguf_blocks.OPS if op.baselines))
 def test_compiled_blocks_are_those_of_the_reference(op, monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function: function)
     shape = {"rows": 2, "columns": 512, "name": op.name.split()[1], "dtype": torch.bfloat16}
-    (found,), problem = op.baselines(CPU, **shape), op.prepare(Nowhere(), 3, **shape)
-    one, two = ([x] if isinstance(x, torch.Tensor) else x for x in (found.make(seed)() for seed in (3, 4)))
+    (result,), problem = op.baselines(CPU, **shape), op.prepare(Nowhere(), 3, **shape)
+    one, two = ([x] if isinstance(x, torch.Tensor) else x for x in (result.make(seed)() for seed in (3, 4)))
     assert [(x.shape, x.dtype) for x in one] == [(x.shape, x.dtype) for x in problem.reference()]
-    assert not torch.equal(one[0], two[0]) and found.read == problem.read
+    assert not torch.equal(one[0], two[0]) and result.read == problem.read

@@ -101,14 +101,14 @@ def test_variants_to_tune_are_keywords_of_the_op():
         if op.tunables is None:
             continue
         for shape in op.sizes:
-            found = op.tunables(132, **shape)
-            assert len(found) == len({str(v) for v in found}) > 1 and not set(found[0]) & set(shape)
+            result = op.tunables(132, **shape)
+            assert len(result) == len({str(v) for v in result}) > 1 and not set(result[0]) & set(shape)
 
 
 def test_schemes_have_kernels_of_one_device():
     for scheme in ("bf16", "int8", "int4 group 32", "int4 group 128"):
-        found = candidates(scheme)
-        assert found and {op.device for op in found} == {"cpu" if cuda_reason() else "cuda"}
+        result = candidates(scheme)
+        assert result and {op.device for op in result} == {"cpu" if cuda_reason() else "cuda"}
     assert candidates("int3") == ()
     assert {op.device for op in CUDA_LINEAR} == {"cuda"} and {op.device for op in OPS} == {"cpu"}
 

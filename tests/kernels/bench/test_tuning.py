@@ -13,15 +13,15 @@ TIMES = {"slow": 3e-6, "fast": 1e-6, "middle": 2e-6}
 
 def test_the_fastest_is_kept_and_not_measured_again(tmp_path):
     path = tmp_path / "deep" / "device.json"
-    asked: list[str] = []
+    requested: list[str] = []
 
     def seconds(name: str) -> float:
-        asked.append(name)
+        requested.append(name)
         return TIMES[name]
 
     first = tuning.tuned(path, "w4a16 1 x 64 x 64", tuple(TIMES), seconds)
     assert first.variant == "fast" and first.microseconds == pytest.approx({"slow": 3, "fast": 1, "middle": 2})
-    assert tuning.tuned(path, "w4a16 1 x 64 x 64", tuple(TIMES), seconds) == first and len(asked) == 3
+    assert tuning.tuned(path, "w4a16 1 x 64 x 64", tuple(TIMES), seconds) == first and len(requested) == 3
     tuning.tuned(path, "another shape", ("slow",), seconds)
     assert set(tuning.read(path)) == {"w4a16 1 x 64 x 64", "another shape"}
     TIMES["new"] = 0.5e-6
@@ -49,8 +49,8 @@ def test_variants_that_the_device_cannot_run_are_left_out_or_named(tmp_path):
             raise BackendUnavailable(f"{name} needs more shared memory")
         return 1e-6
 
-    found = tuning.tuned(tmp_path / "a.json", "a", ("slow", "fast"), seconds)
-    assert found.variant == "fast" and set(found.microseconds) == {"fast"}
+    result = tuning.tuned(tmp_path / "a.json", "a", ("slow", "fast"), seconds)
+    assert result.variant == "fast" and set(result.microseconds) == {"fast"}
     with pytest.raises(BackendUnavailable, match="no variant of b runs: slow: slow needs more shared memory"):
         tuning.tuned(tmp_path / "a.json", "b", ("slow",), seconds)
 

@@ -31,8 +31,8 @@ def test_images_are_written_found_and_replaced(packaging, tmp_path, capsys):
     old.write_bytes(b"of an older source")
     packaging.build(["sm_75"])
     assert not old.exists() and "gguf_blocks.cu" in capsys.readouterr().out
-    found = source.image(gguf_blocks.SOURCE, (7, 5))
-    assert (found.origin, found.kind, found.architecture) == ("prebuilt", "cubin", "sm_75")
-    assert found.data.startswith(b"\x7fELF") and b"dequantize_q6_k_bf16" in found.data
+    result = source.image(gguf_blocks.SOURCE, (7, 5))
+    assert (result.origin, result.kind, result.architecture) == ("prebuilt", "cubin", "sm_75")
+    assert result.data.startswith(b"\x7fELF") and b"dequantize_q6_k_bf16" in result.data
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["nvrtc"] == ".".join(map(str, nvrtc.version())) and len(manifest["images"]) == 1

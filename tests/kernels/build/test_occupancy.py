@@ -30,9 +30,9 @@ def used(registers: int, shared: int = 0) -> Resources:
     ],
 )
 def test_resident_warps(registers, block, shared, device, warps, limit):
-    found = occupancy(used(registers), block, shared, device)
-    assert (found.warps, found.limit) == (warps, limit)
-    assert found.fraction == warps / LIMITS[device].warps
+    result = occupancy(used(registers), block, shared, device)
+    assert (result.warps, result.limit) == (warps, limit)
+    assert result.fraction == warps / LIMITS[device].warps
 
 
 def test_static_shared_memory_counts_too():
@@ -42,9 +42,9 @@ def test_static_shared_memory_counts_too():
 
 
 def test_a_generation_that_is_not_listed_is_unknown_by_name():
-    found = occupancy(used(32), 256, 0, (11, 0))
-    assert found.text().startswith("unknown (no limits are listed for compute capability (11, 0); listed: [(7, 5)")
-    assert math.isnan(found.fraction)
+    result = occupancy(used(32), 256, 0, (11, 0))
+    assert result.text().startswith("unknown (no limits are listed for compute capability (11, 0); listed: [(7, 5)")
+    assert math.isnan(result.fraction)
     assert occupancy(used(16), 32, 0, (9, 0)).text() == "50% (blocks)"
 
 

@@ -119,8 +119,8 @@ def test_instructions_of_one_architecture_are_refused_elsewhere(folder):
      ((12, 0), "ptx", "sm_120"), ((99, 0), "ptx", "sm_121")],
 )  # fmt: skip
 def test_a_device_gets_its_own_image_or_an_older_one_of_its_generation_or_ptx(folder, device, kind, architecture):
-    found = image(COPY, device)
-    assert (found.kind, found.architecture) == (kind, architecture)
+    result = image(COPY, device)
+    assert (result.kind, result.architecture) == (kind, architecture)
 
 
 def test_without_a_compiler_and_without_an_image_the_reason_says_what_to_install(folder, monkeypatch):
@@ -142,9 +142,9 @@ ptxas info    : Used 40 registers, used 1 barriers, 2080 bytes smem
 ptxas info    : Compiling entry function 'second' for 'sm_90'
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 12 registers"""
-    found = resources(log)
-    assert found["first"] == source.Resources(registers=40, stack=8, spills=16, shared=2080)
-    assert found["second"] == source.Resources(registers=12, stack=0, spills=0, shared=0)
+    result = resources(log)
+    assert result["first"] == source.Resources(registers=40, stack=8, spills=16, shared=2080)
+    assert result["second"] == source.Resources(registers=12, stack=0, spills=0, shared=0)
 
 
 @pytest.mark.parametrize("item", SOURCES, ids=lambda item: item.file)

@@ -53,8 +53,8 @@ def test_a_cache_grows_by_steps_as_the_reference_says(plan):
     for place, x in enumerate(tokens(4)):
         length += 1
         expected, cache = plain.step(x, place, cache)
-        got = made.step(x, length)
-        assert (got.float() - expected.float()).abs().max() <= 1e-2 * expected.abs().max()
+        result = made.step(x, length)
+        assert (result.float() - expected.float()).abs().max() <= 1e-2 * expected.abs().max()
     assert torch.allclose(made.cache.key_scales, cache.key_scales, rtol=1e-2)
     assert not made.cache.key_scales[4:].any()
 
@@ -94,13 +94,13 @@ def test_the_plain_reference_is_that_of_transformers():
         places = torch.arange(5)[None]
         embeddings = LlamaRotaryEmbedding(config)(x.double().transpose(0, 1), places)
         mask = torch.full((5, 5), -torch.inf, dtype=torch.float64).triu(1)[None, None]
-        found = layer(x.double().transpose(0, 1), attention_mask=mask, position_ids=places,
+        result = layer(x.double().transpose(0, 1), attention_mask=mask, position_ids=places,
                       position_embeddings=embeddings)  # fmt: skip
-    expected = (found[0] if isinstance(found, tuple) else found).reshape(5, 1, 128)
+    expected = (result[0] if isinstance(result, tuple) else result).reshape(5, 1, 128)
     cache = cache_append.empty_cache(Nowhere(), 9, 1, 64, torch.int8)
     for place in range(5):
-        got, cache = plain.step(x[place], place, cache)
-        error = (got.double() - expected[place]).norm() / expected[place].norm()
+        result, cache = plain.step(x[place], place, cache)
+        error = (result.double() - expected[place]).norm() / expected[place].norm()
         assert error < 0.02  # the cache holds INT8
 
 
@@ -191,7 +191,7 @@ def test_a_workspace_serves_one_sequence_of_shapes():
 def test_the_variants_of_a_shape_begin_with_the_chosen_one():
     w = w4a16.pack(torch.zeros(256, 512, dtype=torch.uint8), torch.ones(256, 4).half(), None)
     for m, kernel in ((1, "few16"), (9, "tile16"), (40, "tile64"), (300, "dequantize")):
-        found = w4a16.variants(m, w, 8)
-        assert found[0] == w4a16.chosen(m, w, 8) and found[0].kernel == kernel
-        assert len(set(found)) == len(found) > 1
-        assert ("few8" in {v.kernel for v in found}) == (m <= 8)
+        result = w4a16.variants(m, w, 8)
+        assert result[0] == w4a16.chosen(m, w, 8) and result[0].kernel == kernel
+        assert len(set(result)) == len(result) > 1
+        assert ("few8" in {v.kernel for v in result}) == (m <= 8)

@@ -101,9 +101,9 @@ def test_a_recorded_block_serves_a_growing_cache(plan):
         x.copy_(torch.randn(1, 128, generator=torch.Generator().manual_seed(place)))
         length.fill_(place + 1)
         expected, cache = plain.step(x, place, cache)
-        got = replay()
+        result = replay()
         torch.cuda.synchronize()
-        assert (got.float() - expected.float()).abs().max() <= 2e-2 * expected.abs().max()
+        assert (result.float() - expected.float()).abs().max() <= 2e-2 * expected.abs().max()
 
 
 @marked
@@ -143,8 +143,8 @@ def test_the_gpu_thread_runs_kernels_on_its_own_stream():
 
 @marked
 def test_ceilings_are_plausible():
-    found = ceilings.measure(CudaDevice())
-    assert 50 < found.copy < 20000 and set(found.products) | set(found.refused) == {"bf16", "int8", "fp8"}
+    result = ceilings.measure(CudaDevice())
+    assert 50 < result.copy < 20000 and set(result.products) | set(result.refused) == {"bf16", "int8", "fp8"}
 
 
 @pytest.mark.skipif(REASON is None, reason="there is a device")

@@ -42,17 +42,17 @@ def thread():
 
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_jobs_run_in_turn_on_one_thread_with_one_stream(thread):
-    seen: list[tuple[float, str]] = []
+    received: list[tuple[float, str]] = []
 
     def job(on, report):
         report(0.5, "half")
         blocks = gguf_blocks.quantize(torch.ones(1, 32), "q8_0", on=on)
         return threading.get_ident(), gguf_blocks.dequantize(blocks, "q8_0", torch.float32, on=on)
 
-    results = [thread.submit("job", job, lambda *what: seen.append(what)) for _ in range(3)]
+    results = [thread.submit("job", job, lambda *what: received.append(what)) for _ in range(3)]
     owners = {result.result()[0] for result in results}
     assert len(owners) == 1 and threading.get_ident() not in owners
-    assert Shim.streams == list(owners) and seen == [(0.5, "half")] * 3
+    assert Shim.streams == list(owners) and received == [(0.5, "half")] * 3
     torch.testing.assert_close(results[0].result()[1], torch.ones(1, 32), rtol=1e-3, atol=0)
 
 
@@ -110,7 +110,7 @@ def test_compiling_shows_its_progress_and_what_a_device_lacks(monkeypatch):
     monkeypatch.setattr(source, "image", image)
     from workbench_kernels.gpu.gemm import gemm8
 
-    seen: list[tuple[float, str]] = []
-    found = compile_all(Shim(), (gguf_blocks.SOURCE, gemm8.FP8), lambda *what: seen.append(what))
-    assert found["gguf_blocks.cu"] == "cache" and "needs compute capability 8.9" in found["gemm_fp8.cu"]
-    assert seen == [(0.0, "compiling gguf_blocks.cu"), (0.5, "compiling gemm_fp8.cu"), (1.0, "compiled")]
+    received: list[tuple[float, str]] = []
+    result = compile_all(Shim(), (gguf_blocks.SOURCE, gemm8.FP8), lambda *what: received.append(what))
+    assert result["gguf_blocks.cu"] == "cache" and "needs compute capability 8.9" in result["gemm_fp8.cu"]
+    assert received == [(0.0, "compiling gguf_blocks.cu"), (0.5, "compiling gemm_fp8.cu"), (1.0, "compiled")]

@@ -65,13 +65,13 @@ def test_integer_codes_are_the_nearest_ones(code):
 
 def test_statistics_are_those_of_numpy():
     x = np.random.default_rng(0).standard_normal((3, 50)).astype(np.float32)
-    found = statistics.reference(torch.from_numpy(x), histogram=True)
-    assert np.array_equal(found.low.numpy(), x.min(1)) and np.array_equal(found.high.numpy(), x.max(1))
-    np.testing.assert_allclose(found.sum.numpy(), x.sum(1, dtype=np.float64))
-    np.testing.assert_allclose(found.squares.numpy(), np.square(x, dtype=np.float64).sum(1))
+    result = statistics.reference(torch.from_numpy(x), histogram=True)
+    assert np.array_equal(result.low.numpy(), x.min(1)) and np.array_equal(result.high.numpy(), x.max(1))
+    np.testing.assert_allclose(result.sum.numpy(), x.sum(1, dtype=np.float64))
+    np.testing.assert_allclose(result.squares.numpy(), np.square(x, dtype=np.float64).sum(1))
     mantissa, exponent = np.frexp(np.abs(x))
     bins = (exponent + 126) * 8 + np.floor((2 * mantissa - 1) * 8).astype(int)
-    assert np.array_equal(found.histogram.numpy(), np.bincount(bins.ravel(), minlength=statistics.BINS))
+    assert np.array_equal(result.histogram.numpy(), np.bincount(bins.ravel(), minlength=statistics.BINS))
 
 
 def test_packed_words_hold_every_code_where_the_kernel_looks():

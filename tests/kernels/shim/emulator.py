@@ -64,9 +64,9 @@ def build(text: str, entries: tuple[str, ...], flags: tuple[str, ...] = PLAIN) -
         source.write_text(wrapped, encoding="utf-8")
         headers = [f"-I{HERE}", "-isystem", str(nvrtc.include_folder())]
         command = ["g++", *OPTIONS, *flags, *headers, str(source), "-o", str(made)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise EmulatedFault(f"g++ does not build the kernel:\n{done.stderr[:4000]}")
+        completed = subprocess.run(command, capture_output=True, text=True)
+        if completed.returncode:
+            raise EmulatedFault(f"g++ does not build the kernel:\n{completed.stderr[:4000]}")
         os.replace(made, library)
     return library
 

@@ -222,13 +222,13 @@ def answer_of(reader: int, status: int) -> str | None:
         answer = file.read()
     if not answer:
         return f"the process ended with status {status}"
-    found: str | None = json.loads(answer)
-    return found
+    result: str | None = json.loads(answer)
+    return result
 
 
 def notice(mutants: Sequence[Mutant]) -> dict[str, str | None]:
     """Return what noticed each bug; as many children run as there are cores."""
-    found: dict[str, str | None] = {}
+    result: dict[str, str | None] = {}
     running: dict[int, tuple[Mutant, int]] = {}
     waiting = list(mutants)
     while waiting or running:
@@ -238,8 +238,8 @@ def notice(mutants: Sequence[Mutant]) -> dict[str, str | None]:
             running[child] = mutant, reader
         child, status = os.wait()
         mutant, reader = running.pop(child)
-        found[mutant.name] = answer_of(reader, status)
-    return found
+        result[mutant.name] = answer_of(reader, status)
+    return result
 
 
 def main(names: list[str]) -> None:

@@ -30,8 +30,8 @@ def main(file: str) -> None:
     threads = os.environ.get("QW_SANITIZE") == "thread"
     count = 0
     for op in CUDA_OPS:
-        wanted = () if op.name == "transformer block" and threads else op.variants
-        for shape in wanted if op.source.file == file else ():
+        expected = () if op.name == "transformer block" and threads else op.variants
+        for shape in expected if op.source.file == file else ():
             for order in ("greedy",) if threads else emulator.ORDERS:
                 problem = op.prepare(Emulator(order=order, seed=5), 3, **shape)
                 check_results(op, problem.launch(), problem.reference())

@@ -19,11 +19,11 @@ def outputs(classes: int = 10, kind: OutputKind = OutputKind.CLASS_LOGITS, label
 
 
 def test_it_is_that_of_scikit_learn() -> None:
-    seen = outputs()
-    sums = TOP5_ACCURACY.measure(seen)
+    observed = outputs()
+    sums = TOP5_ACCURACY.measure(observed)
     assert sums is not None
-    labels = seen.batch["labels"].numpy()
-    for values, logits in ((sums.values, seen.quantized), (sums.baselines, seen.reference)):
+    labels = observed.batch["labels"].numpy()
+    for values, logits in ((sums.values, observed.quantized), (sums.baselines, observed.reference)):
         assert float(values.mean()) == pytest.approx(100 * top_k_accuracy_score(labels, logits.numpy(), k=5))
 
 

@@ -56,9 +56,9 @@ def test_a_model_that_computes_something_else_is_noticed(runs, tmp_path) -> None
     changed = type(changed)(
         dataclasses.replace(changed.summary, fingerprint=model.summary.fingerprint), changed.body, changed.inputs
     )
-    found = evaluate(changed, decoder(1), data, cache=cache)
-    assert found["kl"].value == evaluate(decoder(2), decoder(1), data)["kl"].value
-    assert evaluate(changed, decoder(1), data, cache=cache)["kl"].value == found["kl"].value
+    result = evaluate(changed, decoder(1), data, cache=cache)
+    assert result["kl"].value == evaluate(decoder(2), decoder(1), data)["kl"].value
+    assert evaluate(changed, decoder(1), data, cache=cache)["kl"].value == result["kl"].value
 
 
 def test_damaged_files_are_computed_again(tmp_path) -> None:

@@ -59,7 +59,7 @@ def test_a_page_of_images_with_labels() -> None:
     record = DataRecord(name="d", path="d", split="all", samples=5, seed=0, content_hash="sha256:0")
     tensors = {"inputs": torch.arange(5 * 16).reshape(5, 4, 4).to(torch.uint8), "labels": torch.arange(5) % 2}
     page = read_samples(Dataset(record=record, tensors=tensors), InputSpec(), 3, 10)
-    assert [(one.index, one.label) for one in page] == [(3, 1), (4, 0)]
+    assert [(item.index, item.label) for item in page] == [(3, 1), (4, 0)]
     assert page[0].text == "4 × 4 values from 48 to 63" and page[0].picture is not None
     with pytest.raises(DataError, match="from -1"):
         read_samples(Dataset(record=record, tensors=tensors), InputSpec(), -1, 10)

@@ -205,11 +205,11 @@ def test_functions_are_tapped_and_their_inputs_replaced() -> None:
     network = built(Functional)
     model, batch = opened(network, OutputKind.CLASS_LOGITS, VECTORS), next(VECTORS.batches(4))
     assert {"qkv", "back", "depthwise", "stored"} <= model.tappable
-    seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
-    plain = model.run(batch, tap=lambda name, x, y: seen.update({name: (x, y)}))
+    received: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+    plain = model.run(batch, tap=lambda name, x, y: received.update({name: (x, y)}))
     assert torch.equal(plain, network(batch["inputs"]))
     for name in ("qkv", "back", "stored"):
-        x, y = seen[name]
+        x, y = received[name]
         bias = dict(network.named_parameters()).get(f"{name}.bias") if name == "qkv" else None
         torch.testing.assert_close(y, F.linear(x, model.weight(name), bias))
     halved = model.run(batch, inputs={"back": lambda x: x / 2})

@@ -41,9 +41,9 @@ def test_bits_and_gradients_are_those_of_float32(use: str, pieces: None) -> None
         x = random(2, 3, 48, seed=1).requires_grad_()
         output = USES[use](x, nn.Parameter(weight))
         results.append((output.detach(), *torch.autograd.grad(output.square().sum(), x)))
-    for found, exact in zip(*results, strict=True):
+    for result, exact in zip(*results, strict=True):
         # a product of fewer columns may add up in another order, which depends on the processor
-        torch.testing.assert_close(found, exact, rtol=1e-6, atol=1e-6 * max(1.0, float(exact.abs().max())))
+        torch.testing.assert_close(result, exact, rtol=1e-6, atol=1e-6 * max(1.0, float(exact.abs().max())))
 
 
 def test_autograd_saves_the_stored_numbers_only() -> None:

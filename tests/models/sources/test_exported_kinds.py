@@ -190,8 +190,8 @@ def test_networks_that_end_in_probabilities(tmp_path: Path, how: str, last: str)
     with torch.no_grad():
         q = network[3](network[:2](inputs) @ matrix.T + network[2].bias).double()
     each = p * (p / q).log() + ((1 - p) * ((1 - p) / (1 - q)).log() if last == "Sigmoid" else 0.0)
-    found = evaluate(model, model.with_weights({"2": matrix}), data)
-    assert found["kl"].value == pytest.approx(float(each.sum(-1).mean()), rel=1e-3)
+    result = evaluate(model, model.with_weights({"2": matrix}), data)
+    assert result["kl"].value == pytest.approx(float(each.sum(-1).mean()), rel=1e-3)
     expected = OutputKind.POSITION_CLASSES if last == "Sigmoid" else OutputKind.CLASS_LOGITS
     assert model.summary.output is expected
     schemes = ("int6-channel", "int8-channel")

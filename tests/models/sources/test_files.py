@@ -249,9 +249,9 @@ def test_an_exported_program_is_its_network(tmp_path: Path) -> None:
     assert model.summary.output is OutputKind.TOKEN_LOGITS
     ids = torch.arange(20).reshape(4, 5)
     torch.testing.assert_close(model.run({"input_ids": ids}), network(ids))
-    seen: dict[str, torch.Tensor] = {}
-    model.run({"input_ids": ids}, tap=lambda name, x, y: seen.update({name: y}))
-    assert seen.keys() == {"embed", "conv", "blocks.0.0", "blocks.0.2", "head"}
+    received: dict[str, torch.Tensor] = {}
+    model.run({"input_ids": ids}, tap=lambda name, x, y: received.update({name: y}))
+    assert received.keys() == {"embed", "conv", "blocks.0.0", "blocks.0.2", "head"}
     for layer in model.summary.layers:
         plain = seeded(Tokens)
         with torch.no_grad():

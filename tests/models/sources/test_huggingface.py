@@ -85,9 +85,9 @@ def test_gpt2_stores_its_linear_layers_transposed(tmp_path: Path) -> None:
     model = open_model(tmp_path)
     layer = model.summary.by_name["transformer.h.0.attn.c_attn"]
     assert (layer.kind, layer.shape, layer.matrix) == (LayerKind.LINEAR, (16, 48), (48, 16))
-    seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
-    model.run({"input_ids": IDS}, tap=lambda name, x, y: seen.update({name: (x, y)}))
-    x, y = seen[layer.name]
+    received: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+    model.run({"input_ids": IDS}, tap=lambda name, x, y: received.update({name: (x, y)}))
+    x, y = received[layer.name]
     torch.testing.assert_close(y, x @ model.weight(layer.name).T + plain.get_parameter(f"{layer.name}.bias"))
     view = model.with_weights({layer.name: model.weight(layer.name) * 2})
     with torch.no_grad():

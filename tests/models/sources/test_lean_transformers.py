@@ -15,5 +15,5 @@ assert "torchao" not in sys.modules
 
 
 def test_a_model_is_opened_without_torchao_and_without_a_word() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stderr) == (0, "")

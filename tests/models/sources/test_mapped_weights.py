@@ -83,12 +83,12 @@ def test_calibration_gives_the_same_bits(both: tuple[Model, Model], monkeypatch:
     exact = observed(whole)
     assert not copies
     with limited_to(1 << 40):
-        found = observed(mapped)
-    assert copies and found.curvature.keys() == exact.curvature.keys() and found.curvature
-    for name, one in exact.curvature.items():
-        np.testing.assert_array_equal(found.curvature[name].rows, one.rows)
-        np.testing.assert_array_equal(found.curvature[name].columns, one.columns)
-    assert all(found.statistics[place].equals(one) for place, one in exact.statistics.items())
+        result = observed(mapped)
+    assert copies and result.curvature.keys() == exact.curvature.keys() and result.curvature
+    for name, item in exact.curvature.items():
+        np.testing.assert_array_equal(result.curvature[name].rows, item.rows)
+        np.testing.assert_array_equal(result.curvature[name].columns, item.columns)
+    assert all(result.statistics[place].equals(item) for place, item in exact.statistics.items())
 
 
 @pytest.mark.usefixtures("spilling")
@@ -98,10 +98,10 @@ def test_moments_on_the_disk_are_those_in_memory(both: tuple[Model, Model], monk
     exact = dict(SecondMoments(whole, data, known))
     monkeypatch.setattr(memory, "SPILLED", 1)
     with limited_to(1):
-        found = dict(SecondMoments(mapped, data, known, nbytes=1 << 30))
-    for name, one in exact.items():
-        if one.full is not None:
-            np.testing.assert_array_equal(found[name].full, one.full)
+        result = dict(SecondMoments(mapped, data, known, nbytes=1 << 30))
+    for name, item in exact.items():
+        if item.full is not None:
+            np.testing.assert_array_equal(result[name].full, item.full)
 
 
 @pytest.mark.usefixtures("spilling")

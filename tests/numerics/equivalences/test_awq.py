@@ -59,14 +59,14 @@ def test_channels_that_are_not_free_keep_their_size():
 def test_columns_follow_their_channel():
     generator = torch.Generator().manual_seed(1)
     weight = torch.randn(8, 6, generator=generator)
-    seen = []
+    received = []
     layer = Consumer(
         weight=weight, channels=torch.tensor([0, 1, 0, 1, -1, 2]), loss=lambda rounded, factor: 0.0,
-        quantize=lambda w: seen.append(w / weight) or w,
+        quantize=lambda w: received.append(w / weight) or w,
     )  # fmt: skip
     choose_scale([layer], awq_scales(torch.tensor([1.0, 4.0, 2.0]), torch.ones(3, dtype=torch.bool), (0.0, 1.0)))
     expected = torch.tensor([1.0, 4.0, 2.0]) / 2
-    torch.testing.assert_close(seen[-1][0], torch.cat([expected[[0, 1, 0, 1]], torch.ones(1), expected[2:]]))
+    torch.testing.assert_close(received[-1][0], torch.cat([expected[[0, 1, 0, 1]], torch.ones(1), expected[2:]]))
 
 
 def test_the_scale_is_centred_and_unused_channels_count_as_the_smallest():

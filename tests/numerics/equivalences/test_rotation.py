@@ -12,9 +12,9 @@ from workbench.numerics.formats import parse_scheme
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 12, 20, 24, 28, 36, 40, 64, 76, 96, 108, 160, 576, 768, 896])
 def test_hadamard_by_definition(size):
-    found = hadamard_matrix(size)
-    assert found is not None and set(np.unique(found)) <= {-1.0, 1.0}
-    assert np.array_equal(found @ found.T, size * np.eye(size))
+    result = hadamard_matrix(size)
+    assert result is not None and set(np.unique(result)) <= {-1.0, 1.0}
+    assert np.array_equal(result @ result.T, size * np.eye(size))
 
 
 def test_powers_of_two_are_sylvesters():
@@ -24,8 +24,8 @@ def test_powers_of_two_are_sylvesters():
 @pytest.mark.parametrize("size", [3, 6, 92, 172])
 def test_other_sizes_get_a_random_rotation(size):
     assert hadamard_matrix(size) is None
-    found = rotation_matrix(size, 0)
-    np.testing.assert_allclose(found @ found.T, np.eye(size), atol=1e-12)
+    result = rotation_matrix(size, 0)
+    np.testing.assert_allclose(result @ result.T, np.eye(size), atol=1e-12)
 
 
 def test_the_seed_decides_the_signs():

@@ -176,7 +176,7 @@ def test_clip_search_is_the_best_of_its_candidates_for_every_group() -> None:
 
     scheme = parse_scheme("int3-g16-asym")
     weight = matrix(8, 48) ** 3
-    found = (scheme.quantize(weight, clip_search=True) - weight).square().reshape(8, 3, 16).sum(-1)
+    result = (scheme.quantize(weight, clip_search=True) - weight).square().reshape(8, 3, 16).sum(-1)
     groups = weight.reshape(-1, 16)
     low, high = groups.amin(1).clamp(max=0), groups.amax(1).clamp(min=0)
     errors = []
@@ -185,7 +185,7 @@ def test_clip_search_is_the_best_of_its_candidates_for_every_group() -> None:
         shift = (-low * factor / step).round().clamp(0, 7)
         code = ((groups / step[:, None]).round() + shift[:, None]).clamp(0, 7)
         errors.append(((code - shift[:, None]) * step[:, None] - groups).square().sum(1))
-    assert torch.allclose(found.reshape(-1), torch.stack(errors).amin(0), rtol=1e-4)
+    assert torch.allclose(result.reshape(-1), torch.stack(errors).amin(0), rtol=1e-4)
 
 
 def test_importance_moves_the_search_toward_what_matters() -> None:

@@ -46,14 +46,14 @@ def test_the_tutorial_runs_as_written_with_its_format_installed(tmp_path: Path) 
     entry = toml[2].replace('"', "")
     (information / "entry_points.txt").write_text(f"[{toml[1]}]\n{entry}\n")
     program = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S)) + CHECKS
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert "the contract holds" in done.stdout
-    assert "checked" in done.stdout
-    print(done.stdout)
+    assert completed.returncode == 0, completed.stderr
+    assert "the contract holds" in completed.stdout
+    assert "checked" in completed.stdout
+    print(completed.stdout)

@@ -45,28 +45,28 @@ every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: met
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("name", SCHEMES)
 def test_promises(method: RangeMethod, sample: str, name: str) -> None:
-    seen, scheme = observe(SAMPLES[sample], 1), parse_scheme(name)
-    found = method.range(seen, scheme)
-    assert found.method == method.name
-    assert found.low <= 0 <= found.high
-    assert found.low < found.high
-    assert -seen.absmax <= found.low
-    assert found.high <= seen.absmax
+    observed, scheme = observe(SAMPLES[sample], 1), parse_scheme(name)
+    result = method.range(observed, scheme)
+    assert result.method == method.name
+    assert result.low <= 0 <= result.high
+    assert result.low < result.high
+    assert -observed.absmax <= result.low
+    assert result.high <= observed.absmax
     if not scheme.name.endswith("asym") and scheme.values().size:
-        assert found.low == -found.high
-    outside = (SAMPLES[sample] < found.low) | (SAMPLES[sample] > found.high)
-    assert found.clipped == pytest.approx(float(outside.double().mean()), abs=0.003)
-    scheme.fit_range(found.low, found.high)
+        assert result.low == -result.high
+    outside = (SAMPLES[sample] < result.low) | (SAMPLES[sample] > result.high)
+    assert result.clipped == pytest.approx(float(outside.double().mean()), abs=0.003)
+    scheme.fit_range(result.low, result.high)
 
 
 @every_method
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("value", [0.0, 2.5, -2.5, 1e-42, 3e38])
 def test_constants(method: RangeMethod, name: str, value: float) -> None:
-    seen, scheme = observe(torch.full((3, 4), value), 1), parse_scheme(name)
-    found = method.range(seen, scheme)
-    assert found.low <= 0 <= found.high
-    quality = histogram_error(seen, scheme, found.low, found.high)
+    observed, scheme = observe(torch.full((3, 4), value), 1), parse_scheme(name)
+    result = method.range(observed, scheme)
+    assert result.low <= 0 <= result.high
+    quality = histogram_error(observed, scheme, result.low, result.high)
     if 1e-30 < abs(value) < 1e30:
         assert quality.mean_squared_error <= (0.01 * value) ** 2
 
@@ -78,79 +78,79 @@ def test_nothing_observed_is_told(method: RangeMethod) -> None:
 
 
 def test_min_max_is_the_observed_range() -> None:
-    seen = observe(NORMAL, 1)
-    assert MinMax().range(seen, parse_scheme("int8-tensor-asym")).low == float(NORMAL.min())
-    assert MinMax().range(seen, parse_scheme("int8-tensor-asym")).high == float(NORMAL.max())
-    assert MinMax().range(seen, parse_scheme("int8-tensor")).high == float(NORMAL.abs().max())
+    observed = observe(NORMAL, 1)
+    assert MinMax().range(observed, parse_scheme("int8-tensor-asym")).low == float(NORMAL.min())
+    assert MinMax().range(observed, parse_scheme("int8-tensor-asym")).high == float(NORMAL.max())
+    assert MinMax().range(observed, parse_scheme("int8-tensor")).high == float(NORMAL.abs().max())
 
 
 def test_moving_average_is_the_mean_of_the_batches_extremes_in_any_order() -> None:
     batches = NORMAL.split(10)
     wide, narrow = parse_scheme("int8-tensor-asym"), parse_scheme("int8-tensor")
-    seen = [observe(batch, 1) for batch in batches]
+    observed = [observe(batch, 1) for batch in batches]
     for order in (range(10), reversed(range(10))):
         merged = LayerStatistics.empty(500)
         for index in order:
-            merged = merged.merge(seen[index])
-        found = BatchMean().range(merged, wide)
+            merged = merged.merge(observed[index])
+        result = BatchMean().range(merged, wide)
         low = np.mean([float(batch.min()) for batch in batches])
         high = np.mean([float(batch.max()) for batch in batches])
-        assert found.low == pytest.approx(low, rel=1e-12)
-        assert found.high == pytest.approx(high, rel=1e-12)
+        assert result.low == pytest.approx(low, rel=1e-12)
+        assert result.high == pytest.approx(high, rel=1e-12)
         assert BatchMean().range(merged, narrow).high == pytest.approx(max(-low, high), rel=1e-12)
-        assert MinMax().range(merged, wide).high > found.high
+        assert MinMax().range(merged, wide).high > result.high
     assert merged.batches == 10
 
 
 def test_moving_average_skips_batches_without_a_finite_value_and_serves_old_statistics() -> None:
     scheme = parse_scheme("int8-tensor-asym")
-    seen = observe(torch.full((2, 3), torch.nan), 1).merge(observe(torch.tensor([[1.0, -2.0, 4.0]]), 1))
-    assert seen.batches == 1
-    assert (BatchMean().range(seen, scheme).low, BatchMean().range(seen, scheme).high) == (-2.0, 4.0)
-    old = replace(seen, batches=0, minimum_total=0.0, maximum_total=0.0)
+    observed = observe(torch.full((2, 3), torch.nan), 1).merge(observe(torch.tensor([[1.0, -2.0, 4.0]]), 1))
+    assert observed.batches == 1
+    assert (BatchMean().range(observed, scheme).low, BatchMean().range(observed, scheme).high) == (-2.0, 4.0)
+    old = replace(observed, batches=0, minimum_total=0.0, maximum_total=0.0)
     assert BatchMean().range(old, scheme).high == 4.0
 
 
 @pytest.mark.parametrize("percentile", [50.0, 90.0, 99.0, 99.9, 100.0])
 @pytest.mark.parametrize("sample", ["normal", "heavy", "outlier"])
 def test_percentile_is_numpys(percentile: float, sample: str) -> None:
-    seen, values = observe(SAMPLES[sample], 1), SAMPLES[sample].numpy().astype(np.float64)
-    mirrored = Percentile(percentile=percentile).range(seen, parse_scheme("int8-tensor"))
-    assert mirrored.high == pytest.approx(np.percentile(np.abs(values), percentile), abs=1.5 * seen.bin_width)
-    skewed = Percentile(percentile=percentile).range(seen, parse_scheme("int8-tensor-asym"))
+    observed, values = observe(SAMPLES[sample], 1), SAMPLES[sample].numpy().astype(np.float64)
+    mirrored = Percentile(percentile=percentile).range(observed, parse_scheme("int8-tensor"))
+    assert mirrored.high == pytest.approx(np.percentile(np.abs(values), percentile), abs=1.5 * observed.bin_width)
+    skewed = Percentile(percentile=percentile).range(observed, parse_scheme("int8-tensor-asym"))
     rest = (100 - percentile) / 2
-    assert skewed.low == pytest.approx(np.percentile(values, rest), abs=1.5 * seen.bin_width)
-    assert skewed.high == pytest.approx(np.percentile(values, 100 - rest), abs=1.5 * seen.bin_width)
+    assert skewed.low == pytest.approx(np.percentile(values, rest), abs=1.5 * observed.bin_width)
+    assert skewed.high == pytest.approx(np.percentile(values, 100 - rest), abs=1.5 * observed.bin_width)
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("name", ["int8-tensor", "int4-tensor", "int2-tensor", "int4-tensor-asym", "fp8-e4m3-tensor"])
 def test_mse_is_as_good_as_a_brute_force_over_the_values(sample: str, name: str) -> None:
     values, scheme = SAMPLES[sample][:40], parse_scheme(name)
-    seen = observe(values, 1)
+    observed = observe(values, 1)
 
     def measured(low: float, high: float) -> float:
         rounded = scheme.round(values, scheme.fit_range(low, high))
         return float((rounded - values).square().mean(dtype=torch.float64))
 
-    found = Mse().range(seen, scheme)
-    low, high = min(seen.minimum, 0.0), max(seen.maximum, 0.0)
+    result = Mse().range(observed, scheme)
+    low, high = min(observed.minimum, 0.0), max(observed.maximum, 0.0)
     if not name.endswith("asym"):
-        low, high = -seen.absmax, seen.absmax
+        low, high = -observed.absmax, observed.absmax
     brute = min(measured(low * share, high * share) for share in np.linspace(0.02, 1, 60))
-    assert measured(found.low, found.high) <= 1.02 * brute
+    assert measured(result.low, result.high) <= 1.02 * brute
 
 
 def test_mse_beats_the_full_range_on_an_outlier_and_never_loses() -> None:
     for sample in SAMPLES.values():
-        seen = observe(sample, 1)
+        observed = observe(sample, 1)
         for name in ("int8-tensor", "int4-tensor-asym"):
             scheme = parse_scheme(name)
-            full, best = MinMax().range(seen, scheme), Mse().range(seen, scheme)
-            error = [histogram_error(seen, scheme, r.low, r.high).mean_squared_error for r in (full, best)]
+            full, best = MinMax().range(observed, scheme), Mse().range(observed, scheme)
+            error = [histogram_error(observed, scheme, r.low, r.high).mean_squared_error for r in (full, best)]
             assert error[1] <= error[0]
-    seen = observe(OUTLIER, 1)
-    assert Mse().range(seen, parse_scheme("int4-tensor")).high < 5
+    observed = observe(OUTLIER, 1)
+    assert Mse().range(observed, parse_scheme("int4-tensor")).high < 5
 
 
 def test_divergence_is_scipys_on_the_written_out_distributions() -> None:
@@ -180,8 +180,8 @@ def test_divergence_is_zero_only_where_nothing_is_lost() -> None:
 
 
 def test_entropy_cuts_an_outlier_and_keeps_a_uniform_range() -> None:
-    found = Entropy().range(observe(OUTLIER, 1), parse_scheme("int4-tensor"))
-    assert found.high < 8
+    result = Entropy().range(observe(OUTLIER, 1), parse_scheme("int4-tensor"))
+    assert result.high < 8
     uniform = torch.linspace(-1, 1, 100_000).reshape(1, -1)
     assert Entropy().range(observe(uniform, 1), parse_scheme("int8-tensor")).high > 0.95
 

@@ -95,9 +95,9 @@ def test_a_grouped_convolution_is_two_layers() -> None:
 def test_a_shifted_input_is_made_good() -> None:
     scheme, now = parse_scheme("int6-g32-asym"), 0.9 * INPUTS + 0.1 * INPUTS.roll(1, dims=1)
     context = Context(second_moment=now.T @ now / 2000, cross_moment=INPUTS.T @ now / 2000, samples=2000)
-    wanted = INPUTS @ WEIGHT.T
+    expected = INPUTS @ WEIGHT.T
     errors = [
-        float((now @ algorithm.quantize(WEIGHT, scheme, known).values.T - wanted).square().mean())
+        float((now @ algorithm.quantize(WEIGHT, scheme, known).values.T - expected).square().mean())
         for algorithm, known in ((Gptq(), CONTEXT), (Gptq(sequential=True), context))
     ]
     assert errors[1] < 0.5 * errors[0]
@@ -155,12 +155,12 @@ def test_independent_outputs_change_nothing() -> None:
 def test_a_coupled_descent_ends_where_no_single_weight_can_move() -> None:
     few = torch.randn(24, 8, generator=torch.Generator().manual_seed(7))
     outputs, scheme = few @ few.T + 0.2 * torch.eye(24), parse_scheme("int3-g32-asym")
-    found = Gptq(sweeps=40).quantize(WEIGHT, scheme, Context(second_moment=MOMENT, outputs=outputs))
+    result = Gptq(sweeps=40).quantize(WEIGHT, scheme, Context(second_moment=MOMENT, outputs=outputs))
     damped = MOMENT.double() + 0.01 * MOMENT.diagonal().mean() * torch.eye(96)
     coupling = outputs.double() + 0.01 * outputs.diagonal().mean() * torch.eye(24)
-    slopes = coupling @ (found.values - WEIGHT).double() @ damped
-    best = found.values - slopes / (coupling.diagonal()[:, None] * damped.diagonal())
-    assert torch.equal(scheme.round(best.float(), found.parameters), found.values)
+    slopes = coupling @ (result.values - WEIGHT).double() @ damped
+    best = result.values - slopes / (coupling.diagonal()[:, None] * damped.diagonal())
+    assert torch.equal(scheme.round(best.float(), result.parameters), result.values)
 
 
 @pytest.mark.parametrize("name", ["int4-g32-asym", "int4-channel", "int4-tensor"])

@@ -39,9 +39,9 @@ def test_the_largest_tokens_are_what_sorting_all_says(shape: tuple[int, ...], ax
     tensor = draw(*shape)
     if tied:
         tensor = tensor.round().clamp(-2, 2)
-    seen, _, peaks = observe_tokens(tensor, axis)
+    observed, _, peaks = observe_tokens(tensor, axis)
     places, channels, values, magnitudes = by_hand(tensor, axis)
-    assert seen.equals(observe_channels(tensor, axis)[0])
+    assert observed.equals(observe_channels(tensor, axis)[0])
     assert peaks is not None
     assert peaks.where.tolist() == places and peaks.channel.tolist() == channels and peaks.value.tolist() == values
     last = axis % len(shape) == len(shape) - 1
@@ -105,17 +105,17 @@ def test_quantiles_and_counts_above_a_magnitude() -> None:
     magnitudes = rows.abs().amax(dim=1).numpy()
     peaks = observe_tokens(rows, 1)[2]
     assert peaks is not None
-    found = TokenOutliers(
+    result = TokenOutliers(
         counts=peaks.counts, value=peaks.value, channel=peaks.channel, sample=peaks.where, position=peaks.where,
         width=peaks.where * 0, token=peaks.where,
     )  # fmt: skip
     for share in (0.1, 0.5, 0.99):
         exact = float(np.quantile(magnitudes, share))
-        assert exact <= found.quantile(share) <= exact * 1.13
+        assert exact <= result.quantile(share) <= exact * 1.13
     edge = float(edges()[np.searchsorted(edges(), 40.0)])
-    assert found.above(40.0) == int((magnitudes >= edge).sum())
-    assert found.above(0.0) == found.count == 3000
-    assert found.times_median == pytest.approx(found.largest / found.quantile(0.5))
+    assert result.above(40.0) == int((magnitudes >= edge).sum())
+    assert result.above(0.0) == result.count == 3000
+    assert result.times_median == pytest.approx(result.largest / result.quantile(0.5))
 
 
 def test_columns_of_different_length_are_refused() -> None:
@@ -132,8 +132,8 @@ def test_a_transposed_view_gives_what_its_copy_gives(shape: tuple[int, int, int]
     """A linear layer behind a transpose (MLP-Mixer, gMLP): channels last, though not in memory."""
     view = torch.randn(*shape, generator=torch.Generator().manual_seed(5)).transpose(1, 2)
     expected, squares, peaks = observe_tokens(view.contiguous(), -1)
-    seen, view_squares, view_peaks = observe_tokens(view, -1)
-    assert seen.equals(expected) and np.array_equal(view_squares, squares)
+    observed, view_squares, view_peaks = observe_tokens(view, -1)
+    assert observed.equals(expected) and np.array_equal(view_squares, squares)
     assert peaks is not None and view_peaks is not None
     for name in ("counts", "where", "channel", "value"):
         assert np.array_equal(getattr(view_peaks, name), getattr(peaks, name)), name

@@ -24,36 +24,36 @@ def draw(*shape: int, seed: int = 0) -> torch.Tensor:
 )
 def test_everything_is_what_numpy_says(shape: tuple[int, ...], axis: int, dtype: torch.dtype) -> None:
     tensor = (draw(*shape) * 3).to(dtype)
-    seen = observe(tensor, axis)
+    observed = observe(tensor, axis)
     exact = tensor.to(torch.float32).numpy().astype(np.float64)
     rows = np.moveaxis(exact, axis, 0).reshape(exact.shape[axis], -1)
-    assert seen.count == exact.size
-    assert seen.non_finite == 0
-    assert (seen.minimum, seen.maximum) == (exact.min(), exact.max())
-    assert seen.mean == pytest.approx(exact.mean(), abs=1e-6)
-    assert seen.variance == pytest.approx(exact.var(), rel=1e-6)
-    assert seen.absmax == np.abs(exact).max()
-    assert np.array_equal(seen.channel_minimum, rows.min(1).astype(np.float32))
-    assert np.array_equal(seen.channel_maximum, rows.max(1).astype(np.float32))
-    assert np.array_equal(seen.channel_absmax, np.abs(rows).max(1).astype(np.float32))
-    assert 2.0**seen.exponent > seen.absmax >= 2.0 ** (seen.exponent - 1)
-    assert np.array_equal(seen.counts, np.histogram(exact, seen.edges)[0])
+    assert observed.count == exact.size
+    assert observed.non_finite == 0
+    assert (observed.minimum, observed.maximum) == (exact.min(), exact.max())
+    assert observed.mean == pytest.approx(exact.mean(), abs=1e-6)
+    assert observed.variance == pytest.approx(exact.var(), rel=1e-6)
+    assert observed.absmax == np.abs(exact).max()
+    assert np.array_equal(observed.channel_minimum, rows.min(1).astype(np.float32))
+    assert np.array_equal(observed.channel_maximum, rows.max(1).astype(np.float32))
+    assert np.array_equal(observed.channel_absmax, np.abs(rows).max(1).astype(np.float32))
+    assert 2.0**observed.exponent > observed.absmax >= 2.0 ** (observed.exponent - 1)
+    assert np.array_equal(observed.counts, np.histogram(exact, observed.edges)[0])
 
 
 @pytest.mark.parametrize("scale", [1e-37, 1e-20, 1.0, 1e4, 1e30, 1e37])
 def test_bins_are_exact_at_every_magnitude(scale: float) -> None:
     tensor = torch.cat([draw(500) * scale, torch.tensor([-1e-45, 1e-45, -0.0, 0.0, -1e-38])])
-    seen = observe(tensor.reshape(1, -1), 1)
-    assert np.array_equal(seen.counts, np.histogram(tensor.numpy().astype(np.float64), seen.edges)[0])
-    assert math.isfinite(seen.total_squares)
-    assert seen.total_squares == pytest.approx((tensor.double() ** 2).sum().item(), rel=1e-5)
+    observed = observe(tensor.reshape(1, -1), 1)
+    assert np.array_equal(observed.counts, np.histogram(tensor.numpy().astype(np.float64), observed.edges)[0])
+    assert math.isfinite(observed.total_squares)
+    assert observed.total_squares == pytest.approx((tensor.double() ** 2).sum().item(), rel=1e-5)
 
 
 def test_values_on_edges_fall_into_the_upper_bin() -> None:
     tensor = torch.tensor([[-1.0, 1.0, 0.0, 0.5, -0.5, 1 / 512, -1 / 512]])
-    seen = observe(tensor, 1)
-    assert seen.exponent == 1
-    assert np.array_equal(seen.counts, np.histogram(tensor.numpy().astype(np.float64), seen.edges)[0])
+    observed = observe(tensor, 1)
+    assert observed.exponent == 1
+    assert np.array_equal(observed.counts, np.histogram(tensor.numpy().astype(np.float64), observed.edges)[0])
 
 
 def test_merging_in_any_order_gives_the_very_histogram_of_the_whole() -> None:
@@ -84,36 +84,36 @@ def test_growing_over_the_whole_span_of_exponents_keeps_signs() -> None:
 
 
 def test_empty_is_neutral() -> None:
-    seen = observe(draw(5, 3), 1)
+    observed = observe(draw(5, 3), 1)
     nothing = observe(torch.zeros(0, 3), 1)
     assert nothing.equals(LayerStatistics.empty(3))
-    assert seen.merge(nothing).equals(seen)
-    assert nothing.merge(seen).equals(seen)
+    assert observed.merge(nothing).equals(observed)
+    assert nothing.merge(observed).equals(observed)
     assert (nothing.mean, nothing.variance, nothing.absmax) == (0, 0, 0)
     assert nothing.trimmed()[1].size == 0
     assert nothing.display(10)[1].size == 0
 
 
 def test_zeros_are_seen_as_zeros() -> None:
-    seen = observe(torch.zeros(2, 3), 1)
-    assert (seen.count, seen.minimum, seen.maximum, seen.variance) == (6, 0, 0, 0)
-    assert seen.exponent == LOWEST_EXPONENT
-    assert seen.counts[BINS // 2] == 6
+    observed = observe(torch.zeros(2, 3), 1)
+    assert (observed.count, observed.minimum, observed.maximum, observed.variance) == (6, 0, 0, 0)
+    assert observed.exponent == LOWEST_EXPONENT
+    assert observed.counts[BINS // 2] == 6
 
 
 def test_non_finite_values_are_counted_and_left_out() -> None:
     tensor = draw(6, 4)
     tensor[0, 0], tensor[1, 1], tensor[2, 1] = math.nan, math.inf, -math.inf
     tensor[:, 3] = math.nan
-    seen = observe(tensor, 1)
+    observed = observe(tensor, 1)
     finite = tensor[tensor.isfinite()].numpy().astype(np.float64)
-    assert (seen.count, seen.non_finite) == (15, 9)
-    assert (seen.minimum, seen.maximum) == (finite.min(), finite.max())
-    assert np.array_equal(seen.counts, np.histogram(finite, seen.edges)[0])
-    assert seen.mean == pytest.approx(finite.mean())
-    assert seen.channel_absmax[3] == 0
-    assert seen.channel_minimum[3] == np.inf
-    assert seen.channel_maximum[3] == -np.inf
+    assert (observed.count, observed.non_finite) == (15, 9)
+    assert (observed.minimum, observed.maximum) == (finite.min(), finite.max())
+    assert np.array_equal(observed.counts, np.histogram(finite, observed.edges)[0])
+    assert observed.mean == pytest.approx(finite.mean())
+    assert observed.channel_absmax[3] == 0
+    assert observed.channel_minimum[3] == np.inf
+    assert observed.channel_maximum[3] == -np.inf
     nothing = observe(torch.full((2, 2), math.nan), 1)
     assert (nothing.count, nothing.non_finite, nothing.absmax) == (0, 4, 0)
 
@@ -124,27 +124,27 @@ def test_memory_order_does_not_matter(shape: tuple[int, ...]) -> None:
     tensor = draw(*shape)
     plain = observe(tensor, 1)
     for other in (tensor.to(memory_format=torch.channels_last), torch.cat([tensor, tensor], dim=3)[..., : shape[3]]):
-        seen = observe(other, 1)
-        assert np.array_equal(seen.counts, plain.counts)
+        observed = observe(other, 1)
+        assert np.array_equal(observed.counts, plain.counts)
         for name in ("channel_minimum", "channel_maximum", "channel_absmax"):
-            assert np.array_equal(getattr(seen, name), getattr(plain, name))
-        assert (seen.minimum, seen.maximum, seen.count) == (plain.minimum, plain.maximum, plain.count)
-        assert seen.total == pytest.approx(plain.total, abs=1e-3)
-        assert seen.total_squares == pytest.approx(plain.total_squares, rel=1e-6)
+            assert np.array_equal(getattr(observed, name), getattr(plain, name))
+        assert (observed.minimum, observed.maximum, observed.count) == (plain.minimum, plain.maximum, plain.count)
+        assert observed.total == pytest.approx(plain.total, abs=1e-3)
+        assert observed.total_squares == pytest.approx(plain.total_squares, rel=1e-6)
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((1, 3, 600, 900), 1), ((700, 2000), 0), ((3000, 70), 1), ((5, 40000), 1)])
 def test_pieces_on_several_threads_are_what_numpy_says(shape: tuple[int, ...], axis: int) -> None:
     tensor = draw(*shape) * 3
-    seen = observe(tensor, axis)
+    observed = observe(tensor, axis)
     exact = tensor.numpy().astype(np.float64)
     rows = np.moveaxis(exact, axis, 0).reshape(shape[axis], -1)
-    assert np.array_equal(seen.counts, np.histogram(exact, seen.edges)[0])
-    assert np.array_equal(seen.channel_minimum, rows.min(1).astype(np.float32))
-    assert np.array_equal(seen.channel_maximum, rows.max(1).astype(np.float32))
-    assert seen.total == pytest.approx(exact.sum(), abs=0.1)
-    assert seen.total_squares == pytest.approx((exact**2).sum(), rel=1e-6)
-    assert observe(tensor, axis).equals(seen)
+    assert np.array_equal(observed.counts, np.histogram(exact, observed.edges)[0])
+    assert np.array_equal(observed.channel_minimum, rows.min(1).astype(np.float32))
+    assert np.array_equal(observed.channel_maximum, rows.max(1).astype(np.float32))
+    assert observed.total == pytest.approx(exact.sum(), abs=0.1)
+    assert observed.total_squares == pytest.approx((exact**2).sum(), rel=1e-6)
+    assert observe(tensor, axis).equals(observed)
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((128, 16, 32, 32), 1), ((3000, 172), 1), ((700, 2000), 0)])
@@ -157,8 +157,8 @@ def test_the_number_of_threads_changes_no_bit(shape: tuple[int, ...], axis: int)
         alone = observe_tokens(tensor, axis)
         torch.set_num_threads(2)
         for _ in range(10):
-            seen, squares, peaks = observe_tokens(tensor, axis)
-            assert seen.equals(alone[0]) and np.array_equal(squares, alone[1])
+            observed, squares, peaks = observe_tokens(tensor, axis)
+            assert observed.equals(alone[0]) and np.array_equal(squares, alone[1])
             assert peaks is not None and alone[2] is not None and np.array_equal(peaks.where, alone[2].where)
     finally:
         torch.set_num_threads(threads)
@@ -168,11 +168,11 @@ def test_the_number_of_threads_changes_no_bit(shape: tuple[int, ...], axis: int)
 def test_few_large_values_among_nearly_nothing(rest: float) -> None:
     tensor = torch.full((300, 700), rest)
     tensor[17, 5], tensor[250, 699] = -3e20, 2.0
-    seen = observe(tensor, 1)
+    observed = observe(tensor, 1)
     exact = tensor.numpy().astype(np.float64)
-    assert np.array_equal(seen.counts, np.histogram(exact, seen.edges)[0])
-    assert (seen.minimum, seen.channel_maximum[699], seen.non_finite) == (np.float32(-3e20), 2.0, 0)
-    assert seen.total == pytest.approx(exact.sum()) and seen.total_squares == pytest.approx((exact**2).sum())
+    assert np.array_equal(observed.counts, np.histogram(exact, observed.edges)[0])
+    assert (observed.minimum, observed.channel_maximum[699], observed.non_finite) == (np.float32(-3e20), 2.0, 0)
+    assert observed.total == pytest.approx(exact.sum()) and observed.total_squares == pytest.approx((exact**2).sum())
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -180,10 +180,10 @@ def test_few_large_values_among_nearly_nothing(rest: float) -> None:
 def test_one_bad_value_anywhere_is_counted(bad: float, place: int) -> None:
     tensor = draw(60, 70)
     tensor.view(-1)[place] = bad
-    seen = observe(tensor, 1)
+    observed = observe(tensor, 1)
     finite = tensor[tensor.isfinite()].numpy().astype(np.float64)
-    assert (seen.count, seen.non_finite) == (4199, 1)
-    assert np.array_equal(seen.counts, np.histogram(finite, seen.edges)[0])
+    assert (observed.count, observed.non_finite) == (4199, 1)
+    assert np.array_equal(observed.counts, np.histogram(finite, observed.edges)[0])
 
 
 @pytest.mark.parametrize("bad", [None, math.nan])
@@ -205,17 +205,17 @@ def test_channels_must_agree() -> None:
 
 
 def test_drawing_keeps_every_value() -> None:
-    seen = observe(draw(100, 10), 1)
-    edges, counts = seen.trimmed()
+    observed = observe(draw(100, 10), 1)
+    edges, counts = observed.trimmed()
     assert counts[0] > 0
     assert counts[-1] > 0
     assert edges.size == counts.size + 1
-    assert edges[0] <= seen.minimum
-    assert edges[-1] > seen.maximum
+    assert edges[0] <= observed.minimum
+    assert edges[-1] > observed.maximum
     for bins in (1, 7, 64, 5000):
-        shown_edges, shown = seen.display(bins)
+        shown_edges, shown = observed.display(bins)
         assert shown.size <= bins
-        assert shown.sum() == seen.count
+        assert shown.sum() == observed.count
         assert shown_edges.size == shown.size + 1
         assert shown_edges[0] == edges[0]
         assert np.array_equal(shown, np.histogram(np.repeat((edges[1:] + edges[:-1]) / 2, counts), shown_edges)[0])

@@ -75,13 +75,13 @@ def test_exchanges_come_near_the_best_of_all_choices(seed, monkeypatch):
     few = table_of(summary, seed=seed)
     table = sloped(replace(few, schemes=few.schemes[:3], score=few.score[:, :3]), seed=seed)
     budget = 5.0
-    found = plan_totals(summary, search(summary, table, budgets=Budgets(bits_per_weight=budget), base=Plan()), table)
+    result = plan_totals(summary, search(summary, table, budgets=Budgets(bits_per_weight=budget), base=Plan()), table)
     plain = replace(table, directions=None)
     alone = plan_totals(summary, search(summary, plain, budgets=Budgets(bits_per_weight=budget), base=Plan()), table)
-    assert found.bits_per_weight <= budget
-    assert found.predicted <= alone.predicted
+    assert result.bits_per_weight <= budget
+    assert result.predicted <= alone.predicted
     best = _best(summary, table, budget)
-    assert best <= found.predicted * (1 + 1e-9) and found.predicted < 1.5 * best
+    assert best <= result.predicted * (1 + 1e-9) and result.predicted < 1.5 * best
 
 
 def _best(summary, table, budget: float) -> float:

@@ -39,10 +39,10 @@ def test_the_plan_is_the_best_of_all_plans(seed):
     table = table_of(summary, seed=seed)
     budget = 3.0 + 0.35 * seed
     plan = search(summary, table, budgets=Budgets(bits_per_weight=budget), base=Plan())
-    found = plan_totals(summary, plan, table)
+    result = plan_totals(summary, plan, table)
     weights = sum(layer.parameters for layer in summary.stored)
-    assert found.bits_per_weight <= budget
-    assert found.predicted == pytest.approx(best_by_enumeration(summary, table, budget * weights), rel=1e-9)
+    assert result.bits_per_weight <= budget
+    assert result.predicted == pytest.approx(best_by_enumeration(summary, table, budget * weights), rel=1e-9)
 
 
 def test_a_budget_in_bytes_is_never_exceeded_and_is_best():
@@ -51,9 +51,9 @@ def test_a_budget_in_bytes_is_never_exceeded_and_is_best():
     outside = summary.kept_nbytes
     inside = sum(layer.parameters for layer in summary.stored)
     for nbytes in range(outside + inside * 3 // 8 + 100, outside + inside, 997):
-        found = plan_totals(summary, search(summary, table, budgets=Budgets(nbytes=nbytes), base=Plan()), table)
-        assert found.nbytes <= nbytes
-        assert found.predicted == pytest.approx(best_by_enumeration(summary, table, 8 * (nbytes - outside)), rel=1e-9)
+        result = plan_totals(summary, search(summary, table, budgets=Budgets(nbytes=nbytes), base=Plan()), table)
+        assert result.nbytes <= nbytes
+        assert result.predicted == pytest.approx(best_by_enumeration(summary, table, 8 * (nbytes - outside)), rel=1e-9)
 
 
 def test_bits_per_weight_holds_exactly_at_the_edge():
@@ -61,12 +61,12 @@ def test_bits_per_weight_holds_exactly_at_the_edge():
     table = table_of(summary)
     base = Plan()
     for index in range(len(pareto(summary, table, base))):
-        asked = float(pareto(summary, table, base).bits_per_weight[index])
+        requested = float(pareto(summary, table, base).bits_per_weight[index])
         assert (
             plan_totals(
-                summary, search(summary, table, budgets=Budgets(bits_per_weight=asked), base=base)
+                summary, search(summary, table, budgets=Budgets(bits_per_weight=requested), base=base)
             ).bits_per_weight
-            <= asked
+            <= requested
         )
 
 
@@ -148,22 +148,22 @@ def test_layers_that_share_get_one_scheme():
     summary = summary_of(*layers)
     for seed in range(5):
         plan = search(summary, table_of(summary, seed=seed), budgets=Budgets(bits_per_weight=4.7), base=Plan())
-        given = resolve(plan, summary.layers)
-        assert given["l0"].weights == given["l1"].weights == given["l2"].weights
+        assignments = resolve(plan, summary.layers)
+        assert assignments["l0"].weights == assignments["l1"].weights == assignments["l2"].weights
 
 
 def test_embeddings_are_searched_with_their_tied_heads_and_a_lock_leaves_them_out():
     summary = decoder(2)
     table, embedding = table_of(summary), summary.by_name["model.embed_tokens"]
     plan = search(summary, table, budgets=Budgets(bits_per_weight=4.0), base=Plan())
-    given = resolve(plan, summary.layers)
-    assert given[embedding.name].weights == given["lm_head"].weights != KEEP
+    assignments = resolve(plan, summary.layers)
+    assert assignments[embedding.name].weights == assignments["lm_head"].weights != KEEP
     assert plan_totals(summary, plan).nbytes <= summary.kept_nbytes + sum(x.parameters for x in summary.stored) // 2
     for weights, locked in ((KEEP, embedding.name), ("int8-channel", "lm_head")):
         base, rules = Plan().assign(["lm_head"], weights=weights), Constraints(locked=frozenset({locked}))
         plan = search(summary, table, budgets=Budgets(bits_per_weight=5.0), base=base, constraints=rules)
-        given = resolve(plan, summary.layers)
-        assert given[embedding.name].weights == given["lm_head"].weights == weights
+        assignments = resolve(plan, summary.layers)
+        assert assignments[embedding.name].weights == assignments["lm_head"].weights == weights
         assert plan_totals(summary, plan).bits_per_weight <= 5.0
 
 
@@ -198,8 +198,8 @@ def test_a_kept_embedding_counts_in_a_budget_of_bits():
     sums = plan_totals(summary, kept[0])
     stored = sums.nbytes - summary.kept_nbytes
     assert sums.bits_per_weight * inner == pytest.approx(8 * (stored - summary.stored[0].nbytes), abs=8)
-    asked = 8 * stored / weights - 0.01
-    plan = search(summary, table, budgets=Budgets(bits_per_weight=asked), base=Plan())
+    requested = 8 * stored / weights - 0.01
+    plan = search(summary, table, budgets=Budgets(bits_per_weight=requested), base=Plan())
     assert plan_totals(summary, plan).nbytes < sums.nbytes
 
 
@@ -237,10 +237,10 @@ def test_the_front_is_monotone_and_its_plans_cost_what_it_says():
     slopes = np.diff(front.loss) / np.diff(front.nbytes)
     assert (np.diff(slopes) >= -1e-9 * np.abs(slopes[:-1])).all()
     for index in (0, 1, len(front) // 2, len(front) - 1):
-        found = plan_totals(summary, front.plan(index), table)
-        assert found.nbytes == front.nbytes[index]
-        assert found.bits_per_weight == front.bits_per_weight[index]
-        assert found.predicted == pytest.approx(front.loss[index], rel=1e-9, abs=1e-12)
+        result = plan_totals(summary, front.plan(index), table)
+        assert result.nbytes == front.nbytes[index]
+        assert result.bits_per_weight == front.bits_per_weight[index]
+        assert result.predicted == pytest.approx(front.loss[index], rel=1e-9, abs=1e-12)
     assert front.index_within(int(front.nbytes[2])) == 2
     with pytest.raises(PlanError, match="numbered from 0"):
         front.plan(len(front))
@@ -295,9 +295,9 @@ def test_a_large_model_takes_little_time():
     assert time.perf_counter() - start < 20
     front = pareto(summary, table, Plan())
     best = float(front.loss[front.bits_per_weight <= 4.321].min())
-    found = plan_totals(summary, plan, table)
-    assert found.predicted is not None and found.predicted <= best
-    assert found.bits_per_weight > 4.31
+    result = plan_totals(summary, plan, table)
+    assert result.predicted is not None and result.predicted <= best
+    assert result.bits_per_weight > 4.31
 
 
 def test_the_front_needs_neither_torch_nor_scipy():

@@ -66,11 +66,11 @@ def test_every_small_problem_is_solved(groups: list[list[tuple[int, int]]], limi
     problem = Problem(value=value, costs=costs, limits=limits)
     plans = (np.array(picks) for picks in itertools.product(*(range(len(group)) for group in groups)))
     best = min((problem.total(picks) for picks in plans if problem.fits(picks)), default=None)
-    found = solve(problem)
+    result = solve(problem)
     if best is None:
-        assert found is None
+        assert result is None
     else:
-        assert found is not None and problem.fits(found.picks) and problem.total(found.picks) == best
+        assert result is not None and problem.fits(result.picks) and problem.total(result.picks) == best
 
 
 @settings(max_examples=100, deadline=None)
@@ -90,6 +90,6 @@ def test_the_hull_is_the_one_that_no_chord_undercuts(points: list[tuple[int, int
 
 def test_nothing_to_choose():
     empty = Problem(value=np.zeros((0, 0)), costs=(np.zeros((0, 0)),), limits=(0.0,))
-    found = solve(empty)
-    assert found is not None and found.picks.size == 0
+    result = solve(empty)
+    assert result is not None and result.picks.size == 0
     assert solve(Problem(value=np.zeros((0, 0)), costs=(np.zeros((0, 0)),), limits=(-1.0,))) is None

@@ -33,9 +33,9 @@ def test_sums_are_those_of_the_plans(seed):
     assert len(front) > 3 and (np.diff(front.microseconds) > 0).all() and (np.diff(front.loss) < 0).all()
     for index in range(0, len(front), max(len(front) // 6, 1)):
         plan = front.plan(index)
-        given = resolve(plan, summary.layers)
+        assignments = resolve(plan, summary.layers)
         totals = plan_totals(summary, plan, table)
-        assert plan_microseconds(summary, given, times) == pytest.approx(front.microseconds[index])
+        assert plan_microseconds(summary, assignments, times) == pytest.approx(front.microseconds[index])
         assert totals.predicted == pytest.approx(front.loss[index], abs=1e-12)
         assert totals.nbytes == front.nbytes[index]
         assert totals.bits_per_weight == pytest.approx(front.bits_per_weight[index])

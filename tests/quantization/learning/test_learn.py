@@ -65,12 +65,12 @@ class Stop:
 
 
 def test_learning_for_the_output_beats_rounding_on_data_it_never_saw(model: NetworkModel) -> None:
-    seen, fresh = tokens(64, seed=1), tokens(64, seed=2)
+    observed, fresh = tokens(64, seed=1), tokens(64, seed=2)
     before = {name: parse_scheme(s).quantize(model.weight(name), clip_search=True) for name, s in SCHEMES.items()}
-    after = learn_rounding(model, SCHEMES, seen, options=OPTIONS)
+    after = learn_rounding(model, SCHEMES, observed, options=OPTIONS)
     losses = [
         evaluate(model, model.with_weights(weights), fresh)["kl"].value
-        for weights in (before, {name: one.values for name, one in after.items()})
+        for weights in (before, {name: item.values for name, item in after.items()})
     ]
     assert losses[1] < 0.7 * losses[0]
 
@@ -217,9 +217,9 @@ def test_outputs_that_are_no_logits_are_brought_nearer() -> None:
 
 def test_a_run_that_ends_worse_than_it_began_is_undone(model: NetworkModel) -> None:
     wild = LearnOptions(steps=2, batch_size=8, rate=50.0, scale_rate=20.0, limit=None)
-    found = learn_rounding(model, SCHEMES, tokens(), options=wild)
+    result = learn_rounding(model, SCHEMES, tokens(), options=wild)
     for name, scheme in SCHEMES.items():
-        assert torch.equal(found[name].values, parse_scheme(scheme).quantize(model.weight(name), clip_search=True))
+        assert torch.equal(result[name].values, parse_scheme(scheme).quantize(model.weight(name), clip_search=True))
 
 
 def test_a_plan_that_quantizes_nothing_cannot_be_trained(model: NetworkModel) -> None:
@@ -232,8 +232,8 @@ def test_divergence_is_the_mean_over_real_tokens(model: NetworkModel) -> None:
     teacher, student = (torch.randn(2, 3, 5, generator=generator) for _ in range(2))
     mask = torch.tensor([[1, 1, 0], [1, 0, 0]])
     each = torch.nn.functional.kl_div(student.log_softmax(-1), teacher.softmax(-1), reduction="none").sum(-1)
-    found = divergence(teacher, student, {"attention_mask": mask}, model.summary.output)
-    assert float(found) == pytest.approx(float((each * mask).sum() / 3), rel=1e-5)
+    result = divergence(teacher, student, {"attention_mask": mask}, model.summary.output)
+    assert float(result) == pytest.approx(float((each * mask).sum() / 3), rel=1e-5)
 
 
 def test_every_epoch_takes_each_sample_once_in_an_order_of_its_own() -> None:

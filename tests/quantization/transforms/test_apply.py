@@ -45,13 +45,13 @@ def test_the_outputs_stay_and_the_model_is_untouched(name, offset):
     model, data = with_outliers(language_model(Gated, offset=offset)), sentences()
     before = {layer.name: model.weight(layer.name).clone() for layer in model.summary.layers}
     plan = plan_for(model, name, weights="int4-g8-asym", inputs="int8-token")
-    done = transform(model, plan, curvature=whole_curvature(model, data), data=data)
-    assert 0 < done.deviation < 1e-5 and done.report and not done.notes
+    transformed = transform(model, plan, curvature=whole_curvature(model, data), data=data)
+    assert 0 < transformed.deviation < 1e-5 and transformed.report and not transformed.notes
     with torch.no_grad():
         for batch in data.batches(3):
             exact = model.run(batch)
-            assert float((done.model.run(batch) - exact).abs().max()) < 1e-5 * float(exact.abs().max())
-    assert any(not torch.equal(done.model.weight(layer), before[layer]) for layer in before)
+            assert float((transformed.model.run(batch) - exact).abs().max()) < 1e-5 * float(exact.abs().max())
+    assert any(not torch.equal(transformed.model.weight(layer), before[layer]) for layer in before)
     assert all(torch.equal(model.weight(layer), before[layer]) for layer in before)
 
 
@@ -60,50 +60,50 @@ def test_the_rewritten_curvature_is_that_of_the_rewritten_model(name):
     model, data = language_model(Gated), sentences()
     plan = plan_for(model, name, weights="int4-g8-asym", inputs="int8-tensor")
     ranges = {(layer.name, "input"): None for layer in model.summary.layers}
-    done = transform(model, plan, curvature=whole_curvature(model, data), data=data, ranges=ranges)
-    again, expected = calibrate(done.model, data), whole_curvature(done.model, data)
+    transformed = transform(model, plan, curvature=whole_curvature(model, data), data=data, ranges=ranges)
+    again, expected = calibrate(transformed.model, data), whole_curvature(transformed.model, data)
     for layer in expected:
         if model.summary.by_name[layer].kind.value == "linear" and layer != "out":
-            mine, true = done.curvature[layer], expected[layer]
+            mine, true = transformed.curvature[layer], expected[layer]
             np.testing.assert_allclose(mine.full, true.full, rtol=1e-3, atol=1e-4 * np.abs(true.full).max())
             np.testing.assert_allclose(mine.columns, true.columns, rtol=1e-3, atol=1e-5 * true.columns.max())
             if not name.startswith("rotation"):
                 np.testing.assert_allclose(mine.rows, true.rows, rtol=0.5)  # a factor's square would be far more
             largest = np.abs(true.outputs).max()
             np.testing.assert_allclose(mine.outputs, true.outputs, rtol=1e-2, atol=1e-3 * largest)
-            known = done.ranges[layer, "input"]
+            known = transformed.ranges[layer, "input"]
             if known is not None:
                 assert max(-known.low, known.high) == pytest.approx(again.statistics[layer, "input"].absmax, rel=1e-4)
 
 
 def test_awq_wins_where_a_few_inputs_are_large():
     model, data = with_outliers(language_model(Gated)), sentences()
-    found = calibrate(model, data)
+    result = calibrate(model, data)
     plain = plan_for(model, weights="int3-g16-asym")
     scaled = replace(plain, transforms=("awq",))
-    before, after = (kl(model, plan, data, curvature=found.curvature) for plan in (plain, scaled))
+    before, after = (kl(model, plan, data, curvature=result.curvature) for plan in (plain, scaled))
     assert after < before / 2
-    done = transform(model, scaled, curvature=found.curvature, data=data)
-    assert all(change.after <= change.before for change in done.report)
-    assert next(change for change in done.report if change.source == "body.0.one.gain").alpha
-    scaled, plain = calibrate(done.model, data).moments["body.0.a"], found.moments["body.0.a"]
+    transformed = transform(model, scaled, curvature=result.curvature, data=data)
+    assert all(change.after <= change.before for change in transformed.report)
+    assert next(change for change in transformed.report if change.source == "body.0.one.gain").alpha
+    scaled, plain = calibrate(transformed.model, data).moments["body.0.a"], result.moments["body.0.a"]
     assert np.ptp(np.log(scaled)) < np.ptp(np.log(plain))
 
 
 def test_smoothquant_wins_where_static_ranges_span_outliers():
     model, data = with_outliers(language_model(Gated)), sentences()
-    found = calibrate(model, data)
+    result = calibrate(model, data)
     plain = plan_for(model, weights="int8-channel", inputs="int8-tensor")
     ranges = {
-        (layer, tap): apply.range_method("min-max").range(one, apply.parse_scheme("int8-tensor"))
-        for (layer, tap), one in found.statistics.items() if tap == "input" and layer != "ids"
+        (layer, tap): apply.range_method("min-max").range(item, apply.parse_scheme("int8-tensor"))
+        for (layer, tap), item in result.statistics.items() if tap == "input" and layer != "ids"
     }  # fmt: skip
     smooth = replace(plain, transforms=("smoothquant",))
-    before, after = (kl(model, p, data, curvature=found.curvature, ranges=ranges) for p in (plain, smooth))
+    before, after = (kl(model, p, data, curvature=result.curvature, ranges=ranges) for p in (plain, smooth))
     assert after < before / 5
-    done = transform(model, smooth, curvature=found.curvature, data=data, ranges=ranges)
-    assert next(change for change in done.report if change.source == "body.0.one.gain").alpha
-    assert done.ranges["body.0.a", "input"].high < ranges["body.0.a", "input"].high / 4
+    transformed = transform(model, smooth, curvature=result.curvature, data=data, ranges=ranges)
+    assert next(change for change in transformed.report if change.source == "body.0.one.gain").alpha
+    assert transformed.ranges["body.0.a", "input"].high < ranges["body.0.a", "input"].high / 4
 
 
 def test_rotation_wins_where_channels_are_outliers():
@@ -116,9 +116,9 @@ def test_rotation_wins_where_channels_are_outliers():
 def test_a_rotation_unties_the_head_and_counts_it():
     model, data = language_model(Gated), sentences()
     plan = plan_for(model, "rotation", weights="int8-channel")
-    found = quantize(model, plan, data=data)
-    assert found.changes.untied == ("out",) and found.summary.by_name["out"].tied_to is None
-    assert set(found.changes.weights) == {"ids", "out"}
+    result = quantize(model, plan, data=data)
+    assert result.changes.untied == ("out",) and result.summary.by_name["out"].tied_to is None
+    assert set(result.changes.weights) == {"ids", "out"}
     extra = plan_totals(model.summary, plan).nbytes - plan_totals(model.summary, replace(plan, transforms=())).nbytes
     assert extra == model.summary.by_name["ids"].nbytes
     bits = [plan_totals(model.summary, replace(plan, transforms=t)).bits_per_weight for t in ((), ("rotation",))]
@@ -145,17 +145,17 @@ def test_one_seed_gives_the_same_bits_and_another_others():
         quantize(model, plan_for(model, name, weights="int4-g8"), data=data)
         for name in ("rotation", "rotation", "rotation-1")
     )
-    codes = [found.tensors["body.0.a"].arrays["codes"] for found in (first, again, other)]
+    codes = [result.tensors["body.0.a"].arrays["codes"] for result in (first, again, other)]
     assert np.array_equal(codes[0], codes[1]) and not np.array_equal(codes[0], codes[2])
 
 
 def test_nan_in_one_layer_is_named_and_the_others_go_on():
     model, data = language_model(Gated), sentences()
-    found = calibrate(model, data)
+    actual = calibrate(model, data)
     broken = model.weight("body.1.e").clone()
     broken[2, 3] = torch.nan
     bad = model.with_weights({"body.1.e": broken})
-    result = quantize(bad, plan_for(model, "awq", weights="int4-g8"), curvature=found.curvature)
+    result = quantize(bad, plan_for(model, "awq", weights="int4-g8"), curvature=actual.curvature)
     assert "body.1.e" not in result.tensors and "body.0.e" in result.tensors
     assert any("body.1.e holds NaN" in note and "awq left" in note for note in result.notes)
     assert any("could not be checked" in note for note in result.notes)
@@ -194,11 +194,11 @@ def test_models_that_cannot_be_rewritten():
 
 def test_a_change_of_the_outputs_does_not_pass(monkeypatch):
     model, data = language_model(Gated), sentences()
-    found = calibrate(model, data)
+    result = calibrate(model, data)
     right = apply.Draft.multiply_columns
     monkeypatch.setattr(apply.Draft, "multiply_columns", lambda self, name, factor: right(self, name, factor * 1.001))
     with pytest.raises(TransformError, match="outputs of Gated differ by"):
-        quantize(model, plan_for(model, "awq", weights="int3-g8"), curvature=found.curvature, data=data)
+        quantize(model, plan_for(model, "awq", weights="int3-g8"), curvature=result.curvature, data=data)
 
 
 def test_every_transform_has_a_name_that_finds_it():

@@ -43,8 +43,8 @@ def test_the_outputs_stay_and_the_model_is_untouched(network, names):
     exact = outputs(model, data)
     done = transform(model, plan_for(model, *names), data=data)
     assert 0 < done.deviation < 1e-5 and {change.transform for change in done.report} == set(names)
-    found = outputs(done.model, data)
-    assert float((found - exact).abs().max()) < 1e-5 * float(exact.abs().max())
+    result = outputs(done.model, data)
+    assert float((result - exact).abs().max()) < 1e-5 * float(exact.abs().max())
     assert any(not torch.equal(done.model.weight(name), before[name]) for name in before)
     assert all(torch.equal(model.weight(name), before[name]) for name in before)
 
@@ -140,18 +140,18 @@ def test_corrected_outputs_have_the_old_mean(layer):
 def test_reestimated_norms_see_inputs_of_their_own_mean_and_variance():
     model, data = classifier(), pictures(64)
     plan = replace(Plan().assign(["a"], weights="int3-tensor"), transforms=("norm-reestimation",))
-    found = quantize(model, plan, data=data)
+    result = quantize(model, plan, data=data)
     a = model.body.network.get_submodule("a")
     x = next(data.batches(64))["inputs"]
     shape = a.weight.shape
     with torch.no_grad():
         old = a(x)
-        rounded = parse_scheme("int3-tensor").decode(found.tensors["a"]).reshape(shape)
+        rounded = parse_scheme("int3-tensor").decode(result.tensors["a"]).reshape(shape)
         new = torch.nn.functional.conv2d(x, rounded, a.bias, padding=1)
     mean = model.kept("na.running_mean") + new.mean((0, 2, 3)) - old.mean((0, 2, 3))
     variance = model.kept("na.running_var") * new.var((0, 2, 3)) / old.var((0, 2, 3))
-    torch.testing.assert_close(found.kept["na.running_mean"], mean, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(found.kept["na.running_var"], variance, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(result.kept["na.running_mean"], mean, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(result.kept["na.running_var"], variance, rtol=1e-4, atol=1e-5)
 
 
 def test_corrections_do_not_add_up_twice_and_leave_folded_norms_alone():
@@ -169,14 +169,14 @@ def test_corrections_do_not_add_up_twice_and_leave_folded_norms_alone():
 
 def test_static_ranges_are_taken_anew_where_inputs_were_scaled():
     model, data = classifier(), pictures()
-    found = calibrate(model, data)
+    result = calibrate(model, data)
     scheme = parse_scheme("int8-tensor")
     ranges = {
-        (layer, tap): range_method("min-max").range(one, scheme)
-        for (layer, tap), one in found.statistics.items() if tap == "input"
+        (layer, tap): range_method("min-max").range(item, scheme)
+        for (layer, tap), item in result.statistics.items() if tap == "input"
     }  # fmt: skip
     plan = plan_for(model, "equalize", inputs="int8-tensor", range_method="min-max")
-    done = transform(model, plan, data=data, ranges=ranges, curvature=found.curvature)
+    done = transform(model, plan, data=data, ranges=ranges, curvature=result.curvature)
     again = calibrate(done.model, data)
     assert done.ranges["a", "input"] == ranges["a", "input"] and done.ranges["c", "input"] != ranges["c", "input"]
     for layer in "bcdef":
@@ -209,9 +209,9 @@ def test_a_correction_needs_the_calibrations_data_and_a_model_that_runs(name):
 
 def test_a_layer_that_has_neither_is_noted():
     model, data = classifier(), pictures()
-    found = quantize(model, plan_for(model, "bias-correction"), data=data)
-    assert found.notes == ("bias-correction left c alone: no bias or batch norm takes their mean",)
-    assert set(found.kept) == {"a.bias", "d.bias", "f.bias", "nb.running_mean", "ne.running_mean"}
+    result = quantize(model, plan_for(model, "bias-correction"), data=data)
+    assert result.notes == ("bias-correction left c alone: no bias or batch norm takes their mean",)
+    assert set(result.kept) == {"a.bias", "d.bias", "f.bias", "nb.running_mean", "ne.running_mean"}
 
 
 @pytest.mark.parametrize("name", ["fold-norms", "equalize"])
@@ -219,6 +219,6 @@ def test_nan_in_one_layer_is_named_and_the_others_go_on(name):
     model, data = classifier(), pictures()
     broken = model.weight("b").clone()
     broken[0, 0] = torch.nan
-    found = quantize(model.with_weights({"b": broken}), plan_for(model, name), data=data)
-    assert any("b " in note and "NaN" in note and f"{name} left" in note for note in found.notes)
-    assert "b" not in found.tensors and "f" in found.tensors
+    result = quantize(model.with_weights({"b": broken}), plan_for(model, name), data=data)
+    assert any("b " in note and "NaN" in note and f"{name} left" in note for note in result.notes)
+    assert "b" not in result.tensors and "f" in result.tensors

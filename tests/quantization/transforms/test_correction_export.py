@@ -40,14 +40,14 @@ def plan_for(model, *transforms, scheme="int3-channel"):
 def test_the_files_compute_what_was_evaluated(calibrated, names, tmp_path):
     model, session = calibrated
     with torch.enable_grad():
-        found = wb.quantize(model, plan_for(model, *names), session=session)
+        result = wb.quantize(model, plan_for(model, *names), session=session)
     batch = next(open_dataset(DIGITS, model, split="evaluation", samples=32).batches(32))
-    evaluated = found.bind(model).run(batch)
-    assert not found.notes and not torch.allclose(model.run(batch), evaluated, rtol=1e-2)
+    evaluated = result.bind(model).run(batch)
+    assert not result.notes and not torch.allclose(model.run(batch), evaluated, rtol=1e-2)
 
     from safetensors.torch import load_file
 
-    exporter("state-dict").export(found, model, tmp_path / "state.safetensors", silent)
+    exporter("state-dict").export(result, model, tmp_path / "state.safetensors", silent)
     written = load_file(tmp_path / "state.safetensors")
     network = model.body.network
     inputs = model.inputs.preprocess(batch["inputs"]) if batch["inputs"].dtype == torch.uint8 else batch["inputs"]
@@ -55,15 +55,15 @@ def test_the_files_compute_what_was_evaluated(calibrated, names, tmp_path):
     assert set(written) == names_of
     torch.testing.assert_close(torch.func.functional_call(network, written, (inputs,)), evaluated, rtol=0, atol=0)
 
-    exporter("safetensors").export(found, model, tmp_path / "packed.safetensors", silent)
+    exporter("safetensors").export(result, model, tmp_path / "packed.safetensors", silent)
     packed = read_packed(tmp_path / "packed.safetensors")
     view = model.with_kept({t.name: torch.tensor(packed[t.name]) for t in model.summary.kept}).with_weights(
         {layer.name: torch.tensor(packed[layer.parameter]).reshape(layer.matrix) for layer in model.summary.stored}
     )
     assert torch.equal(view.run(batch), evaluated)
-    total = sum(t.nbytes for t in model.summary.kept) + sum(each.nbytes for each in found.tensors.values())
+    total = sum(t.nbytes for t in model.summary.kept) + sum(each.nbytes for each in result.tensors.values())
     total += model.summary.by_name["deep.0"].nbytes
-    assert total == plan_totals(model.summary, found.plan).nbytes
+    assert total == plan_totals(model.summary, result.plan).nbytes
 
 
 def test_the_replay_script_carries_the_names(calibrated, tmp_path):

@@ -21,16 +21,16 @@ def test_inputs_cost_what_their_errors_do_to_the_outputs() -> None:
     names = ["body.0.a", "body.1.f"]
     curvature[names[1]] = replace(curvature[names[1]], outputs=None)
     draft = Draft.of(model, curvature)
-    seen = observe(model, sentences(), names, 8)
+    observed = observe(model, sentences(), names, 8)
     given = {name: Assignment(weights="int8-channel", inputs="int4-token") for name in names}
-    wanted = 0.0
+    expected = 0.0
     for name in names:
-        rows = torch.cat(seen[name].rows)
+        rows = torch.cat(observed[name].rows)
         errors = (parse_scheme("int4-token").quantize(rows) - rows) @ model.weight(name).T
         whole = curvature[name].outputs
         second = np.diag(curvature[name].rows) if whole is None else whole.astype(float)
-        wanted += 0.5 * float(np.mean([error @ second @ error for error in errors.double().numpy()]))
-    assert wanted > 0
-    assert abs(inputs_cost(draft, given, seen) - wanted) < 1e-4 * wanted
+        expected += 0.5 * float(np.mean([error @ second @ error for error in errors.double().numpy()]))
+    assert expected > 0
+    assert abs(inputs_cost(draft, given, observed) - expected) < 1e-4 * expected
     plain = {name: Assignment(weights="int8-channel") for name in names}
-    assert inputs_cost(draft, plain, seen) == 0.0
+    assert inputs_cost(draft, plain, observed) == 0.0

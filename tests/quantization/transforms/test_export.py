@@ -56,9 +56,9 @@ def plan_for(model, *transforms, scheme="int4-g16-asym"):
 def test_the_files_compute_what_was_evaluated(llama: Path, transforms, tmp_path):
     model, data = open_model(llama), sentences()
     with torch.enable_grad():
-        found = calibrate(model, data)
+        actual = calibrate(model, data)
     plan = plan_for(model, *transforms)
-    result = quantize(model, plan, curvature=found.curvature, data=data)
+    result = quantize(model, plan, curvature=actual.curvature, data=data)
     assert not result.notes and bool(result.changes.kept) and "model.layers.1.mlp.down_proj" not in result.tensors
     batch = next(data.batches(6))
     exact, evaluated = model.run(batch), result.bind(model).run(batch)
@@ -86,8 +86,8 @@ def test_the_files_compute_what_was_evaluated(llama: Path, transforms, tmp_path)
 def test_a_state_dict_holds_folded_norms_but_no_untied_head(llama: Path, tmp_path):
     model, data = open_model(llama), sentences()
     with torch.enable_grad():
-        found = calibrate(model, data)
-    result = quantize(model, plan_for(model, "awq"), curvature=found.curvature, data=data)
+        actual = calibrate(model, data)
+    result = quantize(model, plan_for(model, "awq"), curvature=actual.curvature, data=data)
     exporter("state-dict").export(result, model, tmp_path / "state.safetensors", silent)
     from safetensors.torch import load_file
 
@@ -131,6 +131,6 @@ def test_a_half_precision_norm_is_folded_without_loss(llama: Path):
     dtypes = {tensor.name: tensor.dtype for tensor in model.summary.kept}
     assert len(stored.kept) == 4 and not stored.weights
     assert all(str(tensor.dtype) == f"torch.{dtypes[name]}" for name, tensor in stored.kept.items())
-    exact, found = model.run(batch), replace(stored, weights=draft.weights).apply(model).run(batch)
-    assert not torch.equal(exact, found)
-    assert float((found - exact).abs().max()) < 1e-5 * float(exact.abs().max())
+    exact, result = model.run(batch), replace(stored, weights=draft.weights).apply(model).run(batch)
+    assert not torch.equal(exact, result)
+    assert float((result - exact).abs().max()) < 1e-5 * float(exact.abs().max())

@@ -20,30 +20,30 @@ def folds_of(model, **options):
 
 
 def test_a_gated_block_offers_its_norms_values_and_gated_layer():
-    found = folds_of(language_model(Gated))
-    assert {fold.name: fold.consumers for fold in found.folds} == {
+    result = folds_of(language_model(Gated))
+    assert {fold.name: fold.consumers for fold in result.folds} == {
         "body.0.one.gain": ("body.0.a", "body.0.b", "body.0.c"), "body.0.c": ("body.0.d",),
         "body.0.two.gain": ("body.0.e", "body.0.f"), "body.0.f": ("body.0.g",),
         "body.1.one.gain": ("body.1.a", "body.1.b", "body.1.c"), "body.1.c": ("body.1.d",),
         "body.1.two.gain": ("body.1.e", "body.1.f"), "body.1.f": ("body.1.g",),
     }  # fmt: skip
-    assert "silu" in found.obstacles["body.0.e"] and "out" in found.obstacles["last.gain"]
-    values = found.folds[1]
+    assert "silu" in result.obstacles["body.0.e"] and "out" in result.obstacles["last.gain"]
+    values = result.folds[1]
     assert values.vectors == ("body.0.c.bias",)
     assert values.columns["body.0.d"].tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7]
-    assert values.heads.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]] and not found.folds[3].heads.numel()
+    assert values.heads.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]] and not result.folds[3].heads.numel()
     assert folds_of(language_model(Gated), tied=True).folds[-1].consumers == ("out",)
 
 
 def test_of_a_fused_projection_the_values_alone_are_free():
-    found = {fold.name: fold for fold in folds_of(language_model(Fused)).folds}
-    assert {name: fold.consumers for name, fold in found.items()} == {
+    result = {fold.name: fold for fold in folds_of(language_model(Fused)).folds}
+    assert {name: fold.consumers for name, fold in result.items()} == {
         "n1.weight": ("all",), "all": ("back",), "n2.weight": ("wide",), "n3.weight": ("out",),
     }  # fmt: skip
-    assert found["n1.weight"].vectors == ("n1.weight", "n1.bias")
-    assert found["all"].free.tolist() == [False] * 32 + [True] * 16
-    assert found["all"].columns["back"].tolist() == list(range(32, 48))
-    assert found["all"].heads.tolist() == [list(range(32, 40)), list(range(40, 48))]
+    assert result["n1.weight"].vectors == ("n1.weight", "n1.bias")
+    assert result["all"].free.tolist() == [False] * 32 + [True] * 16
+    assert result["all"].columns["back"].tolist() == list(range(32, 48))
+    assert result["all"].heads.tolist() == [list(range(32, 40)), list(range(40, 48))]
 
 
 def test_a_rectifier_passes_a_positive_factor_and_gelu_does_not():
@@ -67,9 +67,9 @@ def test_every_fold_keeps_the_outputs(network):
         draft.scale(fold, factor)
         changed = {name for name in draft.weights if draft.weights[name] is not before.get(name)}
         assert set(fold.consumers) <= changed
-    found = draft.changes().apply(model).run(batch)
-    assert not torch.equal(found, exact)
-    assert float((found - exact).abs().max()) < 1e-5 * float(exact.abs().max())
+    result = draft.changes().apply(model).run(batch)
+    assert not torch.equal(result, exact)
+    assert float((result - exact).abs().max()) < 1e-5 * float(exact.abs().max())
 
 
 def test_a_model_without_any_place_says_what_its_channels_met():
@@ -90,8 +90,8 @@ def test_a_layer_that_runs_twice_is_left_alone():
         def forward(self, ids: torch.Tensor) -> torch.Tensor:
             return self.y(self.x(self.x(self.norm(self.ids(ids)))))
 
-    found = folds_of(language_model(Twice))
-    assert not found.folds and "the layer x" in found.obstacles["norm.weight"]
+    result = folds_of(language_model(Twice))
+    assert not result.folds and "the layer x" in result.obstacles["norm.weight"]
 
 
 def test_a_rectifier_behind_the_values_lets_no_rotation_pass():

@@ -39,8 +39,8 @@ def case() -> Case:
     )
     batch = next(held_out.batches(4))
     with torch.no_grad():
-        exact, found = plain.run(batch), model.run(batch)
-    assert float((found - exact).abs().max()) < 1e-4 * float(exact.abs().max())
+        exact, result = plain.run(batch), model.run(batch)
+    assert float((result - exact).abs().max()) < 1e-4 * float(exact.abs().max())
     return model, data, held_out
 
 
@@ -55,8 +55,8 @@ def test_rotation_wins_at_four_bits_where_channels_are_outliers(
 ) -> None:
     model, data, held_out = case
     plain = four_bits(model, inputs, algorithm)
-    found = calibrate(model, data, curvature=False)
-    ranges = ranges_in_force(model.summary, plain, all_ranges(found.statistics), {})
+    result = calibrate(model, data, curvature=False)
+    ranges = ranges_in_force(model.summary, plain, all_ranges(result.statistics), {})
     before, after = (
         evaluate(model, quantize(model, plan, data=data, ranges=ranges).bind(model), held_out)["kl"]
         for plan in (plain, replace(plain, transforms=("rotation",)))
@@ -66,9 +66,9 @@ def test_rotation_wins_at_four_bits_where_channels_are_outliers(
 
 def test_rotation_flattens_the_inputs_and_leaves_the_outputs(case: Case) -> None:
     model, data, _ = case
-    done = transform(model, replace(four_bits(model, "int8-tensor"), transforms=("rotation",)), data=data)
-    assert done.deviation < 1e-5
-    before, after = (calibrate(each, data, curvature=False).statistics for each in (model, done.model))
+    transformed = transform(model, replace(four_bits(model, "int8-tensor"), transforms=("rotation",)), data=data)
+    assert transformed.deviation < 1e-5
+    before, after = (calibrate(each, data, curvature=False).statistics for each in (model, transformed.model))
     for layer in ("model.layers.0.self_attn.q_proj", "model.layers.3.mlp.up_proj"):
         assert after[layer, "input"].absmax < before[layer, "input"].absmax / 30
 

@@ -356,12 +356,12 @@ sys.exit(1)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a tiny file system")
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", TINY, str(tmp_path)], capture_output=True, text=True, cwd=Path(__file__).parents[3]
     )
-    if done.returncode == 77:
+    if completed.returncode == 77:
         pytest.skip("this user may not mount a file system")
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 def test_a_full_disk_by_its_error_number(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

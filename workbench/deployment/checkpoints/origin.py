@@ -60,7 +60,7 @@ def origin_of(model: Model, folder: Path) -> Origin:
         shards = dict.fromkeys(logical.tensors, WHOLE)
     owners = owners_of(logical.tensors)
     every_piece = {layer.parameter: pieces_of(layer, owners, logical.tensors) for layer in model.summary.stored}
-    pieces = {parameter: found for parameter, found in every_piece.items() if found}
+    pieces = {parameter: listed for parameter, listed in every_piece.items() if listed}
     return Origin(store=logical, shards=shards, names=_names(model, logical), pieces=pieces)
 
 

@@ -47,8 +47,8 @@ class ImportanceMatrix:
             again = read_imatrix(temporary)
             for name, entry in entries.items():
                 means, read = entry.means.reshape(-1), again[name].means.reshape(-1) if name in again else np.zeros(0)
-                seen = np.repeat(entry.counts > 0, entry.means.shape[1])
-                if read.size != seen.size or not np.allclose(read[seen], means[seen], rtol=1e-5, atol=0):
+                counted = np.repeat(entry.counts > 0, entry.means.shape[1])
+                if read.size != counted.size or not np.allclose(read[counted], means[counted], rtol=1e-5, atol=0):
                     raise ExportError(f"the importance of {name} does not read back as it was written; please report")
         progress(1.0, f"wrote {out.name}")
         return (out,)

@@ -69,17 +69,17 @@ def tr(text: str) -> str:
     """Return a text in the user's language."""
     if not text or _silent:
         return text
-    found = QCoreApplication.translate(CONTEXT, text)
-    return found if found != text or not _patterns else _put_together(text)
+    result = QCoreApplication.translate(CONTEXT, text)
+    return result if result != text or not _patterns else _put_together(text)
 
 
 @lru_cache(maxsize=8192)
 def _put_together(text: str) -> str:
     """Return a text of several parts in the user's language; what no pattern fits stays."""
     for pattern in _patterns:
-        found = pattern.spoken(text)
-        if found is not None:
-            return found
+        result = pattern.spoken(text)
+        if result is not None:
+            return result
     for joint in JOINTS:
         if joint in text:
             return joint.join(map(tr, text.split(joint)))
@@ -112,13 +112,13 @@ def messages(catalogue: Path) -> dict[str, str]:
     """Return the texts of a catalogue (``.ts``) and their translations."""
     from xml.etree import ElementTree  # only where a language is spoken
 
-    found = ElementTree.parse(catalogue).iter("message")
-    return {message.findtext("source", ""): message.findtext("translation", "") for message in found}
+    result = ElementTree.parse(catalogue).iter("message")
+    return {message.findtext("source", ""): message.findtext("translation", "") for message in result}
 
 
 def patterns(catalogue: dict[str, str]) -> list[Pattern]:
     """Return the patterns of a catalogue, those with the most fixed letters first."""
-    found = []
+    result = []
     for source, translation in catalogue.items():
         fixed, kinds = PLACE.split(source)[::3], tuple("n" if form else kind for kind, form in PLACE.findall(source))
         letters = sum(map(str.isalpha, "".join(fixed)))
@@ -126,8 +126,8 @@ def patterns(catalogue: dict[str, str]) -> list[Pattern]:
             groups = [f"({NUMBER if kind == 'n' else TEXT})" for kind in kinds]
             expression = "".join(re.escape(part) + group for part, group in zip(fixed, [*groups, ""], strict=True))
             pattern = Pattern(re.compile(expression), max(fixed, key=len), kinds, translation)
-            found.append((-letters, -len(kinds), source, pattern))
-    return [pattern for *_, pattern in sorted(found, key=lambda entry: entry[:3])]
+            result.append((-letters, -len(kinds), source, pattern))
+    return [pattern for *_, pattern in sorted(result, key=lambda entry: entry[:3])]
 
 
 def folder() -> Path:

@@ -72,7 +72,7 @@ def _log_likelihood_loss(logits: torch.Tensor, ids: torch.Tensor, counted: torch
     losses = []
     for row, each, which in zip(logits, ids, counted, strict=True):
         tiles = zip(row[: len(each)].split(step), each.long().split(step), strict=True)
-        own = [torch.nn.functional.cross_entropy(tile.double(), one, reduction="none") for tile, one in tiles]
+        own = [torch.nn.functional.cross_entropy(tile.double(), ids, reduction="none") for tile, ids in tiles]
         losses.append(torch.cat(own)[which].sum())
     return torch.stack(losses)
 

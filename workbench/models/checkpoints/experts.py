@@ -39,9 +39,9 @@ def owners_of(tensors: Iterable[str]) -> Owners:
     """Return the modules that hold experts one by one."""
     owners: dict[tuple[str, ...], list[str]] = {}
     for name in tensors:
-        found = FIRST.fullmatch(name)
-        if found is not None and found[1] not in owners.setdefault(_numbers(found[1]), []):
-            owners[_numbers(found[1])].append(found[1])
+        match = FIRST.fullmatch(name)
+        if match is not None and match[1] not in owners.setdefault(_numbers(match[1]), []):
+            owners[_numbers(match[1])].append(match[1])
     return owners
 
 

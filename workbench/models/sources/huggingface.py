@@ -224,8 +224,8 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         raise NotAModelError(f"transformers cannot load {folder}: {first_line(error)}") from error
     odd = {
-        f"{name} ({' x '.join(map(str, own))} in the file, {' x '.join(map(str, asked))} by config.json)"
-        for name, own, asked in report["mismatched_keys"]
+        f"{name} ({' x '.join(map(str, own))} in the file, {' x '.join(map(str, configured))} by config.json)"
+        for name, own, configured in report["mismatched_keys"]
     }
     missing = sorted({*report["missing_keys"], *odd})
     if missing:

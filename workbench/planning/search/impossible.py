@@ -83,14 +83,14 @@ def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -
 
 def _wide(space: SearchSpace, budgets: Budgets, table: Sensitivity, rules: Constraints | None) -> str:
     """Say which layers take more bits than asked for whatever is chosen, and why a target refuses them less."""
-    asked = budgets.bits_per_weight
-    if asked is None or rules is None or rules.legal is None:
+    limit = budgets.bits_per_weight
+    if limit is None or rules is None or rules.legal is None:
         return ""
     wide = []
     for group in space.groups:
         owned = [space.summary.by_name[name] for name in group.layers]
         weights = sum(layer.parameters for layer in owned if layer.tied_to is None)
-        if group.bits.min() > asked * weights:
+        if group.bits.min() > limit * weights:
             wide.append((float(group.bits.min()) / max(weights, 1), owned[0]))
     for bits, layer in sorted(wide, key=lambda each: -each[0]):
         smaller = [name for name in table.schemes if layer_bits(layer, name) < bits * layer.parameters]

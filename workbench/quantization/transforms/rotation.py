@@ -159,11 +159,11 @@ def copies(channels: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     A channel that several columns take (heads of queries that share one of values) is rotated with the columns of its
     own copy: the n-th column of one channel belongs with the n-th of another.  float64 ``[columns, columns]``.
     """
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     which = np.zeros(channels.size, dtype=np.int64)
     for column, channel in enumerate(channels.tolist()):
-        which[column] = seen.get(channel, 0)
-        seen[channel] = which[column] + 1
+        which[column] = counts.get(channel, 0)
+        counts[channel] = which[column] + 1
     used = channels >= 0
     together = (which[:, None] == which[None]) & used[:, None] & used[None]
     whole: np.ndarray = np.where(together, rotation[np.ix_(channels, channels)], 0.0)
@@ -184,8 +184,8 @@ def _cost(draft: Draft, setting: Setting, stream: Stream) -> float | None:
     cost = rounding_cost(draft, assignments, layers)
     read = [name for name in stream.readers if assignments[name].inputs]
     if read and setting.data is not None:
-        seen = observe(draft.changes().apply(draft.model), setting.data, read, setting.batch_size)
-        cost += inputs_cost(draft, assignments, seen)
+        statistics = observe(draft.changes().apply(draft.model), setting.data, read, setting.batch_size)
+        cost += inputs_cost(draft, assignments, statistics)
     return cost
 
 

@@ -86,10 +86,10 @@ def _fill_flat(scoring: Scoring, cells: OpenCells) -> None:
 
 def _note_measured(scoring: Scoring) -> None:
     names = [name for name in scoring.table.layers if name in scoring.measured]
-    said = "measured, not predicted, since no gradient reaches it: "
-    scoring.finite.notes[:] = [note for note in scoring.finite.notes if not note.startswith(said)]
+    message = "measured, not predicted, since no gradient reaches it: "
+    scoring.finite.notes[:] = [note for note in scoring.finite.notes if not note.startswith(message)]
     if names:
-        scoring.finite.notes.append(said + few(names))
+        scoring.finite.notes.append(message + few(names))
 
 
 def _check(scoring: Scoring, cells: OpenCells) -> None:
@@ -105,9 +105,9 @@ def _check(scoring: Scoring, cells: OpenCells) -> None:
     still = {name: schemes for name, schemes in cells.items() if np.isnan(table.score[table.row[name]]).all()}
     if still and len(still) < len(cells) and scoring.dataset is not None:
         _fill_choosing(scoring, still)
-    said = "" if scoring.dataset is None else disagreement(scoring, scoring.dataset)
-    if said:
-        scoring.finite.notes.append(said)
+    message = "" if scoring.dataset is None else disagreement(scoring, scoring.dataset)
+    if message:
+        scoring.finite.notes.append(message)
         scoring.errors.update(dict.fromkeys(scoring.table.layers, math.nan))
 
 

@@ -29,13 +29,13 @@ def _run(context: Context, options: QualityOptions) -> CalibrationQuality:
     calibration = session_data.recorded(model, session.calibration, samples=options.samples)
     evaluation = session_data.for_evaluation(model, session, None, samples=options.samples, seed=0)
     steps = statistics_by_step(model, calibration, batch_size=size, progress=part_of(context.progress, 0.0, 0.6))
-    seen = calibrate(
+    observed = calibrate(
         model, evaluation, batch_size=size, curvature=False, progress=part_of(context.progress, 0.6, 1.0)
     ).statistics
     first, other = (contents(dataset.batches(size)) for dataset in (calibration, evaluation))
     return CalibrationQuality(
         calibration=first, evaluation=other, coverage=coverage(first, other), saturation=saturation(steps),
-        distances=distances(steps[-1][1], seen),
+        distances=distances(steps[-1][1], observed),
     )  # fmt: skip
 
 

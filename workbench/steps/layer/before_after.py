@@ -88,14 +88,14 @@ def _transformed(
     if session.calibration is None:
         raise MissingResultError("the plan's transforms need calibration data; calibrate first")
     data, progress = session_data.recorded(model, session.calibration), rising(progress)
-    done = transform(
+    transformed = transform(
         model, session.plan, ranges=ranges_of_plan(session, session.plan), data=data,
         curvature=session_data.curvature_for(model, session, session.plan.transforms, progress=progress),
         progress=part_of(progress, 0.0, 0.7),
     )  # fmt: skip
     few = session_data.recorded(model, session.calibration, samples=min(options.samples, session.calibration.samples))
-    seen = calibrate(done.model, few, curvature=False, progress=part_of(progress, 0.7, 1.0)).statistics
-    return done.model, seen.get((options.layer, "input"))
+    observed = calibrate(transformed.model, few, curvature=False, progress=part_of(progress, 0.7, 1.0)).statistics
+    return transformed.model, observed.get((options.layer, "input"))
 
 
 def rounded_weight(session: Session, owner: str, model: Model, progress: Progress) -> torch.Tensor | None:

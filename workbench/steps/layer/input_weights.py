@@ -41,12 +41,12 @@ def _run(context: Context, options: InputWeightsOptions) -> InputWeights | None:
     from workbench.sensitivity.input_weights import input_weights
 
     session, model = context.session, context.model()
-    seen = session.statistics.get((options.layer, "input"))
-    if session.calibration is None or seen is None or not seen.count:
+    observed = session.statistics.get((options.layer, "input"))
+    if session.calibration is None or observed is None or not observed.count:
         raise MissingResultError("the loss of an input range needs a calibration that saw the input; calibrate first")
     data = session_data.recorded(model, session.calibration, samples=min(options.samples, session.calibration.samples))
     weights = input_weights(
-        model, options.layer, data, 2.0**seen.exponent, batch_size=options.batch_size, seed=options.seed,
+        model, options.layer, data, 2.0**observed.exponent, batch_size=options.batch_size, seed=options.seed,
         progress=context.progress,
     )  # fmt: skip
     return None if weights is None else InputWeights(layer=options.layer, weights=weights, samples=len(data))

@@ -63,15 +63,15 @@ WRITTEN = 1 << 23
 def calibration(model: Model, data: Data, *, batch_size: int, weights: bool) -> Estimate | None:
     """Estimate a calibration with curvature; ``weights``: their statistics are still to be counted."""
     before, batch = anonymous_memory(), fitting_batch(batch_size, data, model, gradients=True)
-    seen: list[Mapping[tuple[str, str], LayerStatistics]] = []
+    received: list[Mapping[tuple[str, str], LayerStatistics]] = []
 
     def run(count: int) -> None:
-        seen[:] = [observe_batch(model, next(batches_of(model, First(data, count), count)))]
+        received[:] = [observe_batch(model, next(batches_of(model, First(data, count), count)))]
 
     line = pilot(run, len(data), batch)
     if line is None:
         return None
-    seconds = line.seconds(len(data), batch) + _range_seconds(seen[0])
+    seconds = line.seconds(len(data), batch) + _range_seconds(received[0])
     if weights:
         seconds += _weight_seconds(model)
     return _estimate(seconds, before, line.nbytes(batch), least=before + int(line.nbytes(1) * SURELY))

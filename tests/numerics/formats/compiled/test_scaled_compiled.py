@@ -86,11 +86,11 @@ def weights() -> dict[str, torch.Tensor]:
 def test_they_give_the_same_bytes(
     name: str, kind: str, weights: dict[str, torch.Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = []
+    result = []
     for threshold in (0, 1 << 60):
         monkeypatch.setattr(scaled, "COMPILED_FROM", threshold)
-        found.append(answers(name, weights[kind]))
-    fast, plain = found
+        result.append(answers(name, weights[kind]))
+    fast, plain = result
     for member in ("scale", "zero_point", "offset", "shared", "codebook"):
         a, b = getattr(fast[0], member, None), getattr(plain[0], member, None)
         assert (a is None) == (b is None)

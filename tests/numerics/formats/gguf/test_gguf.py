@@ -22,9 +22,9 @@ SEARCHED = ("q4_0", "q4_1", "q5_0", "q5_1", *K_QUANTS, "iq4_nl", "iq4_xs")
 
 
 def scheme(name: str) -> GgufScheme:
-    found = FAMILY.parse(name)
-    assert isinstance(found, GgufScheme)
-    return found
+    result = FAMILY.parse(name)
+    assert isinstance(result, GgufScheme)
+    return result
 
 
 def kind(name: str) -> Any:
@@ -74,8 +74,8 @@ def test_decoding_equals_the_gguf_package_on_own_and_on_random_bytes(name: str) 
     for blocks in (own, noise):
         with np.errstate(all="ignore"):
             expected = gguf.dequantize(blocks, kind(name))
-        found = form.decode(QuantizedTensor(scheme=name, shape=(8, 1024), arrays={"blocks": blocks})).numpy()
-        equal = (found.view(np.uint32) == expected.view(np.uint32)) | (np.isnan(found) & np.isnan(expected))
+        result = form.decode(QuantizedTensor(scheme=name, shape=(8, 1024), arrays={"blocks": blocks})).numpy()
+        equal = (result.view(np.uint32) == expected.view(np.uint32)) | (np.isnan(result) & np.isnan(expected))
         assert equal.all()
 
 

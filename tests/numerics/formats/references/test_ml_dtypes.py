@@ -74,10 +74,10 @@ def test_every_e8m0_byte() -> None:
 
 
 def test_e8m0_takes_the_floor() -> None:
-    wanted = np.array([1.0, 1.9999, 2.0, 3.0, 2.0**-127, 1e-45, 0.0, 3e38], np.float32)
+    reference = np.array([1.0, 1.9999, 2.0, 3.0, 2.0**-127, 1e-45, 0.0, 3e38], np.float32)
     expected = [1.0, 1.0, 2.0, 2.0, 2.0**-127, 2.0**-127, 2.0**-127, 2.0**127]
-    assert E8M0.storable(wanted, 1.0).tolist() == expected
-    assert E8M0.storable(torch.from_numpy(wanted), 1.0).tolist() == expected
+    assert E8M0.storable(reference, 1.0).tolist() == expected
+    assert E8M0.storable(torch.from_numpy(reference), 1.0).tolist() == expected
 
 
 def test_mxint8_is_the_specifications_fixed_point() -> None:

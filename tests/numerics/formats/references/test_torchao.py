@@ -52,9 +52,9 @@ def test_nvfp4(kind: str) -> None:
     stored = scheme.encode(weight, scheme.fit(weight))
     assert stored.arrays["tensor_scale"].tolist() == [float(shared)]
     codes = torch.from_numpy(stored.arrays["scales"])
-    wanted = theirs.scale.view(torch.uint8).reshape(codes.shape)
+    expected = theirs.scale.view(torch.uint8).reshape(codes.shape)
     usual = codes.view(torch.float8_e4m3fn).float() > 2.0**-6
-    assert torch.equal(codes[usual], wanted[usual])
+    assert torch.equal(codes[usual], expected[usual])
     ours, other = scheme.decode(stored), theirs.dequantize(torch.float32)
     fair = usual.repeat_interleave(16, dim=1)
     same = (ours == other) | ~fair
