@@ -168,7 +168,7 @@ def first_line(error: BaseException) -> str:
 
 
 def out_of_memory(error: BaseException | None) -> bool:
-    """Tell whether ``error``, or what it was raised for, says that memory ran out: Python's, torch's, CUDA's."""
+    """Return whether ``error``, or what it was raised for, says that memory ran out: Python's, torch's, CUDA's."""
     return memory_error(error) is not None
 
 

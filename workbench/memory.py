@@ -63,7 +63,7 @@ def size_text(nbytes: float) -> str:
 
 
 def left_text(nbytes: int) -> str:
-    """Say that ``nbytes`` are left, of what is allowed where there is a limit."""
+    """State that ``nbytes`` are left, of what is allowed where there is a limit."""
     bound = limit()
     if bound is None:
         return f"{size_text(nbytes)} of memory are free"
@@ -235,7 +235,7 @@ class Spill:
         self.spilled = 0
 
     def takes(self, nbytes: int) -> bool:
-        """Tell whether so many more bytes stay in memory, and count them."""
+        """Return whether so many more bytes stay in memory, and count them."""
         fits = nbytes < SPILLED or nbytes <= self._room
         self._room -= nbytes if fits else 0
         self.spilled += 0 if fits else nbytes

@@ -34,5 +34,5 @@ def few(names: Sequence[str], most: int = 3) -> str:
 
 
 def _is_unsafe(mark: str) -> bool:
-    """Tell whether a character is not to be shown: no file of XML may hold U+FFFE and the like, either."""
+    """Return whether a character is not to be shown: no file of XML may hold U+FFFE and the like, either."""
     return unicodedata.category(mark) in UNSAFE or ord(mark) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(mark) <= 0xFDEF

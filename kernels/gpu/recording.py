@@ -29,7 +29,7 @@ class KernelUse:
 
 
 class Recorder:
-    """Stands before an executor and notes each kernel that is launched, once and without its tensors."""
+    """Wraps an executor and records each kernel that is launched, once and without its tensors."""
 
     def __init__(self, on: Executor) -> None:
         self._on = on

@@ -119,7 +119,7 @@ def shared() -> GpuThread:
 
 
 def is_fault(error: Exception) -> bool:
-    """Say whether an error comes from the device or its driver, after which the CUDA context cannot be trusted."""
+    """Return whether an error comes from the device or its driver, after which the CUDA context cannot be trusted."""
     if isinstance(error, DeviceFault) or type(error).__name__ in ("AcceleratorError", "CUDARuntimeError"):
         return True
     return isinstance(error, RuntimeError) and "CUDA error" in str(error)

@@ -12,7 +12,7 @@ from .launch import Executor, Launch
 
 
 class Workspace:
-    """Stands before another executor.
+    """Wraps another executor.
 
     Between two calls of ``rewind`` every buffer is its caller's alone; after it the same requests, in the same order,
     get the same buffers again.

@@ -173,7 +173,7 @@ def _add(entry: argparse.ArgumentParser, item: OptionField) -> None:
 
 
 def _is_closed(item: OptionField) -> bool:
-    """Tell whether the usage lists all values: not for suggestions, nor where a placeholder is preferred."""
+    """Return whether the usage lists all values: not for suggestions, nor where a placeholder is preferred."""
     return item.info.choices is not None and not item.info.suggested and not item.info.metavar
 
 

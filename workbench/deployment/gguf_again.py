@@ -67,7 +67,7 @@ def _scheme(quantized: QuantizedModel, layer: Layer) -> str | None:
 
 
 def _is_changed(quantized: QuantizedModel, model: GgufModel, layer: Layer) -> bool:
-    """Tell whether the plan or a transform gives a layer another form than the file's."""
+    """Return whether the plan or a transform gives a layer another form than the file's."""
     stored, own = quantized.tensors.get(layer.name), model.encoded(layer.name)
     if own is None:
         return stored is not None or layer.name in model.overrides.weights

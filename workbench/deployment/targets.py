@@ -56,7 +56,7 @@ class Runtime:
         return refusal(self.accepts, self.keeps, layer, weights, inputs)
 
     def is_float32_only(self, layer: Layer) -> bool:
-        """Tell whether the layer is a look-up table that the runtime reads in float32 alone."""
+        """Return whether the layer is a look-up table that the runtime reads in float32 alone."""
         table = layer.kind is LayerKind.EMBEDDING
         return table and any(fnmatchcase(layer.parameter, pattern) for pattern in self.float32_only)
 

@@ -258,7 +258,7 @@ def cost_of(state: State, layers: Iterable[str], scheme: str | None) -> Cost:
 
 
 def cost_in_words(state: State, layers: Collection[str], scheme: str) -> str:
-    """Say what layers take under a scheme: ``4.50 bits · 32.8 kB · 0.0012 nats``."""
+    """Describe what layers take under a scheme: ``4.50 bits · 32.8 kB · 0.0012 nats``."""
     cost = cost_of(state, layers, scheme)
     parts = [f"{quantities.fixed(cost.bits, 2)} bits", quantities.data_size(cost.nbytes)]
     if not math.isnan(cost.loss):
@@ -267,7 +267,7 @@ def cost_in_words(state: State, layers: Collection[str], scheme: str) -> str:
 
 
 def change_in_words(state: State, layers: Collection[str], scheme: str) -> str:
-    """Say what a scheme would change for layers: ``−35 kB, +0.0004 nats``; empty where nothing would change."""
+    """Describe what a scheme would change for layers: ``−35 kB, +0.0004 nats``; empty where nothing would change."""
     session = state.session
     if session is None or any(name not in state.assignments for name in layers):
         return ""

@@ -31,7 +31,7 @@ class Decision:
         return self.saved / self.cost
 
     def sentence(self, unit: str) -> str:
-        """Say what the change costs and saves."""
+        """Describe what the change costs and saves."""
         return (
             f"{self.layer}: {self.scheme} to {self.better} saves {quantities.number(self.saved)} {unit} "
             f"for {quantities.data_size(self.cost)}"

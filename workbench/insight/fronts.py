@@ -57,7 +57,7 @@ class Picture:
     measured: tuple[Measured, ...] = ()
 
     def same_but_present(self, other: Picture) -> bool:
-        """Tell whether only the present plan may differ."""
+        """Return whether only the present plan may differ."""
         names = ("uniform", "measured", "unit", "cost_unit")
         return self.loss is other.loss and all(getattr(self, name) == getattr(other, name) for name in names)
 

@@ -51,7 +51,7 @@ class Difference:
     assignments: tuple[Assignment, Assignment] = (Assignment(), Assignment())
 
     def sentence(self, unit: str) -> str:
-        """Say what changes and by how much: ``int4-g32 to int8, +35 kB, −0.0004 nats``."""
+        """Describe what changes and by how much: ``int4-g32 to int8, +35 kB, −0.0004 nats``."""
         parts = [quantities.signed(self.nbytes[1] - self.nbytes[0], quantities.data_size)]
         if not math.isnan(change := self.losses[1] - self.losses[0]):
             parts.append(f"{quantities.signed(change, quantities.number)} {unit}".rstrip())

@@ -46,7 +46,7 @@ def role(name: str) -> Role:
 
 
 def lacks_schemes(session: Session, metric: str, target: str) -> bool:
-    """Tell whether a metric's table has no scheme of fewer than 16 bits that a target runs: nothing to search among."""
+    """Return whether a metric's table has no scheme of fewer than 16 bits that a target runs: none to search."""
     table = session.table(metric)
     legal = _legal(session.model, target) if target else frozenset()
     return table is not None and bool(legal) and legal.isdisjoint(table.schemes)

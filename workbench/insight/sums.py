@@ -45,7 +45,7 @@ def _others(model: ModelSummary, table: Sensitivity | None, locked: frozenset[st
 
 
 def left_out(state: State) -> tuple[str, ...]:
-    """Say which layers a search leaves as they are: in full, and shorter; or nothing.
+    """State which layers a search leaves as they are: in full, and shorter; or nothing.
 
     Locked layers are not listed, but embeddings are: locking one is how a user leaves it out.
     """

@@ -268,7 +268,7 @@ class _Seen:
     observed: Observed
 
     def is_of(self, other: torch.Tensor, axis: int) -> bool:
-        """Tell whether ``other`` is the same tensor, not written to since."""
+        """Return whether ``other`` is the same tensor, not written to since."""
         mine = self.tensor()
         return mine is not None and same_tensor(mine, other) and self.version == other._version and self.axis == axis
 

@@ -60,7 +60,7 @@ def _doubts(output: torch.Tensor, batch: Batch) -> list[float]:
 def surer_sentence(
     model: Model, calibration: Data, other: Data, batch_size: int = 8, cache: ArrayCache = NO_CACHE
 ) -> str:
-    """Say by how much the model is surer on ``calibration``; empty where it is not, beyond two standard errors.
+    """State by how much the model is surer on ``calibration``; empty where it is not, beyond two standard errors.
 
     Empty for outputs that are not logits.  Raises DataError for data on which nothing is finite.
     """

@@ -180,7 +180,7 @@ class ExpertMoments:
 
 
 def shown_everything(curvature: Curvature | None) -> bool:
-    """Tell whether all experts of a layer were shown the same number of tokens, as when each sees all."""
+    """Return whether all experts of a layer were shown the same number of tokens, as when each sees all."""
     counts = None if curvature is None else curvature.counts
     return counts is not None and len(counts) > 1 and bool((counts == counts[0]).all()) and counts[0] > 0
 

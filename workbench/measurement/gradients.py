@@ -164,11 +164,11 @@ class ExpertListeners(Protocol):
     """Hears of the products of mixtures of experts: whose rows they are, the input, the output or its gradient."""
 
     def forward(self, name: str, routed: Routed, x: torch.Tensor, output: torch.Tensor) -> None:
-        """Hear of a product after it ran."""
+        """Receive a product after it ran."""
         ...
 
     def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
-        """Hear of the gradient at its output."""
+        """Receive the gradient at its output."""
         ...
 
 

@@ -170,7 +170,7 @@ def _served_as(scheme: Scheme) -> str:
 
 
 def _nearby(scheme: Scheme, inputs: str | None) -> str:
-    """Say where the kernel's activations are not the plan's."""
+    """State where the kernel's activations are not the plan's."""
     served = _served_as(scheme)
     if served == "int8" and inputs != "int8-token":
         return "; the plan's activations are not dynamic INT8, the kernel's are"

@@ -103,7 +103,7 @@ class Pieces:
             return None
 
     def due(self) -> bool:
-        """Tell whether it is time to save again."""
+        """Return whether it is time to save again."""
         return bool(self.key) and time.monotonic() >= self.next
 
     def save(self, values: Mapping[str, object]) -> None:

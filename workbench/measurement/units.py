@@ -20,7 +20,7 @@ def loss_unit(output: OutputKind) -> str:
 
 
 def is_divergence(unit: str) -> bool:
-    """Tell whether scores of a unit are distances between outputs, which an evaluation measures for whole plans."""
+    """Return whether scores of a unit are distances between outputs, which an evaluation measures for whole plans."""
     return unit in (NATS, HALF_SQUARED_DISTANCE)
 
 

@@ -120,7 +120,7 @@ class ConvolutionGeometry:
 
 
 def same_tensor(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Tell whether two tensors are the same view of the same memory."""
+    """Return whether two tensors are the same view of the same memory."""
     return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
 
 

@@ -26,7 +26,7 @@ ENCODERS = frozenset({"encoder", "vision_tower", "vision_model", "visual", "audi
 
 
 def makes_keys_or_values(layer: Layer) -> bool:
-    """Tell by its name whether a linear layer makes keys or values for a cache, and nothing else."""
+    """Recognize it by its name whether a linear layer makes keys or values for a cache, and nothing else."""
     return layer.kind is LayerKind.LINEAR and _named_so(layer.name)
 
 

@@ -18,7 +18,7 @@ LONGEST = 10_000
 
 
 def is_glob(pattern: str) -> bool:
-    """Tell whether ``pattern`` can match more than its own spelling."""
+    """Return whether ``pattern`` can match more than its own spelling."""
     return "*" in pattern or "?" in pattern or "[" in pattern or pattern.startswith(EXPRESSION)
 
 

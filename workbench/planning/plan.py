@@ -60,7 +60,7 @@ class Rule:
     assignment: Assignment
 
     def matches(self, name: str) -> bool:
-        """Tell whether the rule matches the layer ``name``."""
+        """Return whether the rule matches the layer ``name``."""
         return bool(matching(self.pattern, (name,)))
 
     @property

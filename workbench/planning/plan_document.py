@@ -109,7 +109,7 @@ def _check_schema(document: Mapping[str, Any], where: str) -> None:
 
 
 def _expected(error: Any) -> str:
-    """Say what came and what was expected, in words."""
+    """Describe what came and what was expected, in words."""
     came = json.dumps(error.instance)
     came = came if len(came) <= 60 else came[:57] + "..."
     if error.validator == "type":

@@ -66,7 +66,7 @@ class Directions:
         return rows, columns
 
     def has(self, layer: str, scheme: str) -> bool:
-        """Tell whether the cell has slopes."""
+        """Return whether the cell has slopes."""
         rows, columns = self._places
         return layer in rows and scheme in columns and bool(self.values[rows[layer], columns[scheme]].any())
 

@@ -46,7 +46,7 @@ class SingleLayerRuns:
     _reached: set[str] = field(default_factory=set)
 
     def together(self, layer: str, other: str) -> bool:
-        """Tell whether two layers lie in one block, so that they share what ran before it."""
+        """Return whether two layers lie in one block, so that they share what ran before it."""
         return self.resumable is not None and self.resumable.unit_of(layer) == self.resumable.unit_of(other)
 
     @torch.no_grad()
@@ -83,7 +83,7 @@ class SingleLayerRuns:
         self._inside, self._now, self._distance = set(), None, None
 
     def unreached(self, layer: str, losses: Iterable[float]) -> bool:
-        """Tell whether no data reached the layer: its module never ran and no weight of it changed anything."""
+        """Return whether no data reached the layer: its module never ran and no weight of it changed anything."""
         return self.resumable is not None and layer not in self._reached and not any(losses)
 
     def losses(

@@ -58,7 +58,7 @@ def fill_spread(workers: Workers, scoring: Scoring, cells: OpenCells) -> None:
 
 
 def can_spread(scoring: Scoring) -> bool:
-    """Tell whether workers can fill a table: one that needs data, but no whole second moments, group by group."""
+    """Return whether workers can fill a table: one that needs data, but no whole second moments, group by group."""
     return scoring.dataset is not None and not isinstance(scoring.curvature, SecondMoments)
 
 

@@ -134,7 +134,7 @@ def _some_rows(
 
 @cache
 def rounds_by_rows(scheme: str) -> bool:
-    """Tell whether no row of a matrix has anything to do with another one under the scheme."""
+    """Return whether no row of a matrix has anything to do with another one under the scheme."""
     import torch
 
     parsed = parse_scheme(scheme)

@@ -76,7 +76,7 @@ class Sensitivity:
         return scores.reshape(len(layers), len(schemes))
 
     def computed_like(self, other: Sensitivity) -> bool:
-        """Tell whether cells of both tables can stand in one."""
+        """Return whether cells of both tables can stand in one."""
         same = ("metric", "algorithm", "samples", "seed", "data_hash")
         return all(getattr(self, name) == getattr(other, name) for name in same)
 

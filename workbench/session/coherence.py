@@ -52,7 +52,7 @@ def _sizes(tensor: Layer | StoredTensor) -> str:
 
 
 def _is_matrix(layer: Layer) -> bool:
-    """Tell whether the stored axes, each once, make rows and columns."""
+    """Return whether the stored axes, each once, make rows and columns."""
     viewed = layer.viewed
     fits = sorted(layer.axes) == list(range(len(viewed))) and 0 <= layer.row_axes <= len(viewed)
     return fits and min(viewed, default=0) >= 0 and math.prod(viewed) == layer.parameters

@@ -235,7 +235,7 @@ def optional(hint: object) -> object | None:
 
 
 def is_text(hint: object) -> bool:
-    """Tell whether the hint is ``str`` or an enumeration of strings."""
+    """Return whether the hint is ``str`` or an enumeration of strings."""
     return isinstance(hint, type) and issubclass(hint, str)
 
 

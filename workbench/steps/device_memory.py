@@ -11,7 +11,7 @@ from workbench.memory import anonymous_memory, available_memory
 
 
 def is_of_device(error: BaseException) -> bool:
-    """Tell whether a device ran out of memory."""
+    """Return whether a device ran out of memory."""
     torch: Any = sys.modules.get("torch")  # without it, nothing ran on a device
     return torch is not None and isinstance(error, torch.OutOfMemoryError)
 

@@ -101,7 +101,7 @@ def evaluate(
 
 
 def _surer(session: Session, model: Model, dataset: Data, batch_size: int, cache: ArrayCache) -> list[str]:
-    """Say where the calibration data are easier than the evaluation data; nothing where they cannot be opened again."""
+    """State where the calibration data are easier than the evaluation data; empty where they cannot be reopened."""
     from workbench.measurement.certainty import SAMPLES, surer_sentence
 
     if session.calibration is None:

@@ -115,6 +115,6 @@ def moments(session: Session, algorithms: Collection[str], metric: str = "") -> 
 
 
 def reads_moments(algorithms: Collection[str], metric: str = "") -> bool:
-    """Tell whether whole second moments are read: by algorithms and transforms that look at inputs, by some metrics."""
+    """Return whether whole second moments are read: by some algorithms, transforms and metrics."""
     looks = any(name not in REGISTRY or REGISTRY.get(name).needs is not Need.NOTHING for name in algorithms)
     return looks or bool(metric) and BY_NAME[metric].moments == "full"

@@ -155,7 +155,7 @@ def _data(context: Context, options: ScoreOptions) -> Dataset:
 
 
 def _extends(earlier: Sensitivity, options: ScoreOptions, dataset: Dataset | None) -> bool:
-    """Tell whether cells of the earlier table may stand beside new ones."""
+    """Return whether cells of the earlier table may stand beside new ones."""
     data_hash, samples = (dataset.record.content_hash, len(dataset)) if dataset is not None else ("", 0)
     alike = (options.algorithm, options.seed, data_hash, samples)
     return (earlier.algorithm, earlier.seed, earlier.data_hash, earlier.samples) == alike

@@ -278,7 +278,7 @@ class Request(Generic[O, R]):
         return replace(self, session=edits.into(current))
 
     def fits(self, current: Session | None) -> bool:
-        """Tell whether ``current`` is a session of the request's model, so that the result belongs to it."""
+        """Return whether ``current`` is a session of the request's model, so that the result belongs to it."""
         return (
             current is not None and self.session is not None
             and current.model.fingerprint == self.session.model.fingerprint

@@ -186,7 +186,7 @@ def _refusals(method: Method, job: Job) -> Iterator[tuple[str, str]]:
 
 
 def _has_place(method: Method, layer: Layer, job: Job, packed: bool) -> bool:
-    """Tell whether a quantized layer's tensor, or those that stand for its experts, are in the checkpoint."""
+    """Return whether a quantized layer's tensor, or those that stand for its experts, are in the checkpoint."""
     if layer.name not in job.quantized.tensors or layer.parameter in job.origin.names:
         return True
     if packed:
@@ -300,12 +300,12 @@ def what_it_is(layer: Layer) -> str:
 
 
 def is_linear(layer: Layer) -> bool:
-    """Tell whether a layer is the weight of a plain linear module, stored outputs x inputs."""
+    """Return whether a layer is the weight of a plain linear module, stored outputs x inputs."""
     return layer.kind is LayerKind.LINEAR and layer.axes == (0, 1) and layer.parameter == f"{layer.name}.weight"
 
 
 def is_table(layer: Layer) -> bool:
-    """Tell whether a layer is the weight of a plain embedding."""
+    """Return whether a layer is the weight of a plain embedding."""
     return layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
 
 

@@ -69,7 +69,7 @@ def as_in_onnx_runtime(quantized: QuantizedModel, file: Path) -> QuantizedModel 
 
 
 def _allows_rounding(file: Path) -> bool:
-    """Tell whether ONNX Runtime rounds inputs of the file's products by itself: at accuracy 4, or where a product
+    """Return whether ONNX Runtime rounds inputs of the file's products by itself: at accuracy 4, or where a product
     follows blocks of DequantizeLinear, which it joins at that accuracy."""
     import onnx
 

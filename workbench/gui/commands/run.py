@@ -76,7 +76,7 @@ OF_MODELS = (".json", ".safetensors", ".gguf", ".onnx", ".pt2", ".pt", ".pth", "
 
 
 def is_data(path: str) -> bool:
-    """Tell whether a file holds data, not a model, plan or session, or a folder texts, pictures or sounds."""
+    """Return whether a file holds data, not a model, plan or session, or a folder texts, pictures or sounds."""
     place = Path(path)
     if not place.is_dir():
         return place.suffix.lower() in DATA

@@ -37,7 +37,7 @@ class PanelSpec:
     make: Callable[[Context, Colours], Panel]
 
     def makes(self, kind: type[Panel]) -> bool:
-        """Tell whether the panel is of the class ``kind``, without importing it."""
+        """Return whether the panel is of the class ``kind``, without importing it."""
         if isinstance(self.make, later):
             return (f"{__name__}.{self.make.module}", self.make.name) == (kind.__module__, kind.__name__)
         return self.make is kind

@@ -167,7 +167,7 @@ class ChannelsPanel(Panel):
         return self.state.assignments.get(self._layer)
 
     def _is_quick(self) -> bool:
-        """Tell whether the plan rounds the layer by itself, so that its errors are computed without being asked for."""
+        """Return whether the plan rounds the layer by itself, so that its errors are computed unasked."""
         session, assignment = self.state.session, self._assignment
         if session is None or session.plan.transforms or assignment is None or assignment.weights == KEEP:
             return False

@@ -38,7 +38,7 @@ class ErrorBudgetPanel(Panel):
         self._fingerprint = ""
 
     def redraw(self, old: State, new: State) -> None:
-        """Say what is missing; forget the budget of another model."""
+        """Describe what is missing; forget the budget of another model."""
         session = new.session
         if session is None or session.calibration is None or session.model.cannot_run:
             self.say_empty(

@@ -111,7 +111,7 @@ class Panel(Still):
             self.turn_to(int(self._is_empty))
 
     def show_running(self, steps: Collection[str]) -> None:
-        """Say in the button of an empty panel whether its step is among those that run or wait."""
+        """State in the button of an empty panel whether its step is among those that run or wait."""
         if self._running != steps:
             self._running = steps
             self._show_step()

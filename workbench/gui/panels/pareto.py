@@ -105,7 +105,7 @@ class ParetoPanel(Panel):
         self.plot.show_picture(None)
 
     def _show_none(self, reason: str) -> None:
-        """Say why there is no front: in words instead of the panel, or above an empty plot where times are missing."""
+        """Explain why there is no front: in words instead of the panel, or above an empty plot without times."""
         self._clear()
         if self.batch is None:
             self.say_empty(f"No front can be drawn: {reason}")
@@ -203,7 +203,7 @@ class ParetoPanel(Panel):
 
 
 def why_selected(front: Front, state: State) -> str:
-    """Say why the first selected layer has its scheme, on a front by size; an empty text where that is not known."""
+    """Explain why the first selected layer has its scheme, on a front by size; empty where that is unknown."""
     if not state.selection or not state.assignments or state.totals is None or state.session is None:
         return ""
     return why(front, state.selection[0], state.assignments, state.totals, state.session.table(state.metric))

@@ -228,7 +228,7 @@ class SensitivityPanel(Panel):
         self._pages.setCurrentIndex(0)
 
     def _say_not_yet(self) -> None:
-        """Say how to compute the missing table; the choice of metrics stays where there are others."""
+        """Explain how to compute the missing table; the choice of metrics stays where there are others."""
         session, metric = self.state.session, self.state.shown_metric
         none = session is None or not session.sensitivities
         calibrated = session is not None and session.calibration is not None
@@ -289,7 +289,7 @@ class SensitivityPanel(Panel):
         self.heatmap.setAccessibleDescription(text)
 
     def _refusal(self, names: tuple[str, ...], scheme: str) -> str:
-        """Say why the target refuses a single layer's scheme of weights; empty where it does not."""
+        """Explain why the target refuses a single layer's scheme of weights; empty where it does not."""
         session, name = self.state.session, self.state.target
         if session is None or not name or len(names) != 1 or self._field != "weights":
             return ""
@@ -298,7 +298,7 @@ class SensitivityPanel(Panel):
         return f" · ⚠ {chosen.title} refuses it: {reason}" if reason else ""
 
     def _say_cells(self, table: Sensitivity) -> None:
-        """Say how much of the table is there, and what clicks do."""
+        """Explain how much of the table is there, and what clicks do."""
         done, measured = int(np.isfinite(table.score).sum()), self._measured()
         words = quantities.plural(table.score.size, "cell")
         if done < table.score.size:

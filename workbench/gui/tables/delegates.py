@@ -40,7 +40,7 @@ class OpenList(QComboBox):
             self.showPopup()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Tell that the list was closed, once what was chosen has been told."""
+        """Report that the list was closed, after the choice."""
         if event.type() == QEvent.Type.Hide and watched is self.view():
             QTimer.singleShot(0, self, self.dismissed.emit)
         return super().eventFilter(watched, event)

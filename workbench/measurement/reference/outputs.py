@@ -83,7 +83,7 @@ class ReferenceOutputs:
         return output if len(output) == len(next(iter(batch.values()))) else None
 
     def _agrees(self, known: torch.Tensor, batch: Batch) -> bool:
-        """Tell whether the model still gives for the first sample what it gave, but for noise."""
+        """Return whether the model still gives for the first sample what it gave, but for noise."""
         first = _wide(first_output(self.model, batch))
         known = known[:1].to(first.device)
         if first.shape[1:] != known.shape[1:] or not bool(first.isfinite().all()):

@@ -74,7 +74,7 @@ def group_of(config: Config, module: str) -> Mapping[str, Any]:
 
 
 def _matches(expression: str, module: str) -> bool:
-    """Tell whether an expression of a stranger's file matches, in linear time."""
+    """Return whether an expression of a stranger's file matches, in linear time."""
     import re2
 
     options = re2.Options()

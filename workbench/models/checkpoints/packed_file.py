@@ -26,7 +26,7 @@ FIRST_BYTES = 1 << 12
 
 
 def is_packed_file(path: Path) -> bool:
-    """Tell by its first bytes whether a safetensors file holds packed tensors of ours."""
+    """Recognize it by its first bytes whether a safetensors file holds packed tensors of ours."""
     if path.suffix != ".safetensors":
         return False
     try:

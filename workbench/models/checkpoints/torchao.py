@@ -68,7 +68,7 @@ def _bits(facts: Mapping[str, Any], kind: str) -> int:
 
 
 def _is_grouped(config: Config, module: str) -> bool:
-    """Tell whether config.json says that a module has scales for groups, of which there may be one alone."""
+    """Return whether config.json says that a module has scales for groups, of which there may be one alone."""
     settings = config.get("quant_type", {}).get("default", {})
     if settings.get("_type") == "FqnToConfig":
         settings = settings["_data"]["fqn_to_config"].get(module) or {}

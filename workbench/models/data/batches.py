@@ -138,7 +138,7 @@ def without_padding(tensor: torch.Tensor, masks: tuple[torch.Tensor, ...]) -> to
 
 
 def has_decoder(batch: Batch) -> bool:
-    """Tell whether an encoder-decoder's batch came: then the output belongs to the decoder's tokens."""
+    """Return whether an encoder-decoder's batch came: then the output belongs to the decoder's tokens."""
     return "decoder_input_ids" in batch or "decoder_attention_mask" in batch
 
 

@@ -140,7 +140,7 @@ def _kind(file: Path) -> str:
 
 
 def _kind_of_folder(folder: Path) -> str:
-    """Tell what a folder holds by the first file, in it or in the folders in it, that says so."""
+    """Recognize what a folder holds by the first file, in it or in the folders in it, that says so."""
     kinds = {"sounds": SOUNDS, "texts": TEXT, "images": PICTURES}
     for inner in (folder, *sorted(entry for entry in folder.iterdir() if entry.is_dir())):
         for entry in sorted(inner.iterdir()):

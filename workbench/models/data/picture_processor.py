@@ -98,7 +98,7 @@ def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
 
 
 def _agrees(made: PictureProcessor, probe: Image, answer: np.ndarray) -> bool:
-    """Tell whether bytes, scaled and normalised, are the processor's own answer."""
+    """Return whether bytes, scaled and normalised, are the processor's own answer."""
     pixels = made._bytes([probe])["pixel_values"]
     if pixels.dtype != np.uint8 or np.moveaxis(pixels, -1, 1).shape != answer.shape:
         return False

@@ -148,7 +148,7 @@ def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
 
 
 def is_chat(name: str, value: Any) -> bool:
-    """Tell whether an entry of the column ``name`` is a conversation: a list of messages, or its JSON."""
+    """Return whether an entry of the column ``name`` is a conversation: a list of messages, or its JSON."""
     if isinstance(value, str) and value.lstrip().startswith("[{"):
         try:
             return name in CHATS or isinstance(json.loads(value), list)

@@ -65,7 +65,7 @@ class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _shapes_by_values(func: Any, inputs: list[torch.Tensor]) -> bool:
-    """Tell whether the shape of a result depends on values: what ``nonzero`` returns, an index of booleans."""
+    """Return whether the shape of a result depends on values: what ``nonzero`` returns, an index of booleans."""
     if func is torch.ops.aten.index.Tensor:
         return any(tensor.dtype in (torch.bool, torch.uint8) for tensor in inputs[1:])
     return torch.Tag.dynamic_output_shape in func.tags
@@ -118,7 +118,7 @@ def _unused(model: NetworkModel, batch: Batch) -> dict[str, str]:
 
 
 def _may_run(network: nn.Module, parameter: str, ran: set[str]) -> bool:
-    """Tell whether the parameter is in an entry of a list of modules of which another entry ran."""
+    """Return whether the parameter is in an entry of a list of modules of which another entry ran."""
     words = parameter.split(".")
     modules: Mapping[str, nn.Module] = dict(network.named_modules(remove_duplicate=False))
     for depth in range(len(words)):

@@ -81,7 +81,7 @@ class Resumable:
         return type(self._modules[unit]).__qualname__, self._owners(layer)[0].removeprefix(unit)
 
     def reaches(self, recording: Recording, layer: str) -> bool:
-        """Tell whether a module that holds the weight of ``layer`` ran itself."""
+        """Return whether a module that holds the weight of ``layer`` ran itself."""
         return any(name in recording.calls for name in self._owners(layer))
 
     def record(self, batch: Batch) -> Recording:
@@ -147,7 +147,7 @@ class Resumable:
             return view.run(batch)
 
     def stackable(self, recording: Recording, layer: str) -> bool:
-        """Tell whether :meth:`run_stacked` may be tried: one module, which a tap sees, runs once with this weight."""
+        """Return whether :meth:`run_stacked` may be tried: one module, which a tap sees, runs once with this weight."""
         names = self._model.parameter_names(layer)
         module = names[0].rpartition(".")[0]
         call = recording.calls.get(module)

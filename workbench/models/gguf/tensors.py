@@ -84,5 +84,5 @@ def row_order(architecture: Architecture, config: Mapping[str, Any], parameter: 
 
 
 def is_float32_only(name: str) -> bool:
-    """Tell whether llama.cpp reads the matrix called ``name`` in float32 alone."""
+    """Return whether llama.cpp reads the matrix called ``name`` in float32 alone."""
     return name.endswith(FLOAT32_ONLY)

@@ -45,7 +45,7 @@ def _tokenizer(path: Path, changed: int) -> Any:
 
 
 def has_tokenizer(metadata: Mapping[str, Any]) -> bool:
-    """Tell whether a file's metadata hold a tokenizer that is understood."""
+    """Return whether a file's metadata hold a tokenizer that is understood."""
     return str(metadata.get(_GGML + "model")) in _MODELS
 
 

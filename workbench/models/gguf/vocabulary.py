@@ -144,7 +144,7 @@ def _steps(part: Any, members: str) -> list[dict[str, Any]]:
 
 
 def _adds_space(document: Mapping[str, Any]) -> bool:
-    """Tell whether text is tokenized with a space before it."""
+    """Return whether text is tokenized with a space before it."""
     for step in _steps(document.get("normalizer"), "normalizers"):
         if step.get("type") == "Prepend" and step.get("prepend") == _PREFIX:
             return True
@@ -173,7 +173,7 @@ def _special(folder: Path, size: int) -> dict[str, Any]:
 
 
 def _around(folder: Path) -> tuple[bool, bool]:
-    """Tell whether the tokenizer puts a token before and one after a text."""
+    """Return whether the tokenizer puts a token before and one after a text."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

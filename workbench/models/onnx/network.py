@@ -174,7 +174,7 @@ class OnnxNetwork(nn.Module):
 
 
 def _traced() -> bool:
-    """Tell whether someone follows the operations."""
+    """Return whether someone follows the operations."""
     return torch._C._len_torch_dispatch_stack() > 0 or torch._C._len_torch_function_stack() > 0
 
 

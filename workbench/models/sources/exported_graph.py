@@ -128,7 +128,7 @@ def _container(tree: Mapping[str, Any], depth: int) -> dict[str, Any]:
 
 
 def is_plain_expression(text: str) -> bool:
-    """Tell whether an expression over sizes is arithmetic of known functions, small powers, numbers and symbols."""
+    """Return whether an expression over sizes is arithmetic of known functions, small powers, numbers and symbols."""
     if len(text) > LENGTH:
         return False
     try:
@@ -158,7 +158,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def _bounded(operands: list[ast.expr]) -> bool:
-    """Tell whether a power has a small exponent and no power below it, so that its value has few digits."""
+    """Return whether a power has a small exponent and no power below it, so that its value has few digits."""
     base, exponent = operands if len(operands) == 2 else (ast.Constant(0), ast.Constant(None))
     while isinstance(exponent, ast.Call | ast.UnaryOp):
         inner = exponent.operand if isinstance(exponent, ast.UnaryOp) else (exponent.args or [ast.Constant(None)])[0]

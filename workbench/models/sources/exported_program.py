@@ -53,7 +53,7 @@ class ExportedProgramFile:
     description = "a .pt2 exported program"
 
     def detects(self, path: Path) -> bool:
-        """Tell by the suffix."""
+        """Recognize it by the suffix."""
         return path.is_file() and path.suffix == ".pt2"
 
     def open(self, request: Opening) -> Model:
@@ -253,7 +253,7 @@ def _role_in(operation: str, user: Any, node: Any, shape: tuple[int, ...]) -> Ro
 
 
 def _runs_alone(module: nn.Module, user: Any) -> bool:
-    """Tell whether a module's graph is one operation on its only input, so that hooks on the module see the layer."""
+    """Return whether a module's graph is one operation on its only input, so that hooks on the module see the layer."""
     nodes = list(user.graph.nodes)
     placeholders = [node for node in nodes if node.op == "placeholder"]
     calls = [node for node in nodes if node.op.startswith("call_")]

@@ -47,7 +47,7 @@ class GgufSource:
     description = "a .gguf file"
 
     def detects(self, path: Path) -> bool:
-        """Tell by the suffix."""
+        """Recognize it by the suffix."""
         return path.is_file() and path.suffix.lower() == ".gguf"
 
     def open(self, request: Opening) -> Model:

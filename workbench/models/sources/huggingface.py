@@ -62,7 +62,7 @@ class HuggingFaceFolder:
     description = "a Hugging Face folder (config.json and .safetensors)"
 
     def detects(self, path: Path) -> bool:
-        """Tell by config.json (or by being that file)."""
+        """Recognize it by config.json (or by being that file)."""
         return (path / "config.json").is_file() or (path.name == "config.json" and path.is_file())
 
     def open(self, request: Opening) -> Model:

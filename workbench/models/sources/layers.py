@@ -182,7 +182,7 @@ def unknown_role(shape: tuple[int, ...], transposed: bool = False) -> Role | Non
 
 
 def is_norm(name: str) -> bool:
-    """Tell whether a class or parameter is named after a normalization."""
+    """Return whether a class or parameter is named after a normalization."""
     return "norm" in name.lower()
 
 

@@ -49,7 +49,7 @@ class OnnxSource:
     description = "an .onnx file"
 
     def detects(self, path: Path) -> bool:
-        """Tell by the suffix; a folder by holding .onnx files and no .safetensors ones."""
+        """Recognize it by the suffix; a folder by holding .onnx files and no .safetensors ones."""
         if path.is_dir():
             return any(path.glob("*.onnx")) and not any(path.glob("*.safetensors"))
         return path.is_file() and path.suffix.lower() == ".onnx"

@@ -54,7 +54,7 @@ class PythonModule:
     description = "a Python file with a factory function"
 
     def detects(self, path: Path) -> bool:
-        """Tell by the suffix, or by ``network.py`` in the folder."""
+        """Recognize it by the suffix, or by ``network.py`` in the folder."""
         return path.suffix == ".py" and path.is_file() or (path / NETWORK_FILE).is_file()
 
     def open(self, request: Opening) -> Model:

@@ -77,7 +77,7 @@ class QuantizedCheckpoint:
     description = "a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, FP8, MXFP4, torchao, MLX)"
 
     def detects(self, path: Path) -> bool:
-        """Tell by config.json naming a method that is read, or by a packed file of ours."""
+        """Recognize it by config.json naming a method that is read, or by a packed file of ours."""
         file = path / "config.json" if path.is_dir() else path
         if file.name != "config.json":
             return is_packed_file(file)
@@ -167,7 +167,7 @@ class Checkpoint:
         )
 
     def notes(self, layers: Collection[Layer]) -> tuple[str, ...]:
-        """Say what the files state of activations and the first plan leaves as computed."""
+        """Describe what the files state of activations and the first plan leaves as computed."""
         dropped: dict[str, list[str]] = {}
         for name, weight in self.packed.items():
             if weight.dropped:

@@ -25,7 +25,7 @@ class SafetensorsFiles:
     description = "a .safetensors file or folder"
 
     def detects(self, path: Path) -> bool:
-        """Tell by the names."""
+        """Recognize it by the names."""
         return bool(weight_files(path)) if path.is_dir() else path.name.endswith((".safetensors", INDEX))
 
     def open(self, request: Opening) -> Model:

@@ -35,7 +35,7 @@ class StateDictFile:
     description = "a .pt/.pth state dict"
 
     def detects(self, path: Path) -> bool:
-        """Tell by the suffix."""
+        """Recognize it by the suffix."""
         return path.is_file() and path.suffix in SUFFIXES
 
     def open(self, request: Opening) -> Model:

@@ -103,7 +103,7 @@ def fingerprint(store: TensorStore) -> str:
 
 
 def all_finite(tensor: torch.Tensor) -> bool:
-    """Tell whether a tensor holds no NaN and no infinity."""
+    """Return whether a tensor holds no NaN and no infinity."""
     if not tensor.is_floating_point() or tensor.numel() == 0:
         return True
     values = tensor.float() if tensor.dtype.itemsize == 1 else tensor
@@ -127,7 +127,7 @@ def memory_to_run(tensors: Iterable[StoredTensor], itemsize: int = 4) -> int:
 
 
 def fits(needed: int) -> bool:
-    """Tell whether ``needed`` bytes may be taken."""
+    """Return whether ``needed`` bytes may be taken."""
     return needed <= available_memory()
 
 

@@ -90,5 +90,5 @@ def activation_schemes() -> tuple[Scheme, ...]:
 
 
 def takes_range(scheme: Scheme) -> bool:
-    """Tell whether an input in this scheme is rounded within a calibrated range (static), not scaled as it comes."""
+    """Return whether an input in this scheme is rounded within a calibrated range (static), not scaled as it comes."""
     return isinstance(scheme.granularity, PerTensor) and scheme.family != cast.FAMILY.name

@@ -114,7 +114,7 @@ def _grids(
 
 
 def _holds(values: torch.Tensor, scale: torch.Tensor, base: torch.Tensor, table: torch.Tensor) -> bool:
-    """Tell whether all ``values`` are entries of the table, scaled and shifted."""
+    """Return whether all ``values`` are entries of the table, scaled and shifted."""
     import torch
 
     exact = (values - base) / torch.where(scale == 0, 1.0, scale)

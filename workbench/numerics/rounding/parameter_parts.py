@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_plain(scheme: Scheme, parameters: Parameters, rows: int) -> bool:
-    """Tell whether every run of columns has a scale (and zero point) for each row, and nothing is shared or nested."""
+    """Return whether every run of columns has a scale (and zero point) for each row, none shared or nested."""
     return (
         type(parameters) is Parameters
         and parameters.shared is None

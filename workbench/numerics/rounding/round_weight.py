@@ -39,12 +39,12 @@ def round_weight(
 
 
 def needs_sequence(algorithm_name: str) -> bool:
-    """Tell whether the algorithm takes layers one after another, each with the inputs that the quantized ones give."""
+    """Return whether the algorithm takes layers one after another, each on the inputs that quantized layers give."""
     return algorithm(algorithm_name).needs is Need.SEQUENCE
 
 
 def is_weights_only(algorithm_name: str) -> bool:
-    """Tell whether the algorithm looks at nothing but the weight."""
+    """Return whether the algorithm looks at nothing but the weight."""
     return algorithm(algorithm_name).needs is Need.NOTHING
 
 

@@ -67,7 +67,7 @@ def _aside(space: SearchSpace) -> str:
 
 
 def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -> str:
-    """Say which layers a target leaves as they are stored, and why; nothing where it does not."""
+    """State which layers a target leaves as they are stored, and why; nothing where it does not."""
     barred = as_stored(space)
     if rules is None or rules.legal is None or not barred:
         return ""
@@ -82,7 +82,7 @@ def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -
 
 
 def _wide(space: SearchSpace, budgets: Budgets, table: Sensitivity, rules: Constraints | None) -> str:
-    """Say which layers take more bits than asked for whatever is chosen, and why a target refuses them less."""
+    """State which layers take more bits than asked for whatever is chosen, and why a target refuses them less."""
     limit = budgets.bits_per_weight
     if limit is None or rules is None or rules.legal is None:
         return ""

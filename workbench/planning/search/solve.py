@@ -45,7 +45,7 @@ class Problem:
         return math.fsum(self.costs[which][np.arange(len(picks)), picks])
 
     def fits(self, picks: np.ndarray) -> bool:
-        """Tell whether ``picks`` keep every limit."""
+        """Return whether ``picks`` keep every limit."""
         return all(self.spent(picks, which) <= limit for which, limit in enumerate(self.limits))
 
 

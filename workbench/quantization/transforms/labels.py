@@ -249,7 +249,7 @@ def _attention(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Te
 
 
 def _headed(flow: Flow, labels: torch.Tensor) -> torch.Tensor:
-    """Take down the sets of channels that a product mixes alike."""
+    """Record the sets of channels that a product mixes alike."""
     for head in labels.reshape(-1, labels.shape[-1]).tolist():
         if tuple(head) not in flow.heads:
             flow.heads.append(tuple(head))

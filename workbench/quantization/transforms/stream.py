@@ -89,7 +89,7 @@ class _Walk:
                 self.elsewhere.setdefault(layer, what)
 
     def _joins(self, step: Operation) -> bool:
-        """Tell whether a sum is of the stream and of layers' outputs: these are writers from now on."""
+        """Return whether a sum is of the stream and of layers' outputs: these are writers from now on."""
         known = all(number in self.stream or number in self.pending for number in step.inputs)
         same = all(self.trace.tensors[n].shape[-1] == self.width for n in step.inputs)
         if len(step.inputs) < 2 or not known or not same or step.kwargs.get("alpha", 1) != 1:
@@ -99,7 +99,7 @@ class _Walk:
         return True
 
     def _keeps(self, step: Operation) -> bool:
-        """Tell whether the output is the stream (or its squares) again, possibly times a number for each position."""
+        """Return whether the output is the stream (or its squares) again, possibly times a number for each position."""
         if self._moves(step) or _by_number(step):
             return True
         if step.name != "mul" or len(step.inputs) != 2 or any(n in self.squares for n in step.inputs):
@@ -126,7 +126,7 @@ class _Walk:
         return None
 
     def _moves(self, step: Operation) -> bool:
-        """Tell whether an operation leaves the last axis alone."""
+        """Return whether an operation leaves the last axis alone."""
         first = step.args[0] if step.args else None
         if step.name not in MOVING | SAME - RECTIFIERS or not isinstance(first, Ref):
             return False
@@ -146,7 +146,7 @@ class _Walk:
         return step.name == "mul" and len(step.inputs) == 2 and step.inputs[0] == step.inputs[1] in self.stream
 
     def _ends(self, step: Operation) -> bool:
-        """Tell whether an operation sees the stream's length alone; a fused norm gives the stream back."""
+        """Return whether an operation sees the stream's length alone; a fused norm gives the stream back."""
         if step.name in ("mean", "sum") and step.inputs[0] in self.squares:
             axes = step.args[1] if len(step.args) > 1 else None
             last = self.trace.tensors[step.inputs[0]].ndim - 1

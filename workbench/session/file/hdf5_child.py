@@ -164,7 +164,7 @@ class Reader:
         return answer
 
     def _show(self, place: str) -> None:
-        """Tell the caller what is read next: if this process dies of it, a repair goes on without it."""
+        """Report to the caller what is read next: if this process dies of it, a repair goes on without it."""
         if self._repair:
             self._trace.write(json.dumps(place).encode() + b"\n")
             self._trace.flush()

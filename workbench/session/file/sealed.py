@@ -89,7 +89,7 @@ def _rest(stream: BinaryIO, path: Path) -> bytes:
 
 
 def _ends_with_seal(stream: BinaryIO) -> bool:
-    """Tell whether a file that does not begin as HDF5 was a session; the stream stays behind the first 8 bytes."""
+    """Return whether a file that does not begin as HDF5 was a session; the stream stays behind the first 8 bytes."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(size - SEAL, 0))
     sealed = stream.read(16) == MARK

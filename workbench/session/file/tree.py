@@ -57,7 +57,7 @@ class Group:
     members: Mapping[str, Part] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether there is a part of that name."""
+        """Return whether there is a part of that name."""
         return name in self.members
 
     def __iter__(self) -> Iterator[str]:

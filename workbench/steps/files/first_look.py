@@ -51,7 +51,7 @@ def _ranges(model: Model) -> dict[tuple[str, str], Range]:
 
 
 def _unread(summary: ModelSummary) -> tuple[str, ...]:
-    """Say that the weights of a Python file may be random; empty where they were read from a file."""
+    """State that the weights of a Python file may be random; empty where they were read from a file."""
     source = summary.source
     if source.kind != "python_module" or source.weights is not None or source.path.startswith("demo:"):
         return ()
@@ -112,5 +112,5 @@ def first_look(path: str) -> Session | None:
 
 
 def is_first_look(session: Session | None) -> bool:
-    """Tell whether a session is only what is shown while its model is being opened."""
+    """Return whether a session is only what is shown while its model is being opened."""
     return session is not None and session.model.cannot_run == STILL_LOADING

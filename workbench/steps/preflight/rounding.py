@@ -81,7 +81,7 @@ def _rate(model: Model, layer: Layer, scheme: str, algorithm: str, stores: bool,
 
 
 def is_quick(assignment: Assignment) -> bool:
-    """Tell whether the algorithm looks at nothing but the weight."""
+    """Return whether the algorithm looks at nothing but the weight."""
     other = assignment.weights == KEEP or assignment.algorithm == LEARNED
     return not other and find_algorithm(assignment.algorithm).needs is Need.NOTHING
 

@@ -121,7 +121,7 @@ class AccuracyPanel(Panel):
         self.setFocusProxy((self.table, self.changed.table, audit)[self.tabs.currentIndex()])
 
     def _cover(self, runs: Sequence[Evaluation]) -> None:
-        """Say what to do where there is nothing; without an evaluation its two tabs wait for one."""
+        """Describe what to do where there is nothing; without an evaluation its two tabs wait for one."""
         self.say_empty("" if runs or self.audit.result else NOTHING, "evaluate")
         for place in (0, 1):
             self.tabs.setTabEnabled(place, bool(runs))

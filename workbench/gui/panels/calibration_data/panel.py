@@ -87,7 +87,7 @@ class CalibrationDataPanel(Panel):
         self.show_quality(None)
 
     def redraw(self, old: State, new: State) -> None:
-        """Say what is missing; forget what belongs to other data."""
+        """Describe what is missing; forget what belongs to other data."""
         session = new.session
         if session is None or session.calibration is None:
             self.say_empty("Calibrate (F5) to see the data that ranges and predictions come from.", "calibrate")

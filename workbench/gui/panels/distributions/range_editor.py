@@ -139,7 +139,7 @@ class RangeEditor(PanelPart):
         self._show_quality()
 
     def _show_quality(self) -> None:
-        """Say what the range clips and costs, or what is wrong with a number."""
+        """Describe what the range clips and costs, or what is wrong with a number."""
         problem = self.low.problem or self.high.problem
         quality = self._quality(*self._shown) if self._shown is not None else None
         if problem or quality is None or self._shown is None:
@@ -157,7 +157,7 @@ class RangeEditor(PanelPart):
         self.figures.setToolTip(f"{FIGURES.format(tap=self.tap)}{self._how_weighed()}{why}")
 
     def _note(self) -> str:
-        """Say that the plan does not use the range; empty where it does."""
+        """State that the plan does not use the range; empty where it does."""
         if self.tap != "input":
             return LOOKS[self.tap]
         assignment = self.state.assignments.get(self.layer)
@@ -191,7 +191,7 @@ class RangeEditor(PanelPart):
         return short_unit(unit) if short else unit
 
     def _mirrored(self, low: float, high: float) -> str:
-        """Say what a symmetric scheme makes of the range, where that is another one."""
+        """Describe what a symmetric scheme makes of the range, where that is another one."""
         inner, outer = range_in_force(parse_scheme(self._scheme()), low, high)
         same = (f"{low:.4g}", f"{high:.4g}") == (f"{inner:.4g}", f"{outer:.4g}")
         return "" if same else f", symmetric: ±{quantities.number(outer)}"

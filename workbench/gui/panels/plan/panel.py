@@ -130,7 +130,7 @@ class PlanPanel(Panel):
         return False
 
     def _preview(self, box: QComboBox, place: int) -> None:
-        """Say what the scheme under the mouse or the keyboard in an open list would change."""
+        """Describe what the scheme under the mouse or the keyboard in an open list would change."""
         state, scheme = self.state, box.itemData(place)
         few = 0 < len(state.selection) <= PREVIEWED
         if few and box.view().isVisible() and state.session is not None and scheme != MIXED:

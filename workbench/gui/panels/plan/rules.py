@@ -66,7 +66,7 @@ class RulesView(RecordsView):
             self.viewport().update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Tell about a drag that leads elsewhere."""
+        """Report a drag that leads elsewhere."""
         super().mouseReleaseEvent(event)
         start, gap = self._from, self._to
         self._from = self._to = -1
@@ -152,7 +152,7 @@ class PlanRules(PanelPart):
         return matches_in_words(pattern, session.model.layers) if session and pattern else ((), "")
 
     def _typed(self) -> None:
-        """Say what the typed pattern matches."""
+        """Describe what the typed pattern matches."""
         matched, words = self._matches()
         self.matching.setVisible(bool(self.pattern.text().strip()))
         self.matching.setText(words)
