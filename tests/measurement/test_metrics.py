@@ -37,6 +37,24 @@ def regressor(seed: int) -> NetworkModel:
     return model_of(nn.Linear(5, 1), OutputKind.EMBEDDING)
 
 
+class Objects(nn.Module):
+    """Eight objects of two labels, all but certain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.labels, self.boxes = nn.Linear(16, 2), nn.Linear(16, 4)
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        rows = pictures.reshape(len(pictures), -1, 16)
+        return torch.cat([self.labels(rows) + 3, self.boxes(rows).sigmoid()], dim=-1)
+
+
+def detector(seed: int) -> NetworkModel:
+    """A detector."""
+    torch.manual_seed(seed)
+    return model_of(Objects(), OutputKind.DETECTIONS)
+
+
 class Words:
     """A word for each id."""
 
@@ -65,7 +83,7 @@ def numbers(count: int) -> Rows:
 
 CASES = (
     (decoder, tokens), (convolutions, images), (classifier, images), (recurrent, sequences), (pixels, drawn),
-    (pixels, spoken), (regressor, numbers),
+    (pixels, spoken), (regressor, numbers), (detector, images),
 )  # fmt: skip
 
 

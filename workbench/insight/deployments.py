@@ -35,7 +35,8 @@ class Form:
 
 NOUNS = {
     OutputKind.TOKEN_CLASSES: "classes of tokens", OutputKind.CLASS_LOGITS: "classes",
-    OutputKind.POSITION_CLASSES: "classes of positions", OutputKind.EMBEDDING: "embeddings",
+    OutputKind.POSITION_CLASSES: "classes of positions", OutputKind.DETECTIONS: "objects",
+    OutputKind.EMBEDDING: "embeddings",
 }  # fmt: skip
 
 FORMS = (

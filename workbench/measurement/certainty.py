@@ -17,6 +17,8 @@ from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs, first_output
 from workbench.models.data.batches import NOISE, Data, token_mask
 from workbench.models.model import Batch, Model
+from workbench.models.summary import OutputKind
+from workbench.numerics.detections import answers_of
 
 SURER = 0.8
 """Calibration data with less than this share of the other data's doubt are named."""
@@ -36,11 +38,11 @@ def doubts(model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO
     if stored is not None and stored.ndim == 1 and stored.size:
         batch = next(iter(data.batches(batch_size)))
         first = {name: tensor[:1] for name, tensor in batch.items()}
-        if abs(_doubts(first_output(model, batch), first)[0] - stored[0]) <= NOISE * stored[0]:
+        if abs(_doubts(model, first_output(model, batch), first)[0] - stored[0]) <= NOISE * stored[0]:
             return np.asarray(stored)
     means, positions = list[float](), 0
     for _, batch, output in FiniteBatches(model=model).of(data, batch_size):
-        means += _doubts(output, batch)
+        means += _doubts(model, output, batch)
         positions += output[..., 0].numel()
         if positions >= (TOKENS if output.ndim > 2 else SAMPLES):
             break
@@ -49,8 +51,10 @@ def doubts(model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO
     return np.array(means)
 
 
-def _doubts(output: torch.Tensor, batch: Batch) -> list[float]:
+def _doubts(model: Model, output: torch.Tensor, batch: Batch) -> list[float]:
     """Return the mean doubt of each sample."""
+    if model.summary.output is OutputKind.DETECTIONS:
+        output = answers_of(output)
     each = torch.stack([1.0 - torch.softmax(row.float(), dim=-1).square().sum(dim=-1) for row in output])
     mask = token_mask(batch)
     counted = torch.ones_like(each) if mask is None or mask.shape != each.shape else mask.to(each)

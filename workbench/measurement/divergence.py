@@ -10,6 +10,7 @@ import torch
 from workbench.models.data.batches import output_mask, require_shape
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
+from workbench.numerics.detections import detection_divergence
 
 KEPT_BYTES = 1 << 27
 """The most bytes of a reference's probabilities that are kept."""
@@ -33,6 +34,8 @@ class Divergence:
     def of(self, candidate: torch.Tensor) -> torch.Tensor:
         """Return each sample's divergence summed over its units, float64 ``[samples]``; see ``sample_divergence``."""
         require_shape(self.reference, candidate)
+        if self.kind is OutputKind.DETECTIONS:
+            return detection_divergence(self.reference, candidate)
         if not self.kind.is_logits:
             difference = (candidate.double() - self.reference.double()).reshape(self.reference.shape[0], -1)
             return 0.5 * difference.square().sum(dim=1)
@@ -78,7 +81,7 @@ def _tiles(logits: torch.Tensor | None, entries: int) -> tuple[torch.Tensor, ...
 def sample_divergence(reference: torch.Tensor, candidate: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Tensor:
     """Return each sample's divergence summed over its units, float64 ``[samples]``.
 
-    Token logits: KL summed over real tokens; class logits: KL; anything else: half the squared distance, which is what
-    the Gauss-Newton form predicts.
+    Token logits: KL summed over real tokens; class logits: KL; detections: that of sets of objects; anything else: half
+    the squared distance, which is what the Gauss-Newton form predicts.
     """
     return Divergence(reference, batch, kind).of(candidate)

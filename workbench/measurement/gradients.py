@@ -22,9 +22,11 @@ from workbench.memory import available_memory, limit
 from workbench.models.data.batches import Data, output_mask, routed, samples_of, tappable
 from workbench.models.data.datasets import Dataset
 from workbench.models.execution.saved import SavedTensors
+from workbench.models.execution.stopped_gradients import ThroughStops
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Replacement, Routed, Tap
 from workbench.models.summary import OutputKind
+from workbench.numerics.detections import detection_root
 
 PASS_BYTES = 1 << 30
 """About how much memory a pass may take: activations that wait for their gradients, or logits.
@@ -85,15 +87,17 @@ def drawn_gradients(
     Logits: ``(diag sqrt p - p sqrt p^T) z``, 0 at padding, whose covariance is ``diag p - p p^T`` as that of
     ``onehot(drawn label) - p``, but whose square scatters less where the network is sure of itself: a drawn label would
     be the likely one nearly always, and say nothing.  (The layers of a tiny MiniCPM3 with random weights were predicted
-    at 0.03 of what is measured by drawn labels, at 1.2 by these.)  Otherwise ``z`` itself.
+    at 0.03 of what is measured by drawn labels, at 1.2 by these.)  Detections: ``z`` times the root of their diagonal
+    Fisher information.  Otherwise ``z`` itself.
 
     The ``z`` of tokens are independent signs.  Those of a sample's outputs or classes are of unit variance, at right
     angles to each other (and to ``sqrt p`` of a sample's classes, which does not count) and all of one length: with few
     outputs their squares scatter much less than those of independent normal numbers.  Of five classes two draws have a
     third of the variance; of two one draw is exact.
     """
-    if not kind.is_logits:
-        yield from (z.reshape(output.shape).to(output) for z in _right_angles(output.shape, draws, generator))
+    if kind is OutputKind.DETECTIONS or not kind.is_logits:
+        root = detection_root(output.detach()) if kind is OutputKind.DETECTIONS else torch.ones_like(output)
+        yield from (root * z.reshape(output.shape).to(output) for z in _right_angles(output.shape, draws, generator))
         return
     probabilities = torch.softmax(output.detach().float(), dim=-1)
     if not kind.per_token:
@@ -230,7 +234,7 @@ class GradientPass:
         tables = [layer.name for layer in self._layers if layer.kind is LayerKind.EMBEDDING]
         starts: dict[str, Replacement] = {x.name: start for x in self._layers if x.name not in tables}
         starts |= dict.fromkeys(apart, repeated(samples_of(batch)))
-        with torch.enable_grad(), nullcontext() if saved is None else saved.saving():
+        with torch.enable_grad(), ThroughStops(), nullcontext() if saved is None else saved.saving():
             output = self._model.run(
                 batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, looked_up),
                 experts=None if experts is None else mixed, everywhere=all_experts,

@@ -17,14 +17,16 @@ class OutputKind(StrEnum):
 
     Token logits are those of the next token, token classes those of each token itself (masked models, tagging).
     Position classes are logits at every position of a sample, samples x positions x classes (pixels of a segmentation,
-    queries of a detector, frames of speech) or, with two classes, of labels that do not exclude each other: losses are
-    counted in samples.
+    frames of speech) or, with two classes, of labels that do not exclude each other: losses are counted in samples.
+    Detections are a set of objects, samples x objects x (a logit of each label, then the box: the centre's x and y,
+    width and height in parts of the picture).
     """
 
     TOKEN_LOGITS = "token_logits"
     TOKEN_CLASSES = "token_classes"
     CLASS_LOGITS = "class_logits"
     POSITION_CLASSES = "position_classes"
+    DETECTIONS = "detections"
     EMBEDDING = "embedding"
     NONE = "none"
 

@@ -28,6 +28,7 @@ from workbench.models.data.batches import (
     tappable,
     units_of,
 )
+from workbench.models.execution.stopped_gradients import ThroughStops
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
 from workbench.progress import Progress, silent
@@ -77,22 +78,15 @@ class Directional:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Dots:
-    """Sums over samples of squared scalar products, for each layer, and the first ``most`` products themselves."""
+class SampleProducts:
+    """Scalar products of differences with gradients at the weight, sample by sample, of one batch and draw."""
 
     model: Model
     differences: Mapping[str, Differences]
-    most: int
-    slopes: dict[str, torch.Tensor] = field(default_factory=dict)
-    drawn: int = 0
-    squares: dict[str, torch.Tensor] = field(default_factory=dict)
-    units: int = 0
     refused: set[str] = field(default_factory=set)
     _batch: dict[str, torch.Tensor] = field(default_factory=dict)
     _geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     _samples: int = 0
-    _units: int = 0
-    _first: int = 0
 
     def watched(self, seen: set[str]) -> tuple[str, ...]:
         """Return the layers to tap: those asked for and what is tied to them, where a tap sees every use."""
@@ -105,8 +99,12 @@ class _Dots:
         return tuple(name for name in self.differences if name in hidden or name in self.refused)
 
     def begin(self, batch: Batch) -> None:
-        self._batch, self._first = {}, self.drawn
-        self._samples, self._units = samples_of(batch), units_of(batch, self.model.summary)
+        self._batch, self._samples = {}, samples_of(batch)
+
+    def taken(self) -> dict[str, torch.Tensor]:
+        """Return the products since the last time, ``[samples, schemes]`` by layer, and begin anew."""
+        batch, self._batch = self._batch, {}
+        return batch
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         layer = self.model.summary.by_name[name]
@@ -138,9 +136,26 @@ class _Dots:
         parts = zip(torch.split(x.float(), step), torch.split(d, step), strict=True)
         return torch.cat([differences.products(linear_gradients(*part)) for part in parts])
 
+
+@dataclass(slots=True, kw_only=True)
+class _Dots(SampleProducts):
+    """Sums over samples of squared scalar products, for each layer, and the first ``most`` products themselves."""
+
+    most: int
+    slopes: dict[str, torch.Tensor] = field(default_factory=dict)
+    drawn: int = 0
+    squares: dict[str, torch.Tensor] = field(default_factory=dict)
+    units: int = 0
+    _units: int = 0
+    _first: int = 0
+
+    def begin(self, batch: Batch) -> None:
+        SampleProducts.begin(self, batch)
+        self._first, self._units = self.drawn, units_of(batch, self.model.summary)
+
     def finish(self) -> None:
         """Add one draw of the batch unless something in it is NaN or infinite."""
-        dots_of, self._batch = self._batch, {}
+        dots_of = self.taken()
         draw = (self.drawn - self._first) // max(self._samples, 1)
         self.drawn += self._samples
         if not all(bool(dots.isfinite().all()) for dots in dots_of.values()):
@@ -166,7 +181,7 @@ class _Dots:
         view = self.model.with_weights(leaves)
         for index in range(samples_of(batch)):
             sample = {key: tensor[index : index + 1] for key, tensor in batch.items()}
-            with torch.enable_grad():
+            with torch.enable_grad(), ThroughStops():
                 alone = view.run(sample)
             require_shape(output, alone)
             for draw, gradient in enumerate(draws):

@@ -14,6 +14,7 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
+from workbench.sensitivity.border import margin_noise
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.looked_up import looked_up
@@ -103,13 +104,16 @@ def directional_rows(
         losses_of = directional_losses(
             model, changes, data, batch_size=scoring.batch_size, seed=scoring.seed, progress=report
         )
+        noise = {} if rerouting is None else margin_noise(
+            model, changes, data, len(rerouting.margins), batch_size=scoring.batch_size, seed=scoring.seed
+        )  # fmt: skip
         for name in chunk:
             layer = losses_of[name]
             slopes = {} if layer.slopes is None else dict(zip(cells[name], layer.slopes.cpu().numpy(), strict=True))
             losses = dict(zip(cells[name], layer.losses.tolist(), strict=True))
             if rerouting is not None:
                 for number, scheme in enumerate(cells[name]):
-                    losses[scheme] += scoring.reroute(name, scheme, rerouting.loss(name, changes[name].of(number)))
+                    losses[scheme] += scoring.reroute(name, scheme, rerouting.loss_of(noise[name][:, number].tolist()))
             yield name, losses, slopes
 
 

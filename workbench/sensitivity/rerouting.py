@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,10 +117,16 @@ class Rerouting:
     def loss(self, layer: str, difference: torch.Tensor) -> float:
         """Return what sending tokens elsewhere costs where the weight of ``layer`` changes by ``difference``."""
         members = [each.name for each in self.model.summary.layers if layer in (each.name, each.tied_to)]
+        known = [
+            [self.noise[name, router] for name in members if (name, router) in self.noise]
+            for router in range(len(self.margins))
+        ]
+        return self.loss_of([math.sqrt(2 * sum(predicted_loss(difference, each) for each in own)) for own in known])
+
+    def loss_of(self, sigmas: Sequence[float]) -> float:
+        """Return what it costs that the margins of each router move by ``sigmas``."""
         total = 0.0
-        for router, margins in enumerate(self.margins):
-            known = [self.noise[name, router] for name in members if (name, router) in self.noise]
-            sigma = math.sqrt(2 * sum(predicted_loss(difference, each) for each in known))
+        for router, (margins, sigma) in enumerate(zip(self.margins, sigmas, strict=True)):
             if sigma > 0:
                 total += float(torch.special.ndtr(-margins.double() / sigma).mean()) * self.costs[router]
         return total

@@ -23,6 +23,7 @@ from workbench.errors import BackendUnavailableError, nearest
 from workbench.models.model import Batch, Model
 from workbench.models.sources.onnx_file import OnnxModel
 from workbench.models.summary import OutputKind
+from workbench.numerics.detections import answers_of
 from workbench.progress import Progress, part_of, silent
 
 if TYPE_CHECKING:
@@ -143,6 +144,8 @@ def _answers(model: Model, batch: Batch, positions: Sequence[int]) -> np.ndarray
 
 
 def _comparable(values: np.ndarray, model: Model) -> np.ndarray:
+    if model.summary.output is OutputKind.DETECTIONS:
+        values = answers_of(torch.from_numpy(values)).numpy()
     if model.summary.output is OutputKind.POSITION_CLASSES and values.ndim > 3:  # classes of pixels, along axis 1
         values = np.moveaxis(values.reshape(*values.shape[:2], -1), 1, -1)
     return log_softmax(values) if model.summary.output.is_logits else values.astype(np.float64)

@@ -6,6 +6,7 @@ from workbench.measurement.metrics.logits import ACCURACY, PERPLEXITY, TOP1_AGRE
 from workbench.measurement.metrics.logits import KL as KL
 from workbench.measurement.metrics.mean_iou import MEAN_IOU
 from workbench.measurement.metrics.metric import EvaluationMetric
+from workbench.measurement.metrics.objects_found import OBJECTS_FOUND
 from workbench.measurement.metrics.spearman import SPEARMAN
 from workbench.measurement.metrics.top5 import TOP5_ACCURACY
 from workbench.measurement.metrics.vectors import COSINE, RELATIVE_ERROR
@@ -13,8 +14,8 @@ from workbench.measurement.metrics.vectors import HALF_DISTANCE as HALF_DISTANCE
 from workbench.measurement.metrics.word_errors import WORD_ERROR_RATE
 
 METRICS: tuple[EvaluationMetric, ...] = (
-    KL, TOP1_AGREEMENT, PERPLEXITY, ACCURACY, TOP5_ACCURACY, MEAN_IOU, WORD_ERROR_RATE, SPEARMAN, COSINE,
-    RELATIVE_ERROR, HALF_DISTANCE,
+    KL, TOP1_AGREEMENT, OBJECTS_FOUND, PERPLEXITY, ACCURACY, TOP5_ACCURACY, MEAN_IOU, WORD_ERROR_RATE, SPEARMAN,
+    COSINE, RELATIVE_ERROR, HALF_DISTANCE,
 )  # fmt: skip
 """In the order in which an evaluation lists them."""
 

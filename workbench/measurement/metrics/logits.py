@@ -27,7 +27,7 @@ def _kl(outputs: Outputs) -> Sums | None:
 
 
 def _agreement(outputs: Outputs) -> Sums | None:
-    if not outputs.kind.is_logits:
+    if not outputs.kind.is_logits or outputs.kind is OutputKind.DETECTIONS:
         return None
     same = outputs.reference.argmax(-1) == outputs.quantized.argmax(-1)
     if outputs.kind is OutputKind.CLASS_LOGITS:

@@ -54,7 +54,7 @@ class Outputs:
 
         from workbench.measurement.divergence import logit_divergence, sample_divergence
 
-        if self.kind is OutputKind.CLASS_LOGITS:
+        if self.kind in (OutputKind.CLASS_LOGITS, OutputKind.DETECTIONS):
             return sample_divergence(self.reference, self.quantized, self.batch, self.kind)
         rows = zip(self.reference, self.quantized, strict=True)
         return torch.stack([logit_divergence(reference, quantized) for reference, quantized in rows]) * self.tokens

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from workbench.models.execution.products import Product
+from workbench.models.execution.stopped_gradients import not_the_network
 from workbench.models.model import Routed
 
 GATHERING = frozenset(("__getitem__", "index_select"))
@@ -137,7 +138,7 @@ class AllExperts:
         others = {id(indices): everyone.contiguous(), id(shares): even}
         self.running = True
         try:
-            with torch.no_grad():
+            with not_the_network(), torch.no_grad():
                 module.forward(
                     *(others.get(id(each), each) for each in args),
                     **{key: others.get(id(each), each) for key, each in kwargs.items()},

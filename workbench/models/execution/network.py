@@ -19,6 +19,7 @@ from workbench.models.data.inputs import SHAPES, InputSpec
 from workbench.models.execution.experts import AllExperts, ExpertProducts
 from workbench.models.execution.function_taps import FunctionTaps
 from workbench.models.execution.moving import moved
+from workbench.models.execution.stopped_gradients import not_the_network
 from workbench.models.execution.widened import stored_values
 from workbench.models.model import Batch, ExpertTap, Model, Overrides, Replacement, Tap
 from workbench.models.summary import ModelSummary, OutputKind
@@ -242,7 +243,8 @@ class _CallbackFailed(Exception):
 def _carried(hook: Callable[..., Any]) -> Callable[..., Any]:
     def carried(*args: Any) -> Any:
         try:
-            return hook(*args)
+            with not_the_network():
+                return hook(*args)
         except Exception as error:
             raise _CallbackFailed(error) from error
 
@@ -304,6 +306,11 @@ def _by_sample(summary: ModelSummary, output: torch.Tensor, batch: Batch) -> tor
         raise DataError(
             f"{name} returned {tuple(output.shape)}, class logits are samples x classes; state what they are in its "
             'Python file: OUTPUT = "position_classes" (pixels: classes along axis 1) or OUTPUT = "embedding"'
+        )
+    if summary.output is OutputKind.DETECTIONS and (output.ndim != 3 or output.shape[2] < 5):
+        raise DataError(
+            f"{name} returned {tuple(output.shape)}, detections are samples x objects x (a logit of each label, then "
+            "the box: the centre's x and y, width and height in parts of the picture)"
         )
     pixels = summary.output is OutputKind.POSITION_CLASSES and output.ndim > 3
     return output.flatten(2).transpose(1, 2) if pixels else output

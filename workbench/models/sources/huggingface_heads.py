@@ -21,11 +21,14 @@ HEADS: Mapping[str, OutputKind] = {
     "ForAudioClassification": OutputKind.CLASS_LOGITS, "ForVideoClassification": OutputKind.CLASS_LOGITS,
     "ForNextSentencePrediction": OutputKind.CLASS_LOGITS, "ForXVector": OutputKind.CLASS_LOGITS,
     "ForQuestionAnswering": OutputKind.POSITION_CLASSES, "ForAudioFrameClassification": OutputKind.POSITION_CLASSES,
-    "ForSemanticSegmentation": OutputKind.POSITION_CLASSES, "ForObjectDetection": OutputKind.POSITION_CLASSES,
-    "ForUniversalSegmentation": OutputKind.POSITION_CLASSES, "ForCTC": OutputKind.POSITION_CLASSES,
+    "ForSemanticSegmentation": OutputKind.POSITION_CLASSES, "ForUniversalSegmentation": OutputKind.POSITION_CLASSES,
+    "ForInstanceSegmentation": OutputKind.POSITION_CLASSES, "DetForObjectDetection": OutputKind.POSITION_CLASSES,
+    "ForObjectDetection": OutputKind.DETECTIONS, "ForCTC": OutputKind.POSITION_CLASSES,
     "Model": OutputKind.EMBEDDING,
 }  # fmt: skip
 """What comes out of a network, by the ending of its class's name in transformers; the first that fits holds.
+
+Detectors of text (PP-OCR, ``...DetForObjectDetection``) answer pixels.
 
 Any other class with a head gives plain numbers: its first output with a row for each sample (depths, boxes, pixels).
 """
@@ -33,6 +36,9 @@ Any other class with a head gives plain numbers: its first output with a row for
 MULTI_LABEL = "multi_label_classification"
 BANDS = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_dim")
 """What configurations call the number of a sound's frequency bands."""
+
+LARGEST = 30.0
+"""Logits of labels are held to this: a detector that reads texts gives minus infinity for words that are not there."""
 
 CHARACTERS = 256
 """Ids of a sample for a model that takes any character."""
@@ -58,18 +64,19 @@ def call_of(head: OutputKind | None, spec: InputSpec, config: Any) -> Call:
     """Return how a batch is handed to the network, and what of its answer is the output."""
     several = head is OutputKind.CLASS_LOGITS and config.problem_type == MULTI_LABEL
     positions = head is OutputKind.POSITION_CLASSES
+    labels = None if "input_ids" in spec.takes else config.num_labels  # those of a text are as many as its words
     options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS and "use_cache" in spec.takes else {}
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
         answer = forward(**arguments_for(batch, spec), **options)
-        result = _result(answer, head, batch)
+        result = _result(answer, head, batch, labels)
         single = positions and result.ndim == 2  # one number for each position: in the answer or not (TAPAS)
         return label_logits(result) if several or single else result
 
     return call
 
 
-def _result(answer: Any, head: OutputKind | None, batch: Batch) -> torch.Tensor:
+def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | None) -> torch.Tensor:
     if head is OutputKind.EMBEDDING:
         pair = [answer.get(name) for name in ("image_embeds", "audio_embeds", "text_embeds")]
         if sum(each is not None for each in pair) == 2:  # of a pair of towers, whose logits mix the samples
@@ -77,7 +84,11 @@ def _result(answer: Any, head: OutputKind | None, batch: Batch) -> torch.Tensor:
         return mean_pooled(answer[0], batch.get("attention_mask"))
     if "start_logits" in answer:
         return torch.stack([answer["start_logits"], answer["end_logits"]], dim=1)
-    logits = answer.get("logits", answer.get("class_queries_logits"))
+    if head is OutputKind.DETECTIONS:
+        return _objects(answer, labels)
+    if answer.get("masks_queries_logits") is not None:
+        return _segmented(answer["class_queries_logits"], answer["masks_queries_logits"])
+    logits = answer.get("logits")
     if head is not None and logits is not None:
         result: torch.Tensor = logits
         return result
@@ -86,6 +97,33 @@ def _result(answer: Any, head: OutputKind | None, batch: Batch) -> torch.Tensor:
         if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and tensor.shape[:1] == (samples,):
             return tensor
     raise ValueError(f"its answer has no tensor with a row for each sample: {', '.join(answer)}")
+
+
+def _objects(answer: Any, labels: int | None) -> torch.Tensor:
+    """Return a detector's objects, ``[samples, objects, labels + 4]``.
+
+    ``labels`` is the number of the model's classes, None where a text gives them.
+    One more logit than labels is that of no object at all: the classes exclude each other, and each one's logit is that
+    of its probability.
+    """
+    logits, boxes = answer.get("logits"), answer.get("pred_boxes")
+    if logits is None or boxes is None:
+        raise ValueError(f"a detector answers logits and pred_boxes; its answer has {', '.join(answer)}")
+    if labels is not None and logits.shape[-1] == labels + 1:
+        probabilities = torch.softmax(logits.double(), dim=-1)[..., :-1]
+        logits = (probabilities.log() - torch.log1p(-probabilities)).to(boxes.dtype)
+    return torch.cat([logits.clamp(-LARGEST, LARGEST), boxes], dim=-1)
+
+
+def _segmented(classes: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    """Return the logits of every pixel's class, ``[samples, classes, height, width]``, from those of masks.
+
+    ``classes`` are ``[samples, masks, classes + 1]``, the last of no object; ``masks`` ``[samples, masks, height,
+    width]``.  Pixels get the sum of the masks' probabilities times those of their classes (Cheng et al., "Per-Pixel
+    Classification is Not All You Need for Semantic Segmentation", NeurIPS 2021).
+    """
+    shares = torch.softmax(classes, dim=-1)[..., :-1]
+    return torch.einsum("bqc,bqhw->bchw", shares, masks.sigmoid()).clamp_min(torch.finfo(masks.dtype).tiny).log()
 
 
 def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:

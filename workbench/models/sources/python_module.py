@@ -45,9 +45,10 @@ class PythonModule:
     """A ``.py`` file (or a folder with ``network.py``) that defines the factory and may define
 
     ``preprocess(images)``: arrays as stored -> what the network takes;
-    ``OUTPUT``: ``token_logits``, ``class_logits``, ``position_classes`` or ``embedding``, where guessing from the
-    layers would be wrong (a network that ends in a sigmoid gives probabilities of labels that do not exclude each
-    other, one that ends in a softmax those of classes); ``SAMPLING_RATE``: of the sounds that the network takes, in Hz.
+    ``OUTPUT``: ``token_logits``, ``class_logits``, ``position_classes``, ``detections`` or ``embedding``, where
+    guessing from the layers would be wrong (a network that ends in a sigmoid gives probabilities of labels that do not
+    exclude each other, one that ends in a softmax those of classes); ``SAMPLING_RATE``: of the sounds that the network
+    takes, in Hz.
     """
 
     name = "python_module"

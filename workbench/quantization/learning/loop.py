@@ -15,6 +15,7 @@ from workbench.errors import CancelledError, DataError, NonFiniteError, PlanErro
 from workbench.models.data.batches import output_mask, token_ids, token_mask, units_of
 from workbench.models.model import Batch, Model, Replacement
 from workbench.models.summary import OutputKind
+from workbench.numerics.detections import detection_divergence
 from workbench.numerics.rounding.descent import Descent, rate_factor
 from workbench.numerics.rounding.lsq import LearnedMatrix
 from workbench.preflight import clock
@@ -210,6 +211,8 @@ def divergence(teacher: torch.Tensor, student: torch.Tensor, batch: Batch, kind:
         exact = teacher.float()
         tiny = torch.finfo(torch.float32).tiny
         return (student.float() - exact).square().mean() / exact.square().mean().clamp_min(tiny)
+    if kind is OutputKind.DETECTIONS:
+        return detection_divergence(teacher, student).mean().float()
     target = torch.log_softmax(teacher.float(), dim=-1)
     each = F.kl_div(torch.log_softmax(student.float(), dim=-1), target, log_target=True, reduction="none").sum(dim=-1)
     return _mean(each, output_mask(batch, each))

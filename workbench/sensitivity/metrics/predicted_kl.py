@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.measurement.units import NATS
 from workbench.models.layer import ROUTER
+from workbench.models.summary import OutputKind
 from workbench.readable import few
 from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
 
@@ -22,7 +23,9 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
     kronecker, directional = split_forms(scoring, tuple(cells))
     scoring.errors.update({name: scoring.curvature[name].error for name in kronecker})
     rerouting = None
-    if scoring.dataset is not None and any(layer.keep == ROUTER for layer in scoring.model.summary.layers):
+    summary = scoring.model.summary
+    chooses = summary.output is OutputKind.DETECTIONS or any(layer.keep == ROUTER for layer in summary.layers)
+    if scoring.dataset is not None and chooses:
         rerouting = measure_rerouting(
             scoring.model, scoring.dataset, scoring.curvature, batch_size=scoring.batch_size, seed=scoring.seed,
             progress=scoring.progress,
