@@ -4126,6 +4126,14 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Top-1-Übereinstimmung</translation>
     </message>
     <message>
+        <source>Objects found</source>
+        <translation>Gefundene Objekte</translation>
+    </message>
+    <message>
+        <source>Share of the floating-point model's objects (probability of at least a half) that the quantized model finds too, with the same label and boxes that overlap by half or more, in %; higher is better</source>
+        <translation>Anteil der Objekte des Gleitkomma-Modells (Wahrscheinlichkeit mindestens ein Halb), die auch das quantisierte Modell findet, mit derselben Klasse und Rahmen, die sich mindestens zur Hälfte decken, in %; höher ist besser</translation>
+    </message>
+    <message>
         <source>Perplexity</source>
         <translation>Perplexität</translation>
     </message>
@@ -4480,6 +4488,10 @@ Mit dem Maß {title} berechnen (F6).</translation>
     <message>
         <source>classes of tokens</source>
         <translation>Klassen von Token</translation>
+    </message>
+    <message>
+        <source>objects</source>
+        <translation>Objekte</translation>
     </message>
     <message>
         <source>classes of positions</source>
