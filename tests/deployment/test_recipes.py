@@ -19,6 +19,7 @@ from workbench.progress import silent
 from workbench.quantization.quantized_model import QuantizedModel
 
 Q, K, V, OUT = (f"model.layers.0.self_attn.{name}_proj" for name in "qkvo")
+DOWN = "model.layers.0.mlp.down_proj"
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,8 @@ def written(summary: ModelSummary, plan: Plan, tool: str, out: Path) -> Any:
 
 def mixed() -> Plan:
     plan = Plan().assign([Q], weights="int4-g32").assign([K], weights="fp8-e4m3-channel", inputs="fp8-e4m3-token")
-    return plan.assign([V], weights="nvfp4").assign([OUT], weights="int8-channel", inputs="int8-token")
+    plan = plan.assign([V], weights="mxfp4").assign([OUT], weights="int8-channel", inputs="int8-token")
+    return plan.assign([DOWN], weights="nvfp4", inputs="nvfp4")
 
 
 def test_llm_compressor(summary: ModelSummary, tmp_path: Path) -> None:
@@ -43,7 +45,7 @@ def test_llm_compressor(summary: ModelSummary, tmp_path: Path) -> None:
     modifier = recipe["quantization_stage"]["quantization_modifiers"]["QuantizationModifier"]
     groups = [quant_scheme.QuantizationScheme(**group) for group in modifier["config_groups"].values()]
     assert [(group.targets, group.weights.num_bits, group.weights.strategy) for group in groups] == [
-        ([Q], 4, "group"), ([K], 8, "channel"), ([V], 4, "tensor_group"), ([OUT], 8, "channel"),
+        ([Q], 4, "group"), ([K], 8, "channel"), ([V], 4, "group"), ([OUT], 8, "channel"), ([DOWN], 4, "tensor_group"),
     ]  # fmt: skip
     assert groups[1].input_activations.dynamic is True and groups[0].input_activations is None
     assert "lm_head" in modifier["ignore"] and Q not in modifier["ignore"]
@@ -57,10 +59,11 @@ def test_llm_compressor_parses_it(summary: ModelSummary, tmp_path: Path) -> None
 
 
 def test_modelopt(summary: ModelSummary, tmp_path: Path) -> None:
-    content = written(summary, mixed(), "modelopt", tmp_path / "modelopt.json")
-    rules = content["quant_cfg"]
-    assert rules[f"*{Q}.weight_quantizer"] == {"num_bits": 4, "block_sizes": {"-1": 32}, "enable": True}
-    assert rules["default"] == {"enable": False} and rules[f"*{Q}.input_quantizer"] == {"enable": False}
+    first, *others = written(summary, mixed(), "modelopt", tmp_path / "modelopt.yaml")["quant_cfg"]
+    rules = {rule["quantizer_name"]: rule["cfg"] for rule in others if rule["enable"]}
+    assert first == {"quantizer_name": "*", "enable": False}
+    assert rules[f"{Q}.weight_quantizer"] == {"num_bits": 4, "block_sizes": {-1: 32}}
+    assert f"{Q}.input_quantizer" not in rules and f"{K}.input_quantizer" in rules
     with pytest.raises(ExportError, match=f"{V}: ModelOpt has no int4-g32-asym"):
         written(summary, mixed().assign([V], weights="int4-g32-asym"), "modelopt", tmp_path / "other.json")
     assert not (tmp_path / "other.json").exists()
@@ -68,15 +71,61 @@ def test_modelopt(summary: ModelSummary, tmp_path: Path) -> None:
 
 def test_modelopt_parses_it(summary: ModelSummary, tmp_path: Path) -> None:
     config = pytest.importorskip("modelopt.torch.quantization.config")
-    content = written(summary, mixed(), "modelopt", tmp_path / "modelopt.json")
+    content = written(summary, mixed(), "modelopt", tmp_path / "modelopt.yaml")
     assert config.QuantizeConfig(**content).algorithm == "max"
+
+
+def test_modelopt_quantizes_these_layers_and_no_others(tmp_path: Path) -> None:
+    quantization = pytest.importorskip("modelopt.torch.quantization")
+    import torch
+    import transformers
+
+    folder = folder_of("llama", tmp_path / "llama")
+    plan = mixed().assign([V, DOWN], weights="int8-tensor", inputs="int8-tensor")  # its MXFP4 and NVFP4 need a GPU
+    content = written(open_model(folder).summary, plan, "modelopt", tmp_path / "modelopt.yaml")
+    network = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    quantization.quantize(network, content, lambda network: network(torch.arange(24)[None]))
+    enabled = {name for name, each in network.named_modules() if getattr(each, "is_enabled", False) is True}
+    weights = {f"{name}.weight_quantizer" for name in (Q, K, V, OUT, DOWN)}
+    assert enabled == weights | {f"{name}.input_quantizer" for name in (K, V, OUT, DOWN)}
 
 
 def test_auto_round(summary: ModelSummary, tmp_path: Path) -> None:
     layers = written(summary, mixed(), "auto-round", tmp_path / "auto-round.json")["layer_config"]
-    message = {"bits": 4, "group_size": 32, "sym": True, "data_type": "int", "act_bits": 16}
-    assert layers[Q] == message and layers["lm_head"] == {"bits": 16, "data_type": "float"}
-    assert layers[K]["data_type"] == "fp" and layers[K]["act_bits"] == 8 and layers[V]["data_type"] == "nv_fp"
+    settings = {"bits": 4, "group_size": 32, "sym": True, "data_type": "int", "act_bits": 16}
+    assert layers[Q] == settings and layers["lm_head"] == {"bits": 16, "data_type": "float"}
+    inputs = {"act_bits": 8, "act_group_size": -1, "act_data_type": "fp8", "act_dynamic": True, "act_sym": True}
+    assert layers[K] == {"bits": 8, "group_size": -1, "sym": True, "data_type": "fp", **inputs}
+    assert layers[DOWN]["data_type"] == "nv_fp" and layers[DOWN]["act_group_size"] == 16
+
+
+def test_auto_round_takes_these_layers(tmp_path: Path) -> None:
+    auto_round = pytest.importorskip("auto_round")
+    import torch
+    import transformers
+
+    folder = folder_of("llama", tmp_path / "llama")
+    layers = written(open_model(folder).summary, mixed(), "auto-round", tmp_path / "auto-round.json")["layer_config"]
+    network = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    _, taken = auto_round.AutoRound(
+        network, tokenizer, scheme="W4A16", layer_config=layers, iters=0, nsamples=2, seqlen=16,
+        dataset=["hello world " * 40] * 2, device_map="cpu",
+    ).quantize()  # fmt: skip
+    for name in (Q, K, V, OUT, DOWN):
+        assert {key: taken[name][key] for key in layers[name]} == layers[name]
+
+
+@pytest.mark.parametrize("tool", ["modelopt", "auto-round", "llm-compressor"])
+def test_what_a_tool_cannot_be_told_is_refused(tool: str, summary: ModelSummary, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=f"{Q}: its inputs are quantized and its weights are not"):
+        written(summary, Plan().assign([Q], inputs="int8-token"), tool, tmp_path / "x")
+    if tool == "llm-compressor":
+        with pytest.raises(ExportError, match=f"{Q}: llm-compressor gives nvfp4 to all of .*{V} or to none"):
+            written(summary, Plan().assign([Q], weights="nvfp4"), tool, tmp_path / "x")
+        return
+    with pytest.raises(ExportError, match=f"{V}: its KV cache is quantized"):
+        written(summary, Plan().assign([V], weights="int8-channel", cache="fp8-e4m3-token"), tool, tmp_path / "x")
 
 
 def test_unknown_tools_and_rewritten_models_are_refused(summary: ModelSummary, tmp_path: Path) -> None:

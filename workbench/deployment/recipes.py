@@ -5,6 +5,7 @@ They say which layers get which scheme; the tool itself rounds, so its values ar
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from workbench.numerics.formats.floating import FP8_E4M3
 from workbench.numerics.formats.integer import IntegerElement
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import PerBlock, PerChannel, PerGroup, PerTensor, PerToken
+from workbench.planning.groups import FUSED_GATE_UP, FUSED_QKV, FUSED_W1_W3, bonds_of
 from workbench.planning.plan import KEEP, Assignment
 
 Assignments = Mapping[str, Assignment]
@@ -26,13 +28,21 @@ Assignments = Mapping[str, Assignment]
 def llm_compressor(summary: ModelSummary, assignments: Assignments) -> dict[str, Any]:
     """Return a recipe with one QuantizationModifier; ExportError for schemes that compressed-tensors lacks."""
     layers = _quantized(summary, assignments)
-    reasons: dict[str, str] = {}
+    reasons = _inputs_alone(summary, assignments)
     for layer in layers:
         assignment = assignments[layer.name]
         inputs = None if assignment.inputs is None else input_args(parse_scheme(assignment.inputs))
         for args in (weight_args(parse_scheme(assignment.weights)), inputs):
             if isinstance(args, str):
                 reasons.setdefault(layer.name, args)
+    for bond in bonds_of(summary.layers, (FUSED_QKV, FUSED_GATE_UP, FUSED_W1_W3)):
+        same = {assignments[name].weights == "nvfp4" for name in bond}
+        if len(same) > 1:
+            names = ", ".join(bond)
+            reasons |= {
+                name: f"llm-compressor gives nvfp4 to all of {names} or to none"
+                for name in bond if assignments[name].weights == "nvfp4"
+            }  # fmt: skip
     require_that_all_fit(reasons, "a recipe for llm-compressor", "vllm")
     groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for layer in layers:
@@ -54,9 +64,13 @@ def llm_compressor(summary: ModelSummary, assignments: Assignments) -> dict[str,
 
 
 def modelopt(summary: ModelSummary, assignments: Assignments) -> dict[str, Any]:
-    """Return a configuration of ``modelopt.torch.quantization.quantize``; ExportError for what ModelOpt lacks."""
-    rules: dict[str, Any] = {"default": {"enable": False}}
-    reasons = {}
+    """Return a configuration of ``modelopt.torch.quantization.quantize``; ExportError for what ModelOpt lacks.
+
+    Its rules name quantizers by shell patterns, and the last that matches holds.  It counts axes from the last, in
+    whole numbers, which are names in YAML and not in JSON.
+    """
+    rules: list[dict[str, Any]] = [{"quantizer_name": "*", "enable": False}]
+    reasons = _inputs_alone(summary, assignments) | _caches(summary, assignments)
     for layer in _quantized(summary, assignments):
         assignment = assignments[layer.name]
         weights = _modelopt_quantizer(assignment.weights, weights=True)
@@ -65,8 +79,10 @@ def modelopt(summary: ModelSummary, assignments: Assignments) -> dict[str, Any]:
         if reason is not None:
             reasons[layer.name] = reason
             continue
-        rules[f"*{layer.name}.weight_quantizer"] = weights
-        rules[f"*{layer.name}.input_quantizer"] = {"enable": False} if inputs is None else inputs
+        rules += [
+            {"quantizer_name": f"{glob.escape(layer.name)}.{part}_quantizer", "cfg": settings, "enable": True}
+            for part, settings in (("weight", weights), ("input", inputs)) if settings is not None
+        ]  # fmt: skip
     require_that_all_fit(reasons, "a configuration of ModelOpt", "vllm")
     return {"quant_cfg": rules, "algorithm": "max"}
 
@@ -76,29 +92,29 @@ def _modelopt_quantizer(name: str, *, weights: bool) -> dict[str, Any] | str:
     if name in ("nvfp4", "mxfp4", "mxfp8-e4m3"):
         size, scales, bits = (16, [4, 3], [2, 1]) if name == "nvfp4" else (32, [8, 0], [2, 1])
         bits = [4, 3] if name == "mxfp8-e4m3" else bits
-        return {"num_bits": bits, "block_sizes": {"-1": size, "type": "dynamic", "scale_bits": scales}, "enable": True}
+        return {"num_bits": bits, "block_sizes": {-1: size, "type": "dynamic", "scale_bits": scales}}
     number = _number(scheme)
     if number is None or not isinstance(scheme, ScaledScheme) or not scheme.symmetric:
         return f"ModelOpt has no {name}: symmetric integers, fp8-e4m3, nvfp4, mxfp4 and mxfp8-e4m3 are known to it"
     width: Any = [4, 3] if number == "fp8" else number
     match scheme.granularity:
         case PerTensor():
-            return {"num_bits": width, "axis": None, "enable": True}
+            return {"num_bits": width, "axis": None}
         case PerChannel() if weights:
-            return {"num_bits": width, "axis": 0, "enable": True}
+            return {"num_bits": width, "axis": 0}
         case PerToken() if not weights:
-            return {"num_bits": width, "block_sizes": {"-1": None}, "type": "dynamic", "enable": True}
+            return {"num_bits": width, "block_sizes": {-1: None}, "type": "dynamic"}
         case PerGroup(size):
-            return {"num_bits": width, "block_sizes": {"-1": size}, "enable": True}
+            return {"num_bits": width, "block_sizes": {-1: size}}
         case PerBlock(rows, columns):
-            return {"num_bits": width, "block_sizes": {"-1": columns, "-2": rows}, "enable": True}
+            return {"num_bits": width, "block_sizes": {-1: columns, -2: rows}}
     return f"ModelOpt has no {name} here"
 
 
 def auto_round(summary: ModelSummary, assignments: Assignments) -> dict[str, Any]:
     """Return ``layer_config`` of ``auto_round.AutoRound``; ExportError for what AutoRound lacks."""
     layers: dict[str, Any] = {}
-    reasons = {}
+    reasons = _inputs_alone(summary, assignments) | _caches(summary, assignments)
     for layer in summary.stored:
         assignment = assignments[layer.name]
         if assignment.weights == KEEP:
@@ -120,9 +136,8 @@ def _auto_round_layer(assignment: Assignment) -> dict[str, Any] | str:
     if assignment.inputs is not None:
         if assignment.inputs not in ("int8-token", "fp8-e4m3-token", *micro):
             return f"AutoRound has no {assignment.inputs} inputs: int8-token, fp8-e4m3-token and {', '.join(micro)}"
-        kind = micro[assignment.inputs][2] if assignment.inputs in micro else assignment.inputs[:3].strip("-")
-        acts = {"act_bits": 4 if assignment.inputs in ("mxfp4", "nvfp4") else 8, "act_data_type": kind,
-                "act_dynamic": True, "act_sym": True}  # fmt: skip
+        bits, size, kind = micro.get(assignment.inputs, (8, -1, assignment.inputs[:3]))
+        acts = {"act_bits": bits, "act_group_size": size, "act_data_type": kind, "act_dynamic": True, "act_sym": True}
     if assignment.weights in micro:
         bits, size, kind = micro[assignment.weights]
         return {"bits": bits, "group_size": size, "sym": True, "data_type": kind, **acts}
@@ -135,6 +150,21 @@ def _auto_round_layer(assignment: Assignment) -> dict[str, Any] | str:
     size = scheme.granularity.size if isinstance(scheme.granularity, PerGroup) else -1
     kind, bits = ("fp", 8) if number == "fp8" else ("int", int(number))
     return {"bits": bits, "group_size": size, "sym": scheme.symmetric, "data_type": kind, **acts}
+
+
+def _inputs_alone(summary: ModelSummary, assignments: Assignments) -> dict[str, str]:
+    """Return why layers cannot be said whose inputs alone are quantized."""
+    reason = "its inputs are quantized and its weights are not, which these tools cannot be told"
+    return {
+        layer.name: reason for layer in summary.layers
+        if assignments[layer.name].inputs is not None and assignments[layer.name].weights == KEEP
+    }  # fmt: skip
+
+
+def _caches(summary: ModelSummary, assignments: Assignments) -> dict[str, str]:
+    """Return why layers cannot be said whose keys or values are rounded."""
+    cached = [layer.name for layer in summary.layers if assignments[layer.name].cache is not None]
+    return dict.fromkeys(cached, "its KV cache is quantized, which the recipe cannot say")
 
 
 def _number(scheme: object) -> int | str | None:
@@ -157,4 +187,7 @@ class Tool:
     yaml: bool = False
 
 
-TOOLS = {"llm-compressor": Tool(llm_compressor, yaml=True), "modelopt": Tool(modelopt), "auto-round": Tool(auto_round)}
+TOOLS = {
+    "llm-compressor": Tool(llm_compressor, yaml=True), "modelopt": Tool(modelopt, yaml=True),
+    "auto-round": Tool(auto_round),
+}  # fmt: skip

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """YAML for ``llm-compressor``, JSON for ``modelopt`` (its quantization configuration) and ``auto-round``."""
+    """YAML for ``llm-compressor`` and ``modelopt`` (its quantization configuration), JSON for ``auto-round``."""
 
     name: ClassVar = "recipe"
     title: ClassVar = "Recipe"
