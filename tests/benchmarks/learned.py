@@ -131,7 +131,7 @@ def planned(llama: Llama, steps: int, sizes: Sequence[float]) -> Iterator[Row]:
     table = replace(table, score=table.score * left.numpy())
     summary = llama.model.summary
     rest = sum(layer.nbytes for layer in summary.stored if layer.name not in llama.names)
-    rest += sum(tensor.nbytes for tensor in summary.kept)
+    rest += sum(tensor.nbytes for tensor in summary.others)
     weights = sum(summary.by_name[name].parameters for name in llama.names)
     locked = [layer.name for layer in summary.stored if layer.name not in llama.names]
     for bits in sizes:

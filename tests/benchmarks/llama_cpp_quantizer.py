@@ -130,7 +130,7 @@ def rows_at(bench: Bench, mix: str, table: Mapping[tuple[str, str], tuple[float,
     kinds = {name: int(GGMLQuantizationType[scheme.upper()]) for name, scheme in types.items()}
     bench.theirs([{"out": str(allocated), "type": 7, "types": kinds}])
     files = {"mix": file, "allocation": allocated}
-    shipped = sum(layer.nbytes for layer in bench.model.summary.kept)
+    shipped = sum(layer.nbytes for layer in bench.model.summary.others)
     base = workbench.search(
         bench.session, size=size - fixed + shipped, target="gguf", schemes=(*NARROW, *WIDE),
     )  # fmt: skip

@@ -60,7 +60,7 @@ def llama(blocks: int, width: int) -> NetworkModel:
     result = find_layers(network, lambda name, tensor: "float32")
     summary = ModelSummary(
         name=f"llama-{blocks}", source=ModelSource(kind="none", path=""), fingerprint="", layers=result.layers,
-        output=OutputKind.TOKEN_LOGITS, kept=tuple(result.kept),
+        output=OutputKind.TOKEN_LOGITS, others=tuple(result.others),
     )  # fmt: skip
     body = Body(network=network, hooks=result.hooks, call=lambda f, b: f(b["input_ids"], use_cache=False).logits)
     return NetworkModel(summary, body, InputSpec())

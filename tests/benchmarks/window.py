@@ -165,7 +165,7 @@ async def killed(window: Any, engine: Any, heart: Heart) -> list[Row]:
 def _many(layers: int) -> Any:
     from tests.gui import sessions
 
-    session = sessions.opened(replace(sessions.summary(layers // 7), kept=()))
+    session = sessions.opened(replace(sessions.summary(layers // 7), others=()))
     table = sessions.table(session.model)
     names = tuple(f"int{bits}-g128{kind}" for bits in (3, 4, 5, 6, 8) for kind in ("", "-asym"))
     more = names[: SCHEMES - len(table.schemes)]

@@ -84,7 +84,7 @@ def test_weights_that_the_dtype_does_not_hold_stay_exact(llama: Path, tmp_path: 
     model = wb.open(folder, device=accelerator, dtype="stored")
     name = "model.layers.0.input_layernorm.weight"
     assert model.body.network.get_parameter(name).dtype == torch.bfloat16
-    assert torch.equal(model.kept(name).cpu(), stored[name])
+    assert torch.equal(model.other(name).cpu(), stored[name])
 
 
 def test_tied_weights_stay_tied(tmp_path: Path, accelerator: str) -> None:

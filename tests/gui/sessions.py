@@ -34,7 +34,7 @@ def summary(blocks: int = 4, *, name: str = "tiny-llama", prefix: str = "model.l
         for part, shape in PARTS.items():
             layers.append(_layer(f"{prefix}.{block}.{part}", shape, LayerKind.LINEAR, f"{prefix}.{block}"))
     layers.append(_layer("lm_head", (2048, 256), LayerKind.LINEAR, "", tied_to="model.embed_tokens"))
-    kept = tuple(
+    others = tuple(
         StoredTensor(name=f"{prefix}.{block}.{norm}.weight", shape=(256,), dtype="float32")
         for block in range(blocks)
         for norm in ("input_layernorm", "post_attention_layernorm")
@@ -42,7 +42,7 @@ def summary(blocks: int = 4, *, name: str = "tiny-llama", prefix: str = "model.l
     source = ModelSource(kind="huggingface", path=f"/nowhere/{name}")
     return ModelSummary(
         name=name, source=source, fingerprint="sha256:" + "0" * 64, output=OutputKind.TOKEN_LOGITS,
-        layers=tuple(layers), kept=kept,
+        layers=tuple(layers), others=others,
     )  # fmt: skip
 
 

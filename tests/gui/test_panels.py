@@ -39,7 +39,7 @@ async def _show_all(person: Person) -> None:
 
 def _one_layer() -> Session:
     facts = sessions.summary(1)
-    return sessions.opened(replace(facts, layers=facts.layers[1:2], kept=()))
+    return sessions.opened(replace(facts, layers=facts.layers[1:2], others=()))
 
 
 def _nan_scores() -> Session:
@@ -67,7 +67,7 @@ def _not_finite_metric() -> Session:
 
 
 def _no_layers() -> Session:
-    return sessions.opened(replace(sessions.summary(1), layers=(), kept=()))
+    return sessions.opened(replace(sessions.summary(1), layers=(), others=()))
 
 
 DEGENERATE: dict[str, Callable[[], Session]] = {
@@ -101,7 +101,7 @@ def test_every_panel_draws(live: Callable[..., None], name: str) -> None:
 
 
 def test_ten_thousand_layers(live: Callable[..., None]) -> None:
-    session = sessions.opened(replace(sessions.summary(1429), kept=()), with_weights=False)
+    session = sessions.opened(replace(sessions.summary(1429), others=()), with_weights=False)
     session = replace(session, sensitivities={"predicted_kl": sessions.table(session.model)})
     assert len(session.model.layers) > 10_000
 

@@ -17,9 +17,9 @@ def test_transitions_add_up(live: Callable[..., None]) -> None:
         await person.open(session)
         rows = transitions(session.model, person.state.assignments)
         assert sum(row.layers for row in rows) == len(session.model.layers)
-        after = sum(row.nbytes[1] for row in rows) + session.model.kept_nbytes
+        after = sum(row.nbytes[1] for row in rows) + session.model.other_nbytes
         assert int(after) == person.state.totals.nbytes
-        before = sum(row.nbytes[0] for row in rows) + session.model.kept_nbytes
+        before = sum(row.nbytes[0] for row in rows) + session.model.other_nbytes
         assert before == session.model.nbytes
         panel = person.window.panels["timing"]
         await person.act(lambda: person.window.reveal("timing"))

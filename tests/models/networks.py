@@ -30,7 +30,7 @@ def model_of(network: nn.Module, output: OutputKind) -> NetworkModel:
     parts = find_layers(network, lambda name, tensor: str(tensor.dtype).removeprefix("torch."))
     summary = ModelSummary(
         name=type(network).__name__, source=ModelSource(kind="test", path="test"), fingerprint="sha256:test",
-        output=output, layers=parts.layers, kept=tuple(parts.kept), non_finite=tuple(parts.non_finite),
+        output=output, layers=parts.layers, others=tuple(parts.others), non_finite=tuple(parts.non_finite),
     )  # fmt: skip
     body = Body(
         network=network, hooks=parts.hooks,

@@ -39,7 +39,7 @@ class Clock:
 
 def every_plan(summary, table, times):
     """Yield (loss, bytes, microseconds) of every combination."""
-    layers, fixed = summary.stored, summary.kept_nbytes
+    layers, fixed = summary.stored, summary.other_nbytes
     for combination in itertools.product((*table.schemes, KEEP), repeat=len(layers)):
         pairs = list(zip(layers, combination, strict=True))
         yield (

@@ -103,7 +103,7 @@ def test_the_bound_model_rounds_what_the_layer_gives() -> None:
             handle.remove()
     assert torch.equal(result, expected)
     assert len(torch.unique(received[0][0, 0])) <= 16 < len(torch.unique(received[0]))
-    again = bound.with_weights({}).with_kept({}).run(data.tensors)
+    again = bound.with_weights({}).with_others({}).run(data.tensors)
     assert torch.equal(again.detach(), expected)
 
 

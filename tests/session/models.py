@@ -32,7 +32,7 @@ def summary(layers: int = 4, cannot_run: str | None = None) -> ModelSummary:
     return ModelSummary(
         name="small", source=ModelSource(kind="safetensors", path="/nowhere/small.safetensors"),
         fingerprint="sha256:" + "0" * 64, output=OutputKind.TOKEN_LOGITS, layers=(table, *linear, head),
-        kept=(StoredTensor(name="norm", shape=(32,), dtype="float32"),), cannot_run=cannot_run,
+        others=(StoredTensor(name="norm", shape=(32,), dtype="float32"),), cannot_run=cannot_run,
     )  # fmt: skip
 
 

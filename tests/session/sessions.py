@@ -47,7 +47,7 @@ def summary(layers: tuple[Layer, ...]) -> ModelSummary:
         fingerprint="sha256:" + "0" * 64,
         output=OutputKind.TOKEN_LOGITS,
         layers=layers,
-        kept=(
+        others=(
             StoredTensor(name="norm.weight", shape=(8,), dtype="bfloat16"),
             StoredTensor(name="x", shape=(), dtype="int64"),
         ),

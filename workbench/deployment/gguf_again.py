@@ -35,9 +35,10 @@ def tensors_again(quantized: QuantizedModel, model: GgufModel) -> list[FileTenso
     for name, layer in changed.items():
         order = None if architecture is None or not config else row_order(architecture, config, layer.parameter)
         tensors[name] = matrix_tensor(quantized, model, layer, name, order)
-    for tensor in model.summary.kept:
+    for tensor in model.summary.others:
         name = names.get(tensor.name, "")
-        if name in tensors and architecture and (tensor.name in quantized.kept or tensor.name in model.overrides.kept):
+        replaced = tensor.name in quantized.others or tensor.name in model.overrides.others
+        if name in tensors and architecture and replaced:
             order = row_order(architecture, config, tensor.name)
             tensors[name] = vector_tensor(quantized, model, architecture, tensor, name, order)
     return list(tensors.values())

@@ -71,7 +71,7 @@ def refusals(
         reason = layer_refusal(layer, schemes.get(layer.name), held[0] if held else None)
         if reason is not None and layer.parameter not in UNUSED:
             reasons[layer.name] = reason
-    for tensor in summary.kept:
+    for tensor in summary.others:
         if tensor.dtype in FLOATING and names(tensor.name) is None and tensor.name not in UNUSED:
             reasons[tensor.name] = "llama.cpp has no tensor for it in this architecture"
     return reasons
@@ -121,7 +121,7 @@ def file_tensors(
             order = rows_of(experts, layer.matrix[0] // experts, len(held), place)
             order = row_order(architecture, config, layer.parameter) if order is None else order
             yield matrix_tensor(quantized, model, layer, name, order)
-    for tensor in model.summary.kept:
+    for tensor in model.summary.others:
         vector = names(tensor.name)
         if vector is not None:
             order = row_order(architecture, config, tensor.name)
@@ -164,8 +164,8 @@ def vector_tensor(
     shift = architecture.shifted_norms and "norm" in name
 
     def values() -> torch.Tensor:
-        own = model.kept(tensor.name)
-        own = quantized.kept.get(tensor.name, own).to(own.dtype).float()
+        own = model.other(tensor.name)
+        own = quantized.others.get(tensor.name, own).to(own.dtype).float()
         return _ordered(own + 1 if shift else own, order)
 
     return FileTensor(

@@ -116,20 +116,20 @@ def require_equal(name: str, values: torch.Tensor, evaluated: torch.Tensor, *, u
         )
 
 
-def kept_entries(quantized: QuantizedModel, model: Model) -> Iterator[Entry]:
+def other_entries(quantized: QuantizedModel, model: Model) -> Iterator[Entry]:
     """Yield what is stored as it is: layers that the plan keeps, norms, biases, buffers; tied tensors once."""
 
     def weight(layer: Layer) -> torch.Tensor:
         return layer.tensor_of(model.weight(layer.name))
 
     def other(name: str) -> torch.Tensor:
-        tensor = model.kept(name)
-        return quantized.kept.get(name, tensor).to(tensor.dtype)
+        tensor = model.other(name)
+        return quantized.others.get(name, tensor).to(tensor.dtype)
 
     for layer in model.summary.stored:
         if layer.name not in quantized.tensors:
             yield Entry(name=layer.parameter, dtype=layer.dtype, shape=layer.shape, load=partial(weight, layer))
-    for tensor in model.summary.kept:
+    for tensor in model.summary.others:
         yield Entry(name=tensor.name, dtype=tensor.dtype, shape=tensor.shape, load=partial(other, tensor.name))
 
 

@@ -107,7 +107,7 @@ class Channel:
 
 
 COLUMNS: Mapping[type, Mapping[str, type]] = {
-    ModelSummary: {"layers": Layer, "kept": StoredTensor},
+    ModelSummary: {"layers": Layer, "others": StoredTensor},
     Plan: {"rules": Rule},
 }
 """Which tuples of equal records travel as columns; the results in a session are columns already."""

@@ -68,12 +68,12 @@ Replacement = Callable[["torch.Tensor"], "torch.Tensor"]
 class Overrides:
     """What a view of a model has in place of the model's own.
 
-    ``weights`` maps a layer that owns its tensor to a matrix of outputs x inputs, ``kept`` maps names of
-    ``summary.kept`` to tensors, ``inputs`` and ``outputs`` map layers to what their input or output passes through.
+    ``weights`` maps a layer that owns its tensor to a matrix of outputs x inputs, ``others`` maps names of
+    ``summary.others`` to tensors, ``inputs`` and ``outputs`` map layers to what their input or output passes through.
     """
 
     weights: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    others: Mapping[str, torch.Tensor] = field(default_factory=dict)
     inputs: Mapping[str, Replacement] = field(default_factory=dict)
     outputs: Mapping[str, Replacement] = field(default_factory=dict)
 
@@ -158,9 +158,9 @@ class Model(ABC):
         """Return the range of the layer's static inputs that the model's file states, low <= 0 <= high, else None."""
         return None
 
-    def kept(self, name: str) -> torch.Tensor:
-        """Return the tensor ``name`` of ``summary.kept`` as stored (dtype, shape), detached; never write into it."""
-        facts, replaced = self.summary.kept_tensor(name), self.overrides.kept.get(name)
+    def other(self, name: str) -> torch.Tensor:
+        """Return the tensor ``name`` of ``summary.others`` as stored (dtype, shape), detached; never write into it."""
+        facts, replaced = self.summary.other_tensor(name), self.overrides.others.get(name)
         return self._stored(name, facts.dtype) if replaced is None else replaced.detach()
 
     def run(
@@ -195,13 +195,13 @@ class Model(ABC):
             merged[owner.name] = matrix if same_view else owner.matrix_of(layer.tensor_of(matrix))
         return self._view(self.summary, replace(self.overrides, weights=merged))
 
-    def with_kept(self, kept: Mapping[str, torch.Tensor]) -> Self:
-        """Return a view that runs with other tensors for some of ``summary.kept``; ModelError for a name or shape."""
-        for name, tensor in kept.items():
-            shape = self.summary.kept_tensor(name).shape
+    def with_others(self, others: Mapping[str, torch.Tensor]) -> Self:
+        """Return a view that runs with other tensors for some of ``summary.others``; ModelError for a name or shape."""
+        for name, tensor in others.items():
+            shape = self.summary.other_tensor(name).shape
             if tuple(tensor.shape) != shape:
                 raise ModelError(f"the tensor for {name} is {tuple(tensor.shape)}, it has to be {shape}")
-        return self._view(self.summary, replace(self.overrides, kept={**self.overrides.kept, **kept}))
+        return self._view(self.summary, replace(self.overrides, others={**self.overrides.others, **others}))
 
     def with_activations(self, inputs: Mapping[str, Replacement], outputs: Mapping[str, Replacement]) -> Self:
         """Return a view in which layer inputs and outputs pass through these functions."""

@@ -57,10 +57,11 @@ class ModelSource:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSummary:
-    """A model's facts: layers in the order of the network, tensors kept in floating point, a content fingerprint.
+    """A model's facts: layers in the order of the network, its other tensors, a content fingerprint.
 
-    ``fingerprint`` is ``sha256:`` and the hash over every tensor's name, dtype, shape and bytes.  ``cannot_run`` is
-    the reason why the model cannot be run, or None where it can.
+    ``others`` are the tensors that are no layer's weight and stay as they are: norms, biases, buffers.  ``fingerprint``
+    is ``sha256:`` and the hash over every tensor's name, dtype, shape and bytes.  ``cannot_run`` is the reason why the
+    model cannot be run, or None where it can.
     """
 
     name: str
@@ -68,7 +69,7 @@ class ModelSummary:
     fingerprint: str
     output: OutputKind
     layers: tuple[Layer, ...]
-    kept: tuple[StoredTensor, ...] = ()
+    others: tuple[StoredTensor, ...] = ()
     cannot_run: str | None = None
     non_finite: tuple[str, ...] = ()
 
@@ -104,18 +105,18 @@ class ModelSummary:
 
     @cached_property
     def parameters(self) -> int:
-        """Weights of all layers, tied ones once, and the elements of kept tensors."""
-        return sum(layer.parameters for layer in self.stored) + sum(prod(tensor.shape) for tensor in self.kept)
+        """Weights of all layers, tied ones once, and the elements of other tensors."""
+        return sum(layer.parameters for layer in self.stored) + sum(prod(tensor.shape) for tensor in self.others)
 
     @cached_property
     def nbytes(self) -> int:
         """Bytes of all tensors as stored, tied ones once."""
-        return sum(layer.nbytes for layer in self.stored) + self.kept_nbytes
+        return sum(layer.nbytes for layer in self.stored) + self.other_nbytes
 
     @cached_property
-    def kept_nbytes(self) -> int:
+    def other_nbytes(self) -> int:
         """Bytes of the tensors that stay in floating point under every plan."""
-        return sum(tensor.nbytes for tensor in self.kept)
+        return sum(tensor.nbytes for tensor in self.others)
 
     def layer(self, name: str) -> Layer:
         """Return the layer ``name``; raises ModelError naming the closest ones."""
@@ -124,9 +125,9 @@ class ModelSummary:
             raise ModelError(f"{self.name} has no layer {name!r}{nearest(name, self.by_name)}")
         return layer
 
-    def kept_tensor(self, name: str) -> StoredTensor:
-        """Return the facts of the tensor ``name`` of ``kept``; raises ModelError naming the closest ones."""
-        known = {tensor.name: tensor for tensor in self.kept}
+    def other_tensor(self, name: str) -> StoredTensor:
+        """Return the facts of the tensor ``name`` of ``others``; raises ModelError naming the closest ones."""
+        known = {tensor.name: tensor for tensor in self.others}
         if name not in known:
             raise ModelError(f"{self.name} keeps no tensor {name!r}{nearest(name, known)}")
         return known[name]

@@ -55,12 +55,12 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerCall:
-    """One run of a layer; ``kept`` names the kept tensors that it used, its bias."""
+    """One run of a layer; ``others`` names the other tensors that it used, its bias."""
 
     layer: str
     input: int
     output: int
-    kept: tuple[str, ...]
+    others: tuple[str, ...]
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -78,7 +78,7 @@ Step = Operation | LayerCall
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Trace:
-    """The steps in order; ``tensors`` by number, all kept alive; ``names`` maps kept tensors to their name."""
+    """The steps in order; ``tensors`` by number, all kept alive; ``names`` maps other tensors to their name."""
 
     steps: list[Step] = field(default_factory=list)
     tensors: list[torch.Tensor] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Trace:
         """Return in how many places each tensor is used."""
         uses = Counter(number for step in self.steps for number in step.inputs)
         numbers = {name: number for number, name in self.names.items()}
-        uses.update(numbers[name] for step in self.steps if isinstance(step, LayerCall) for name in step.kept)
+        uses.update(numbers[name] for step in self.steps if isinstance(step, LayerCall) for name in step.others)
         return uses
 
 
@@ -145,7 +145,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise TransformError(f"the layer {layer} runs inside of another layer: its graph cannot be traced")
         entered, self._open = self._open[1], None
         used = tuple(dict.fromkeys(self._used))
-        self.trace.steps.append(LayerCall(layer=layer, input=entered, output=self.number(output), kept=used))
+        self.trace.steps.append(LayerCall(layer=layer, input=entered, output=self.number(output), others=used))
 
 
 def _place(tensor: torch.Tensor) -> Any:
@@ -164,11 +164,11 @@ def trace(model: Model, data: Data | None = None) -> Trace:
     batch, name = probe(model, data), model.summary.name
     if model.summary.cannot_run is not None:
         raise CannotRunError(f"{name} cannot be rewritten: {model.summary.cannot_run}")
-    kept = {tensor.name: model.kept(tensor.name).clone() for tensor in model.summary.kept}
-    kept = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in kept.items()}
-    recorder = _Recorder(kept)
+    others = {tensor.name: model.other(tensor.name).clone() for tensor in model.summary.others}
+    others = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in others.items()}
+    recorder = _Recorder(others)
     inputs = {layer: partial(recorder.enter, layer) for layer in sorted(model.tappable)}
-    view = model.with_kept(kept)
+    view = model.with_others(others)
     with torch.no_grad(), recorder:
         try:
             output = view.run(batch, tap=recorder.leave, inputs=inputs)

@@ -75,7 +75,7 @@ class SearchSpace:
 
     def nbytes(self, bits: int) -> int:
         """Return the bytes of the whole model when the groups take ``bits``, as ``totals`` counts them."""
-        return (self.all_bits + bits) // 8 + self.summary.kept_nbytes
+        return (self.all_bits + bits) // 8 + self.summary.other_nbytes
 
     def bits_per_weight(self, bits: int) -> float:
         """Return the bits per weight when the groups take ``bits``, kept embeddings of the groups included."""

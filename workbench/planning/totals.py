@@ -224,7 +224,7 @@ class Ledger:
         if self.table is not None and not sums.missing:
             predicted = max(sums.known_loss + together, 0.0) if together else sums.known_loss
         return Totals(
-            nbytes=sums.bits // 8 + self.summary.kept_nbytes,
+            nbytes=sums.bits // 8 + self.summary.other_nbytes,
             bits_per_weight=sums.counted_bits / sums.counted_weights if sums.counted_weights else 0.0,
             predicted=predicted, missing=sums.missing, interaction=together,
             error=None if predicted is None or sums.unsure or not sums.error else self._error,

@@ -1,4 +1,4 @@
-"""What rounding shifts on average, taken back in the tensors that are kept: biases and batch norms.
+"""What rounding shifts on average, taken back in tensors that keep their precision: biases and batch norms.
 
 A plan asks for it by ``bias-correction`` and ``norm-reestimation`` among its transforms; both need the calibration's
 data.
@@ -57,8 +57,8 @@ def correct(
             quantized = correct_biases(quantized, data, reference, progress)
         else:
             quantized = reestimate_norms(model, quantized, data, reference, folded)
-    dtypes = {tensor.name: getattr(torch, tensor.dtype) for tensor in quantized.summary.kept}
-    return replace(quantized, kept={name: tensor.to(dtypes[name]) for name, tensor in quantized.kept.items()})
+    dtypes = {tensor.name: getattr(torch, tensor.dtype) for tensor in quantized.summary.others}
+    return replace(quantized, others={name: tensor.to(dtypes[name]) for name, tensor in quantized.others.items()})
 
 
 def correct_biases(quantized: QuantizedModel, data: Data, reference: Model, progress: Progress) -> QuantizedModel:
@@ -77,23 +77,23 @@ def correct_biases(quantized: QuantizedModel, data: Data, reference: Model, prog
             "any other quantized layer; take bias-correction out of the plan"
         )
     order = stages(reference, next(batches_of(reference, data, 1)), targets)
-    kept = dict(quantized.kept)
-    view = reference.with_kept(kept)
+    others = dict(quantized.others)
+    view = reference.with_others(others)
     with torch.no_grad():
         means = _mean_inputs(reference, order, data, progress)
     for name, mean in means.items():
         stored, target = quantized.tensors[name], targets[name]
         difference = parse_scheme(stored.scheme).decode(stored).to(reference.device) - reference.weight(name).float()
         change = corrected_bias if name in biases else corrected_mean
-        kept[target] = change(view.kept(target), difference, mean)
+        others[target] = change(view.other(target), difference, mean)
     left = [name for name in quantized.tensors if name not in means]
     notes = () if not left else (f"bias-correction left {few(left)} alone: no bias or batch norm takes their mean",)
-    return replace(quantized, kept=kept, notes=(*quantized.notes, *notes))
+    return replace(quantized, others=others, notes=(*quantized.notes, *notes))
 
 
 def _running_means(model: Model, data: Data, names: Collection[str]) -> Mapping[str, str]:
     """Return the running mean of the batch norm that takes the output of each of the layers ``names``."""
-    if not names or not any(tensor.name.endswith("running_mean") for tensor in model.summary.kept):
+    if not names or not any(tensor.name.endswith("running_mean") for tensor in model.summary.others):
         return {}
     norms = find_norms(trace(model, data), model.summary).behind
     return {name: norms[name].mean for name in names if name in norms}
@@ -101,7 +101,7 @@ def _running_means(model: Model, data: Data, names: Collection[str]) -> Mapping[
 
 def _biases(model: Model, quantized: QuantizedModel) -> dict[str, str]:
     """Return the name of the bias of each quantized layer that has one."""
-    names = {tensor.name for tensor in model.summary.kept}
+    names = {tensor.name for tensor in model.summary.others}
     biases = {}
     for layer in model.summary.stored:
         head, dot, last = layer.parameter.rpartition(".")
@@ -152,11 +152,11 @@ def reestimate_norms(
             f"norm-reestimation: {model.summary.name} has no batch norm with running statistics ({reason}); take "
             "norm-reestimation out of the plan, or use bias-correction"
         )
-    kept, tiny = dict(quantized.kept), 1e-12
+    others, tiny = dict(quantized.others), 1e-12
     for name, measured in after.items():
-        old, is_mean = reference.kept(name), name.endswith("running_mean")
-        kept[name] = old + (measured - before[name]) if is_mean else old * (measured + tiny) / (before[name] + tiny)
-    return replace(quantized, kept=kept)
+        old, is_mean = reference.other(name), name.endswith("running_mean")
+        others[name] = old + (measured - before[name]) if is_mean else old * (measured + tiny) / (before[name] + tiny)
+    return replace(quantized, others=others)
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ class QuantizedModel:
     ``tensors`` maps a layer that owns its weight; layers that are tied to it share it.  ``ranges`` serve static input
     schemes.  ``left`` maps each layer that the plan quantizes but that stayed in floating point to why: NaN or infinite
     weights, an algorithm or a format that cannot serve it; ``notes`` say the same and what else there is to tell.
-    ``kept`` maps norms, biases and buffers to corrected ones.
+    ``others`` maps norms, biases and buffers to corrected ones.
     ``changes`` are what the plan's transforms made of the model before; ``summary`` is then of the rewritten model,
     where tied layers may have got a weight of their own.  ``curvature`` is that of the calibration on the data called
     ``calibrated_on``, for forms that write it.
@@ -41,7 +41,7 @@ class QuantizedModel:
     ranges: Ranges = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     left: Mapping[str, str] = field(default_factory=dict)
-    kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    others: Mapping[str, torch.Tensor] = field(default_factory=dict)
     changes: RewrittenTensors = field(default_factory=RewrittenTensors)
     curvature: Mapping[str, Curvature] = field(default_factory=dict)
     calibrated_on: str = ""
@@ -57,7 +57,7 @@ class QuantizedModel:
         Raises FingerprintMismatchError for another model, MissingResultError for a static scheme without a range.
         """
         model = self.rewritten(model)
-        view = model.with_kept(self.kept).with_weights(decoded(self.tensors))
+        view = model.with_others(self.others).with_weights(decoded(self.tensors))
         inputs = input_quantizers(self.summary, self.plan, self.ranges)
         return view.with_activations(inputs, cache_quantizers(self.summary, self.plan))
 

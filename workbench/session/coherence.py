@@ -28,7 +28,7 @@ def _of_model(model: ModelSummary) -> Iterable[str]:
     known = {layer.name: layer for layer in model.layers}
     if len(known) < len(model.layers):
         yield "two layers of its model have one name"
-    tensors: tuple[Layer | StoredTensor, ...] = (*model.layers, *model.kept)
+    tensors: tuple[Layer | StoredTensor, ...] = (*model.layers, *model.others)
     for each in tensors:
         if each.dtype not in DTYPES:
             yield f"the tensor {each.name} has the unknown dtype {each.dtype}"

@@ -60,7 +60,7 @@ def test_what_transforms_change_is_written_as_it_was_evaluated(kind: str, tmp_pa
     exporter(kind).export(quantized, model, out, silent)
     evaluated, tensors = quantized.bind(model), load_file(out / "model.safetensors")
     norm = "model.layers.0.input_layernorm.weight"
-    assert torch.equal(tensors[norm], evaluated.kept(norm)) and not torch.equal(tensors[norm], model.kept(norm))
+    assert torch.equal(tensors[norm], evaluated.other(norm)) and not torch.equal(tensors[norm], model.other(norm))
     if kind != "torchao":
         again = open_model(out) if kind != "mlx" else None
         ids = torch.arange(12)[None]

@@ -34,7 +34,7 @@ class TensorModel:
     def encoded(self, layer: str) -> None:
         return None
 
-    def kept(self, name: str) -> torch.Tensor:
+    def other(self, name: str) -> torch.Tensor:
         return self.tensors[name]
 
     def run(self, *args: Any, **kwargs: Any) -> torch.Tensor:
@@ -72,13 +72,13 @@ def tensor_model() -> TensorModel:
         _layer("head", tensors, LayerKind.LINEAR, (0, 1), tied_to="embed"),
         _layer("плотный", tensors, LayerKind.LINEAR, (0, 1)),
     )
-    kept = tuple(
+    others = tuple(
         StoredTensor(name=name, shape=tuple(tensors[name].shape), dtype=str(tensors[name].dtype).removeprefix("torch."))
         for name in ("norm.weight", "norm.count", "mask", "empty")
     )
     source = ModelSource(kind="safetensors", path="models/some.safetensors")
     summary = ModelSummary(
-        name="some", source=source, fingerprint=FINGERPRINT, output=OutputKind.NONE, layers=layers, kept=kept
+        name="some", source=source, fingerprint=FINGERPRINT, output=OutputKind.NONE, layers=layers, others=others
     )
     return TensorModel(summary=summary, tensors=tensors)
 

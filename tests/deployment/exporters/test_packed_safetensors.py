@@ -53,7 +53,7 @@ def test_the_file_holds_the_plans_bytes_and_no_more(name: str, tmp_path: Path) -
 def test_the_numpy_reader_gives_the_evaluated_values(name: str, tmp_path: Path) -> None:
     model, result = export(PLANS[name], tmp_path / "m.safetensors")
     tensors = read_packed(tmp_path / "m.safetensors")
-    assert set(tensors) == {layer.parameter for layer in model.summary.stored} | {k.name for k in model.summary.kept}
+    assert set(tensors) == {layer.parameter for layer in model.summary.stored} | {k.name for k in model.summary.others}
     for layer in model.summary.stored:
         if layer.name in result.tensors:
             stored = result.tensors[layer.name]
@@ -160,7 +160,7 @@ def test_wrong_values_do_not_pass_the_proof(tmp_path: Path, monkeypatch: pytest.
 def test_two_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
     model = tensor_model()
     twin = StoredTensor(name="odd.weight.codes", shape=(4,), dtype="uint8")
-    summary = dataclasses.replace(model.summary, kept=(*model.summary.kept, twin))
+    summary = dataclasses.replace(model.summary, others=(*model.summary.others, twin))
     model = dataclasses.replace(model, summary=summary)
     with pytest.raises(ExportError, match=r"two tensors would be called odd\.weight\.codes"):
         exporter("safetensors").export(quantized(model, plan_of(odd="int4-g32")), model, tmp_path / "m", silent)

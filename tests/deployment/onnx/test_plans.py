@@ -93,7 +93,7 @@ def test_random_plans_have_the_plans_bytes_and_run_as_they_were_evaluated(
     quantized, out = quantize(model, plan), tmp_path_factory.mktemp("out") / "model.onnx"
     exporter("onnx").export(quantized, model, out, silent)
     tensors = {tensor.name: tensor for tensor in onnx.load(out).graph.initializer}
-    names = [layer.parameter for layer in model.summary.stored] + [tensor.name for tensor in model.summary.kept]
+    names = [layer.parameter for layer in model.summary.stored] + [tensor.name for tensor in model.summary.others]
     mine = [each for name, each in tensors.items() if any(name == n or name.startswith(f"{n}.") for n in names)]
     octets = sum(len(each.raw_data) for each in mine if not each.name.endswith(".sizes"))
     assert octets == expected_nbytes(quantized, check(quantized, model))

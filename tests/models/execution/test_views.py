@@ -13,9 +13,9 @@ from workbench.errors import ModelError
 def test_kept_tensors_are_replaced_in_the_view_alone():
     model, batch = decoder(), tokens().tensors
     before = model.run(batch)
-    zero = {name: torch.zeros(model.kept(name).shape) for name in ("up.bias", "down.bias")}
-    view = model.with_kept(zero)
-    assert torch.equal(view.kept("up.bias"), zero["up.bias"]) and model.kept("up.bias").any()
+    zero = {name: torch.zeros(model.other(name).shape) for name in ("up.bias", "down.bias")}
+    view = model.with_others(zero)
+    assert torch.equal(view.other("up.bias"), zero["up.bias"]) and model.other("up.bias").any()
     with_weights = view.with_weights({"up": model.weight("up")})
     assert torch.equal(view.run(batch), with_weights.run(batch)) and not torch.equal(view.run(batch), before)
     network = model.body.network
@@ -26,9 +26,9 @@ def test_kept_tensors_are_replaced_in_the_view_alone():
 
 def test_a_wrong_name_or_shape_is_refused():
     with pytest.raises(ModelError, match="up.bia.*up.bias"):
-        decoder().with_kept({"up.bia": torch.zeros(12)})
+        decoder().with_others({"up.bia": torch.zeros(12)})
     with pytest.raises(ModelError, match=r"\(13,\).*\(12,\)"):
-        decoder().with_kept({"up.bias": torch.zeros(13)})
+        decoder().with_others({"up.bias": torch.zeros(13)})
     with pytest.raises(ModelError, match="up is tied to no other"):
         decoder().untied(["up"])
 

@@ -47,7 +47,7 @@ def test_layers_of_a_python_model(tmp_path: Path) -> None:
     assert kinds(model) == TOKEN_KINDS
     assert model.summary.by_name["head"].tied_to == "embed"
     assert model.summary.output is OutputKind.TOKEN_LOGITS
-    kept = {tensor.name for tensor in model.summary.kept}
+    kept = {tensor.name for tensor in model.summary.others}
     assert {"norm.weight", "norm.running_mean", "conv.bias", "attention.in_proj_bias"} <= kept
     assert reopen(model.summary, trust=True).summary == model.summary
 
@@ -67,7 +67,7 @@ def test_layers_of_experts(tmp_path: Path) -> None:
     model = open_model(save_python(tmp_path, Experts), trust=True)
     assert kinds(model)["up"] == (LayerKind.EXPERTS, (32, 8))
     assert torch.equal(model.weight("down")[8], seeded(Experts).get_parameter("down")[1, 0])
-    assert {tensor.name for tensor in model.summary.kept} == {"bias", "gate.bias"}
+    assert {tensor.name for tensor in model.summary.others} == {"bias", "gate.bias"}
 
 
 @pytest.mark.parametrize(

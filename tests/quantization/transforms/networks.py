@@ -160,9 +160,9 @@ def outliers_behind(
     """
     kept, weights = {}, {}
     for norm, layers in readers.items():
-        kept[norm] = model.kept(norm).clone()
+        kept[norm] = model.other(norm).clone()
         kept[norm][list(channels)] *= factor
         for layer in layers:
             weights[layer] = model.weight(layer).clone()
             weights[layer][:, list(channels)] /= factor
-    return model.with_kept(kept).with_weights(weights)
+    return model.with_others(kept).with_weights(weights)

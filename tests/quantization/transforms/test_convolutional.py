@@ -74,10 +74,10 @@ def test_folded_weights_are_those_that_torch_fuses():
             behind.weight, behind.bias = nn.Parameter(torch.ones(3)), nn.Parameter(torch.zeros(3))
         fused = fuse(network.get_submodule(layer), behind)
         torch.testing.assert_close(done.model.weight(layer), fused.weight.flatten(1).detach(), rtol=1e-5, atol=1e-6)
-        own = f"{layer}.bias" in done.changes.kept
-        bias = done.model.kept(f"{layer}.bias" if own else f"{norm}.bias")
+        own = f"{layer}.bias" in done.changes.others
+        bias = done.model.other(f"{layer}.bias" if own else f"{norm}.bias")
         torch.testing.assert_close(bias, fused.bias.detach(), rtol=1e-5, atol=1e-6)
-        assert own == (layer in "af") and not bool(done.model.kept(f"{norm}.running_mean").any())
+        assert own == (layer in "af") and not bool(done.model.other(f"{norm}.running_mean").any())
     assert done.folded == ("na", "nb", "ne", "nf")
 
 
@@ -148,10 +148,10 @@ def test_reestimated_norms_see_inputs_of_their_own_mean_and_variance():
         old = a(x)
         rounded = parse_scheme("int3-tensor").decode(result.tensors["a"]).reshape(shape)
         new = torch.nn.functional.conv2d(x, rounded, a.bias, padding=1)
-    mean = model.kept("na.running_mean") + new.mean((0, 2, 3)) - old.mean((0, 2, 3))
-    variance = model.kept("na.running_var") * new.var((0, 2, 3)) / old.var((0, 2, 3))
-    torch.testing.assert_close(result.kept["na.running_mean"], mean, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(result.kept["na.running_var"], variance, rtol=1e-4, atol=1e-5)
+    mean = model.other("na.running_mean") + new.mean((0, 2, 3)) - old.mean((0, 2, 3))
+    variance = model.other("na.running_var") * new.var((0, 2, 3)) / old.var((0, 2, 3))
+    torch.testing.assert_close(result.others["na.running_mean"], mean, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(result.others["na.running_var"], variance, rtol=1e-4, atol=1e-5)
 
 
 def test_corrections_do_not_add_up_twice_and_leave_folded_norms_alone():
@@ -160,11 +160,11 @@ def test_corrections_do_not_add_up_twice_and_leave_folded_norms_alone():
         quantize(model, plan_for(model, *names), data=data)
         for names in (("norm-reestimation",), ("bias-correction", "norm-reestimation"))
     )
-    torch.testing.assert_close(both.kept["nb.running_mean"], alone.kept["nb.running_mean"], rtol=0.2, atol=0.1)
+    torch.testing.assert_close(both.others["nb.running_mean"], alone.others["nb.running_mean"], rtol=0.2, atol=0.1)
     with pytest.raises(TransformError, match="norm-reestimation: Chain has no batch norm.*fold-norms folded na, nb"):
         quantize(model, plan_for(model, "fold-norms", "norm-reestimation"), data=data)
     after = quantize(model, plan_for(model, "norm-reestimation", "equalize"), data=data)
-    assert set(after.kept) == {f"{n}.running_{what}" for n in ("na", "nb", "ne", "nf") for what in ("mean", "var")}
+    assert set(after.others) == {f"{n}.running_{what}" for n in ("na", "nb", "ne", "nf") for what in ("mean", "var")}
 
 
 def test_static_ranges_are_taken_anew_where_inputs_were_scaled():
@@ -202,7 +202,7 @@ def test_a_correction_needs_the_calibrations_data_and_a_model_that_runs(name):
     model = classifier()
     with pytest.raises(MissingResultError, match=f"{name} compares .*calibrate first and give the session"):
         quantize(model, plan_for(model, name))
-    bare = WeightsOnlyModel(replace(model.summary, cannot_run="weights only", layers=(), kept=()), None)
+    bare = WeightsOnlyModel(replace(model.summary, cannot_run="weights only", layers=(), others=()), None)
     with pytest.raises(CannotRunError, match="weights only|cannot be run"):
         quantize(bare, Plan(transforms=(name,)), data=pictures())
 
@@ -211,7 +211,7 @@ def test_a_layer_that_has_neither_is_noted():
     model, data = classifier(), pictures()
     result = quantize(model, plan_for(model, "bias-correction"), data=data)
     assert result.notes == ("bias-correction left c alone: no bias or batch norm takes their mean",)
-    assert set(result.kept) == {"a.bias", "d.bias", "f.bias", "nb.running_mean", "ne.running_mean"}
+    assert set(result.others) == {"a.bias", "d.bias", "f.bias", "nb.running_mean", "ne.running_mean"}
 
 
 @pytest.mark.parametrize("name", ["fold-norms", "equalize"])

@@ -57,11 +57,11 @@ def test_the_files_compute_what_was_evaluated(calibrated, names, tmp_path):
 
     exporter("safetensors").export(result, model, tmp_path / "packed.safetensors", silent)
     packed = read_packed(tmp_path / "packed.safetensors")
-    view = model.with_kept({t.name: torch.tensor(packed[t.name]) for t in model.summary.kept}).with_weights(
+    view = model.with_others({t.name: torch.tensor(packed[t.name]) for t in model.summary.others}).with_weights(
         {layer.name: torch.tensor(packed[layer.parameter]).reshape(layer.matrix) for layer in model.summary.stored}
     )
     assert torch.equal(view.run(batch), evaluated)
-    total = sum(t.nbytes for t in model.summary.kept) + sum(each.nbytes for each in result.tensors.values())
+    total = sum(t.nbytes for t in model.summary.others) + sum(each.nbytes for each in result.tensors.values())
     total += model.summary.by_name["deep.0"].nbytes
     assert total == plan_totals(model.summary, result.plan).nbytes
 

@@ -59,7 +59,7 @@ def test_the_files_compute_what_was_evaluated(llama: Path, transforms, tmp_path)
         actual = calibrate(model, data)
     plan = plan_for(model, *transforms)
     result = quantize(model, plan, curvature=actual.curvature, data=data)
-    assert not result.notes and bool(result.changes.kept) and "model.layers.1.mlp.down_proj" not in result.tensors
+    assert not result.notes and bool(result.changes.others) and "model.layers.1.mlp.down_proj" not in result.tensors
     batch = next(data.batches(6))
     exact, evaluated = model.run(batch), result.bind(model).run(batch)
     assert not torch.allclose(exact, evaluated, rtol=1e-3)
@@ -73,11 +73,11 @@ def test_the_files_compute_what_was_evaluated(llama: Path, transforms, tmp_path)
     packed = read_packed(tmp_path / "packed.safetensors")
     summary = result.summary
     base = model.untied(result.changes.untied) if result.changes.untied else model
-    view = base.with_kept({t.name: torch.tensor(packed[t.name]) for t in summary.kept}).with_weights(
+    view = base.with_others({t.name: torch.tensor(packed[t.name]) for t in summary.others}).with_weights(
         {layer.name: torch.tensor(packed[layer.parameter]) for layer in summary.stored}
     )
     assert torch.equal(view.run(batch), evaluated)
-    assert sum(t.nbytes for t in summary.kept) + sum(each.nbytes for each in result.tensors.values()) + sum(
+    assert sum(t.nbytes for t in summary.others) + sum(each.nbytes for each in result.tensors.values()) + sum(
         layer.nbytes for layer in summary.stored if layer.name not in result.tensors
     ) == (plan_totals(model.summary, plan).nbytes)
 
@@ -93,7 +93,7 @@ def test_a_state_dict_holds_folded_norms_but_no_untied_head(llama: Path, tmp_pat
 
     written = load_file(tmp_path / "state.safetensors")
     norm = "model.layers.0.input_layernorm.weight"
-    assert torch.equal(written[norm], result.changes.kept[norm])
+    assert torch.equal(written[norm], result.changes.others[norm])
     with pytest.raises(ExportError, match="lm_head a weight of its own.*huggingface"):
         exporter("state-dict").export(quantize(model, plan_for(model, "rotation")), model, tmp_path / "no", silent)
     assert not (tmp_path / "no").exists()
@@ -128,9 +128,9 @@ def test_a_half_precision_norm_is_folded_without_loss(llama: Path):
     for number, fold in enumerate(folds):
         draft.scale(fold, 0.3 + torch.rand(32, generator=torch.Generator().manual_seed(number)) * 5)
     stored = draft.changes().stored(model.summary, draft.weights.keys())
-    dtypes = {tensor.name: tensor.dtype for tensor in model.summary.kept}
-    assert len(stored.kept) == 4 and not stored.weights
-    assert all(str(tensor.dtype) == f"torch.{dtypes[name]}" for name, tensor in stored.kept.items())
+    dtypes = {tensor.name: tensor.dtype for tensor in model.summary.others}
+    assert len(stored.others) == 4 and not stored.weights
+    assert all(str(tensor.dtype) == f"torch.{dtypes[name]}" for name, tensor in stored.others.items())
     exact, result = model.run(batch), replace(stored, weights=draft.weights).apply(model).run(batch)
     assert not torch.equal(exact, result)
     assert float((result - exact).abs().max()) < 1e-5 * float(exact.abs().max())

@@ -80,9 +80,9 @@ def held_down(factor: float) -> NetworkModel:
     ids, kept = model.weight("ids").clone(), {}
     ids[:, channels] *= factor
     for name in ("body.0.one.gain", "body.0.two.gain", "body.1.one.gain", "body.1.two.gain", "last.gain"):
-        kept[name] = model.kept(name).clone()
+        kept[name] = model.other(name).clone()
         kept[name][channels] /= factor**2 if name == "last.gain" else factor
-    return model.with_kept(kept).with_weights({"ids": ids})
+    return model.with_others(kept).with_weights({"ids": ids})
 
 
 def rotated(model: NetworkModel, name: str) -> Transformed:
@@ -94,7 +94,7 @@ def test_the_stream_is_rotated_where_that_is_predicted_to_gain() -> None:
     done = rotated(with_outliers(language_model(Gated), factor=60.0), "rotation")
     stream = done.report[0]
     assert stream.before is not None and stream.after is not None and stream.after < stream.before / 2
-    assert not done.notes and "body.0.one.gain" in done.changes.kept
+    assert not done.notes and "body.0.one.gain" in done.changes.others
 
 
 def test_a_stream_that_would_lose_is_left_alone_unless_a_seed_asks_for_it() -> None:
@@ -102,9 +102,9 @@ def test_a_stream_that_would_lose_is_left_alone_unless_a_seed_asks_for_it() -> N
     left, forced = rotated(model, "rotation"), rotated(model, "rotation-0")
     (note,) = left.notes
     assert note.startswith("rotation left the residual stream as it is: its rotation raises the predicted loss")
-    assert "(rotation-0 rotates it" in note and "body.0.one.gain" not in left.changes.kept
+    assert "(rotation-0 rotates it" in note and "body.0.one.gain" not in left.changes.others
     assert ("keeps tied weights tied" in note) == bool(left.changes.untied)
     stream = forced.report[0]
     assert stream.before is not None and stream.after is not None and stream.after > 1.5 * stream.before
-    assert "body.0.one.gain" in forced.changes.kept and forced.notes[0].startswith("rotation-0: its rotation raises")
+    assert "body.0.one.gain" in forced.changes.others and forced.notes[0].startswith("rotation-0: its rotation raises")
     assert left.changes.untied == forced.changes.untied

@@ -68,7 +68,7 @@ def _names(model: Model, store: TensorStore) -> dict[str, str]:
     """Return each parameter's name in the checkpoint, which may lack a first component or have one more."""
     shortened = {re.sub(r"^[^.]+\.", "", name): name for name in store.tensors}
     parameters = {layer.parameter: layer.shape for layer in model.summary.layers}
-    parameters |= {tensor.name: tensor.shape for tensor in model.summary.kept}
+    parameters |= {tensor.name: tensor.shape for tensor in model.summary.others}
     names = {}
     for parameter, shape in parameters.items():
         without = re.sub(r"^[^.]+\.", "", parameter)

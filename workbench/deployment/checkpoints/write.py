@@ -22,7 +22,7 @@ from workbench.deployment.checkpoints.folder import (
 )
 from workbench.deployment.checkpoints.origin import Origin, origin_of
 from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
-from workbench.deployment.tensors import Entry, check, kept_entries, require_equal, require_that_all_fit
+from workbench.deployment.tensors import Entry, check, other_entries, require_equal, require_that_all_fit
 from workbench.errors import ExportError, first_line
 from workbench.models.checkpoints.experts import rows_of
 from workbench.models.layer import Layer, LayerKind
@@ -198,7 +198,7 @@ def _changed(job: Job) -> set[str]:
     """Return the parameters that the plan's transforms or corrections gave other values."""
     layers = job.model.summary.by_name
     changed = {layers[name].parameter for name in job.model.overrides.weights}
-    return changed | set(job.model.overrides.kept) | set(job.quantized.kept)
+    return changed | set(job.model.overrides.others) | set(job.quantized.others)
 
 
 def _shards(method: Method, job: Job) -> dict[str, list[Entry]]:
@@ -206,7 +206,7 @@ def _shards(method: Method, job: Job) -> dict[str, list[Entry]]:
     origin, changed = job.origin, _changed(job)
     shards: dict[str, list[Entry]] = {file: [] for file in origin.files}
     packed = {name: (layer, stored) for name, layer, stored in job.modules()}
-    owned = {entry.name: entry for entry in kept_entries(job.quantized, job.model)} | _casts(job)
+    owned = {entry.name: entry for entry in other_entries(job.quantized, job.model)} | _casts(job)
     parameters = {name: parameter for parameter, name in origin.names.items()}
     left = {layer.parameter for layer in job.model.summary.tied}
     for name, tensor in origin.store.tensors.items():

@@ -12,7 +12,7 @@ import numpy as np
 from workbench.atomic import replacing_folder
 from workbench.deployment.checkpoints.folder import check_place, copy_settings, mark, read_settings, source_folder
 from workbench.deployment.safetensors_file import write_safetensors
-from workbench.deployment.tensors import Entry, check, decoded_entries, kept_entries, refuse_quantized_activations
+from workbench.deployment.tensors import Entry, check, decoded_entries, other_entries, refuse_quantized_activations
 from workbench.errors import ExportError, ModelError
 from workbench.models.dtypes import DTYPES, tensor_bytes
 from workbench.models.placement import CPU, Placement
@@ -40,7 +40,7 @@ class HuggingFaceFolder:
         source = source_folder(opened)
         refuse_quantized_activations(quantized, opened, "a float checkpoint")
         check_place(out, source)
-        entries = [*decoded_entries(quantized, opened), *(_widened(each) for each in kept_entries(quantized, opened))]
+        entries = [*decoded_entries(quantized, opened), *(_widened(each) for each in other_entries(quantized, opened))]
         with replacing_folder(out, ExportError, "the Hugging Face folder") as temporary:
             config = read_settings(source, untied=bool(quantized.changes.untied))
             copy_settings(source, temporary, _in_float32(config))
@@ -61,7 +61,7 @@ def _in_float32(config: Any) -> Any:
 
 
 def _widened(entry: Entry) -> Entry:
-    """Return a kept tensor in float32, which holds every narrower floating-point value exactly."""
+    """Return an unquantized tensor in float32, which holds every narrower floating-point value exactly."""
     if "float" not in entry.dtype or DTYPES[entry.dtype].bits >= 32:
         return entry
 
@@ -89,5 +89,5 @@ def _prove(folder: Path, entries: list[Entry], model: Model) -> None:
 
     for layer in model.summary.stored:
         compare(layer.parameter, layer.tensor_of(loaded.weight(layer.name)))
-    for tensor in model.summary.kept:
-        compare(tensor.name, loaded.kept(tensor.name))
+    for tensor in model.summary.others:
+        compare(tensor.name, loaded.other(tensor.name))

@@ -13,7 +13,7 @@ import numpy as np
 from workbench.atomic import replacing
 from workbench.deployment.packed_layout import decode, layout
 from workbench.deployment.safetensors_file import prove_bytes, read_safetensors, write_safetensors
-from workbench.deployment.tensors import Entry, array_entries, check, decoded, expected_nbytes, kept_entries
+from workbench.deployment.tensors import Entry, array_entries, check, decoded, expected_nbytes, other_entries
 from workbench.errors import ExportError
 from workbench.models.dtypes import tensor_bytes
 from workbench.numerics.formats import parse_scheme
@@ -65,7 +65,7 @@ def _entries(quantized: QuantizedModel, model: Model) -> Iterator[Entry]:
     for layer in model.summary.stored:
         if layer.name in quantized.tensors:
             yield from array_entries(layer.parameter, quantized.tensors[layer.name].arrays)
-    yield from kept_entries(quantized, model)
+    yield from other_entries(quantized, model)
 
 
 def _metadata(quantized: QuantizedModel, model: Model) -> dict[str, str]:
@@ -148,4 +148,4 @@ def _prove(path: Path, quantized: QuantizedModel, model: Model, progress: Progre
             values = np.ascontiguousarray(packed.read(layer.parameter)).reshape(-1).view(np.uint8)
             if not np.array_equal(values, tensor_bytes(decoded(quantized, layer))):
                 raise ExportError(f"{layer.name} does not decode to the values that were evaluated; please report")
-    prove_bytes(packed.store, kept_entries(quantized, model))
+    prove_bytes(packed.store, other_entries(quantized, model))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workbench.atomic import replacing
 from workbench.deployment.safetensors_file import prove_bytes, read_safetensors, write_safetensors
-from workbench.deployment.tensors import Entry, check, decoded_entries, kept_entries, refuse_quantized_activations
+from workbench.deployment.tensors import Entry, check, decoded_entries, other_entries, refuse_quantized_activations
 from workbench.errors import ExportError
 from workbench.progress import Progress
 
@@ -40,7 +40,7 @@ class StateDict:
                 f"the plan's rotation gives {quantized.changes.untied[0]} a weight of its own, which a network that "
                 "ties it cannot load from a state dict; export to huggingface or safetensors"
             )
-        entries = [*decoded_entries(quantized, opened), *kept_entries(quantized, opened)]
+        entries = [*decoded_entries(quantized, opened), *other_entries(quantized, opened)]
         entries += list(_tied(opened, entries))
         metadata = {"format": "pt", "fingerprint": quantized.summary.fingerprint}
         with replacing(out, ExportError, "the state dict") as temporary:

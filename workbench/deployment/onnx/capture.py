@@ -103,20 +103,20 @@ class _Runner(nn.Module):
     def __init__(self, model: NetworkModel, forward: Callable[[Forward, Any], Any]) -> None:
         super().__init__()
         self.model, self.run = [model], forward
-        kept = {tensor.name for tensor in model.summary.kept}
+        others = {tensor.name for tensor in model.summary.others}
         tensors: dict[str, torch.Tensor] = dict(model.body.network.named_parameters(remove_duplicate=False))
         for name, buffer in model.body.network.named_buffers(remove_duplicate=False):
-            if name in kept and buffer.is_floating_point():
+            if name in others and buffer.is_floating_point():
                 tensors[name] = buffer
         self.names = {name: name for name in tensors}
         for layer in model.summary.stored:
             self.names |= dict.fromkeys(model.parameter_names(layer.name), layer.parameter)
-        unquantized = {tensor.name for tensor in model.summary.kept}
+        others = {tensor.name for tensor in model.summary.others}
         owned = {layer.parameter for layer in model.summary.layers}
         first: dict[int, str] = {}
         for name, tensor in tensors.items():
             if name not in owned and name in self.names and self.names[name] == name:
-                self.names[name] = name if name in unquantized else first.get(id(tensor), name)
+                self.names[name] = name if name in others else first.get(id(tensor), name)
                 first.setdefault(id(tensor), self.names[name])
         self.places = {name: f"p{place}" for place, name in enumerate(dict.fromkeys(self.names.values()))}
         self.own = nn.ParameterDict({

@@ -120,10 +120,10 @@ def prove(path: Path, content: Content, progress: Progress) -> None:
     for place, layer in enumerate(layers):
         progress(place / max(len(layers), 1), f"comparing {layer.name}")
         _compare(decoder, layer, content)
-    for tensor in content.model.summary.kept:
+    for tensor in content.model.summary.others:
         if tensor.name in content.weights:
-            own = content.model.kept(tensor.name)
-            expected = content.quantized.kept.get(tensor.name, own).to(own.dtype)
+            own = content.model.other(tensor.name)
+            expected = content.quantized.others.get(tensor.name, own).to(own.dtype)
             if not np.array_equal(decoder.octets(tensor.name), tensor_bytes(expected)):
                 raise ExportError(f"{tensor.name} does not read back as it was written; please report")
 

@@ -86,11 +86,11 @@ def rewrite(
         else:
             _plain(builder, value, StoredTensor(name=layer.parameter, shape=layer.shape, dtype=layer.dtype),
                    partial(_weight, model, layer))  # fmt: skip
-    for tensor in model.summary.kept:
+    for tensor in model.summary.others:
         value = weights.get(tensor.name)
         if value is not None:
-            _plain(builder, value, tensor, partial(_kept, quantized, model, tensor.name))
-        elif tensor.name in quantized.kept or tensor.name in model.overrides.kept:
+            _plain(builder, value, tensor, partial(_other, quantized, model, tensor.name))
+        elif tensor.name in quantized.others or tensor.name in model.overrides.others:
             raise ExportError(f"the plan changes {tensor.name}, which torch captures as a constant of the graph")
     _others(builder, weights, model)
     copy.graph.sort()
@@ -121,14 +121,14 @@ def _weight(model: Model, layer: Layer) -> torch.Tensor:
     return layer.tensor_of(model.weight(layer.name))
 
 
-def _kept(quantized: QuantizedModel, model: Model, name: str) -> torch.Tensor:
-    tensor = model.kept(name)
-    return quantized.kept.get(name, tensor).to(tensor.dtype)
+def _other(quantized: QuantizedModel, model: Model, name: str) -> torch.Tensor:
+    tensor = model.other(name)
+    return quantized.others.get(name, tensor).to(tensor.dtype)
 
 
 def _others(builder: Builder, weights: Mapping[str, Any], model: Model) -> None:
-    """Fill parameters of the graph that no layer and no kept tensor names (aliases), as the network has them."""
-    known = {*(layer.parameter for layer in model.summary.stored), *(tensor.name for tensor in model.summary.kept)}
+    """Fill parameters of the graph that no layer and no other tensor names (aliases), as the network has them."""
+    known = {*(layer.parameter for layer in model.summary.stored), *(tensor.name for tensor in model.summary.others)}
     for name, value in weights.items():
         if name not in known:
             own = model.body.network.get_parameter(name).detach()  # type: ignore[attr-defined]

@@ -201,7 +201,7 @@ class LayersPanel(Panel):
     def _reset(self) -> None:
         if self.model.rowCount() and (len(self.model.rows.rows) <= EXPAND_LIMIT or self.filter.text()):
             self.view.expandAll()
-            self.view.collapse(self.model.kept_index())
+            self.view.collapse(self.model.others_index())
         self._show_count()
         self._show_selection(self.state.selection)
 

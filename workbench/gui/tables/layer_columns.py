@@ -22,13 +22,13 @@ FIELDS = {SCHEME: "weights", INPUTS: "inputs", CACHE: "cache"}
 
 @dataclass(frozen=True, slots=True)
 class Column(Field):
-    """A column of the tree, ``width`` characters wide; ``kept(tensor)`` is its value of a tensor that stays as it is.
+    """A column of the tree, ``width`` characters wide; ``other(tensor)`` is its value of a tensor that stays as it is.
 
     ``muted`` texts are facts that an edit does not change; ``hidden`` columns are shown on demand.
     """
 
     width: int = 9
-    kept: Callable[[StoredTensor], Any] | None = None
+    other: Callable[[StoredTensor], Any] | None = None
     muted: bool = False
     hidden: bool = False
 
@@ -69,23 +69,23 @@ def block_sums(layers: list[LayerFacts]) -> dict[int, Any]:
 
 
 COLUMNS = (
-    Column("Layer", lambda facts: facts.layer.name, width=24, kept=lambda tensor: tensor.name,
+    Column("Layer", lambda facts: facts.layer.name, width=24, other=lambda tensor: tensor.name,
            tip="Blocks and layers in the order of the network"),
-    Column("Scheme", lambda facts: facts.scheme, width=18, text=_scheme, kept=lambda tensor: tensor.dtype,
+    Column("Scheme", lambda facts: facts.scheme, width=18, text=_scheme, other=lambda tensor: tensor.dtype,
            tip="How the plan stores the weight; double-click or F2 to change it"),
     Column("Weights", _variance, quantities.number, unit="variance", width=10,
            tip="Histogram of the weight's values, lowest to highest; sorts by their variance"),
     Column("Loss", lambda facts: facts.loss, numeric=True, unit=METRIC_UNIT, width=12,
            tip="Score of the chosen scheme for this layer alone; lower is better"),
     Column("Size", lambda facts: facts.bits / 8, quantities.data_size, numeric=True, unit="bytes",
-           kept=lambda tensor: tensor.nbytes, tip="Bytes of the weight under the plan"),
+           other=lambda tensor: tensor.nbytes, tip="Bytes of the weight under the plan"),
     Column("Bits", lambda facts: facts.bits_per_weight, lambda bits: quantities.fixed(bits, 2), numeric=True,
            unit="per weight", width=6, tip="Bits per weight, scales and zero points included"),
     Column("Shape", lambda facts: facts.layer.shape, quantities.shape, width=12, muted=True,
-           key=lambda facts: facts.layer.parameters, kept=lambda tensor: tensor.shape,
+           key=lambda facts: facts.layer.parameters, other=lambda tensor: tensor.shape,
            tip="Shape of the weight as the model stores it"),
     Column("Count", lambda facts: facts.layer.parameters, quantities.count, numeric=True, width=8, muted=True,
-           kept=lambda tensor: math.prod(tensor.shape), tip="Number of weights"),
+           other=lambda tensor: math.prod(tensor.shape), tip="Number of weights"),
     Column("Kind", lambda facts: str(facts.layer.kind).replace("_", " "), width=11, muted=True,
            tip="What the weight does"),
     Column("Inputs", lambda facts: facts.inputs, width=14, muted=True,

@@ -1,4 +1,4 @@
-"""The rows of the layer tree: blocks, layers and kept tensors as flat arrays of small records."""
+"""The rows of the layer tree: blocks, layers and other tensors as flat arrays of small records."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ KEPT_TITLE = "Kept in FP"
 
 @dataclass(slots=True)
 class Row:
-    """A block (``layer`` and ``kept`` None), a layer or a kept tensor.  ``label`` is the text of column 0."""
+    """A block (``layer`` and ``other`` None), a layer or another tensor.  ``label`` is the text of column 0."""
 
     label: str
     parent: int
     position: int
     layer: Layer | None = None
-    kept: StoredTensor | None = None
+    other: StoredTensor | None = None
     children: list[int] = field(default_factory=list)
 
     @property
     def is_group(self) -> bool:
         """Whether the row is a block."""
-        return self.layer is None and self.kept is None
+        return self.layer is None and self.other is None
 
 
 @dataclass(slots=True)
@@ -38,10 +38,10 @@ class Rows:
     top: list[int] = field(default_factory=list)
     layers: dict[str, int] = field(default_factory=dict)
 
-    def add(self, label: str, parent: int = ROOT, layer: Layer | None = None, kept: StoredTensor | None = None) -> int:
+    def add(self, label: str, parent: int = ROOT, layer: Layer | None = None, other: StoredTensor | None = None) -> int:
         """Append a row and return its index."""
         siblings, index = self.children(parent), len(self.rows)
-        self.rows.append(Row(label, parent, len(siblings), layer, kept))
+        self.rows.append(Row(label, parent, len(siblings), layer, other))
         siblings.append(index)
         if layer is not None:
             self.layers[layer.name] = index
@@ -53,9 +53,9 @@ class Rows:
 
 
 def tree(summary: ModelSummary, shown: Collection[str] | None = None) -> Rows:
-    """Return blocks of two or more layers with their layers in the order of the network, then the kept tensors.
+    """Return blocks of two or more layers with their layers in the order of the network, then the other tensors.
 
-    ``shown`` limits the layers; kept tensors are then left out.
+    ``shown`` limits the layers; other tensors are then left out.
     """
     rows = Rows()
     blocks: dict[str, int] = {}
@@ -69,10 +69,10 @@ def tree(summary: ModelSummary, shown: Collection[str] | None = None) -> Rows:
         if layer.block not in blocks:
             blocks[layer.block] = rows.add(layer.block)
         rows.add(short_name(layer), blocks[layer.block], layer=layer)
-    if summary.kept and shown is None:
+    if summary.others and shown is None:
         group = rows.add(KEPT_TITLE)
-        for tensor in summary.kept:
-            rows.add(tensor.name, group, kept=tensor)
+        for tensor in summary.others:
+            rows.add(tensor.name, group, other=tensor)
     return rows
 
 

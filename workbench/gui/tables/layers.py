@@ -184,9 +184,9 @@ class LayersModel(QAbstractItemModel):
         """Return the raw value of a cell; None where it is empty."""
         if row.layer is not None:
             return COLUMNS[column].value(self.facts(row.layer))
-        if row.kept is not None:
-            value_of = COLUMNS[column].kept
-            return value_of(row.kept) if value_of else None
+        if row.other is not None:
+            value_of = COLUMNS[column].other
+            return value_of(row.other) if value_of else None
         return row.label if column == NAME else self._sums(row).get(column)
 
     def _sums(self, row: Row) -> dict[int, Any]:
@@ -235,8 +235,8 @@ class LayersModel(QAbstractItemModel):
         """Return the record of a valid index."""
         return self.rows.rows[index.internalId()]
 
-    def kept_index(self) -> QModelIndex:
-        """Return the row above the kept tensors; invalid where there is none."""
+    def others_index(self) -> QModelIndex:
+        """Return the row above the other tensors; invalid where there is none."""
         rows = self.rows
         if not rows.top or rows.rows[rows.top[-1]].label != KEPT_TITLE:
             return QModelIndex()
@@ -298,7 +298,7 @@ class LayersModel(QAbstractItemModel):
     def colour_of(self, row: Row, column: int) -> QColor | None:
         """Return the colour of a cell's text, None for the usual one."""
         if row.layer is None:
-            return self._muted if row.kept is not None or column == SCHEME else None
+            return self._muted if row.other is not None or column == SCHEME else None
         if column == SCHEME:
             if self._reason(row.layer):
                 return self._error

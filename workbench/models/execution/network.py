@@ -85,7 +85,7 @@ class NetworkModel(Model):
         if device == self.device and dtype == torch.float32:
             return self
         stored = {layer.parameter: layer.dtype for layer in self.summary.layers}
-        stored |= {tensor.name: tensor.dtype for tensor in self.summary.kept}
+        stored |= {tensor.name: tensor.dtype for tensor in self.summary.others}
         model = copy.copy(self)
         model.body = replace(self.body, exact=moved(self.body.network, device, dtype, stored))
         model._look_at(model.body.network)
@@ -109,7 +109,7 @@ class NetworkModel(Model):
     @property
     def is_original(self) -> bool:
         own = self.overrides
-        return not (own.weights or own.kept or own.inputs or own.outputs)
+        return not (own.weights or own.others or own.inputs or own.outputs)
 
     def parameter_names(self, layer: str) -> tuple[str, ...]:
         """Return every name in the network of the parameter of ``layer``: several where weights are tied.
@@ -157,7 +157,7 @@ class NetworkModel(Model):
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Return what replaces the network's own tensors, under every name of each."""
-        tensors = {name: self._like(self._tensor(name), t, name) for name, t in self.overrides.kept.items()}
+        tensors = {name: self._like(self._tensor(name), t, name) for name, t in self.overrides.others.items()}
         for name, matrix in self.overrides.weights.items():
             layer = self.summary.by_name[name]
             tensor = self._like(self._parameters[layer.parameter], layer.tensor_of(matrix), layer.parameter)

@@ -64,7 +64,7 @@ class NetworkParts:
     those of mixtures to the number of their experts."""
 
     by_name: dict[str, Layer] = field(default_factory=dict)
-    kept: list[StoredTensor] = field(default_factory=list)
+    others: list[StoredTensor] = field(default_factory=list)
     hooks: dict[str, str] = field(default_factory=dict)
     functions: dict[str, int] = field(default_factory=dict)
     experts: dict[str, int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class NetworkParts:
 
 
 def find_layers(network: nn.Module, dtypes: Dtypes, classify: Classifier | None = None) -> NetworkParts:
-    """Return the layers and kept tensors of ``network``, in the order of its modules.
+    """Return the layers and other tensors of ``network``, in the order of its modules.
 
     A parameter that appears twice is one tensor: its first name owns it, later ones are tied to it.
     """
@@ -104,7 +104,7 @@ def _add(
     dtype = parts.by_name[owner].dtype if owner in parts.by_name else dtypes(full, tensor)
     stored = StoredTensor(name=full, shape=tuple(tensor.shape), dtype=dtype)
     if role is None:
-        parts.kept.append(stored)
+        parts.others.append(stored)
     else:
         layer = role.layer(stored, tied_to=owner)
         if layer.name in parts.by_name or (owner and owner not in parts.by_name):

@@ -133,7 +133,7 @@ def _weights_alone(source: ModelSource, checkpoint: Checkpoint, reason: str) -> 
     kept = {layer.parameter for layer in layers}
     summary = replace(
         bare, cannot_run=reason, fingerprint=fingerprint(checkpoint.raw), layers=layers,
-        kept=tuple(tensor for tensor in bare.kept if tensor.name not in kept),
+        others=tuple(tensor for tensor in bare.others if tensor.name not in kept),
     )  # fmt: skip
     return QuantizedWeights(summary, checkpoint.logical, checkpoint=checkpoint)
 

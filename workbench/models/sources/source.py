@@ -78,7 +78,8 @@ def network_model(
             parameter.requires_grad_(True)
     summary = ModelSummary(
         name=display_name(Path(source.path.removeprefix("demo:"))), source=source, fingerprint=fingerprint(store),
-        output=output, layers=parts.layers, kept=tuple(parts.kept), non_finite=tuple(dict.fromkeys(parts.non_finite)),
+        output=output, layers=parts.layers, others=tuple(parts.others),
+        non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
     model = NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks, sample=sample), inputs)
     last = "" if stated or output is not OutputKind.CLASS_LOGITS else ends_in(model)

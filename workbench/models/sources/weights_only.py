@@ -46,7 +46,7 @@ def weights_only_model(source: ModelSource, store: TensorStore) -> WeightsOnlyMo
             unquantized.append(tensor)
     summary = ModelSummary(
         name=display_name(Path(source.path)), source=source, fingerprint=fingerprint(store), output=OutputKind.NONE,
-        layers=tuple(layers.values()), kept=tuple(unquantized), cannot_run=CANNOT_RUN,
+        layers=tuple(layers.values()), others=tuple(unquantized), cannot_run=CANNOT_RUN,
         non_finite=tuple(layers[name].name if name in layers else name for name in non_finite_tensors(store)),
     )  # fmt: skip
     return WeightsOnlyModel(summary, store)

@@ -21,7 +21,7 @@ def limits_of(space: SearchSpace, budgets: Budgets) -> dict[str, float]:
     limits: dict[str, float] = {}
     bits = []
     if budgets.nbytes is not None:
-        bits.append((int(budgets.nbytes) - space.summary.kept_nbytes) * 8 + 7 - space.all_bits)
+        bits.append((int(budgets.nbytes) - space.summary.other_nbytes) * 8 + 7 - space.all_bits)
     if budgets.bits_per_weight is not None:
         most = math.floor(Fraction(budgets.bits_per_weight) * space.counted_weights)
         if space.counted_weights and (most + 1) / space.counted_weights <= budgets.bits_per_weight:

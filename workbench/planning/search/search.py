@@ -135,7 +135,7 @@ def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, time
     bits_per_weight = (space.counted_bits + used - out) / np.maximum(weights, 1) * (weights > 0)
     fastest = math.fsum(costs[rows, moves.start]) + space.fixed_microseconds if timed and len(costs) else 0.0
     return Front(
-        nbytes=((space.all_bits + used) // 8 + space.summary.kept_nbytes)[steps],
+        nbytes=((space.all_bits + used) // 8 + space.summary.other_nbytes)[steps],
         bits_per_weight=bits_per_weight[steps], loss=losses[steps], base=base, space=space, moves=moves, steps=steps,
         microseconds=(fastest + np.concatenate([[0.0], np.cumsum(moves.more)]))[steps] if timed else None,
     )  # fmt: skip

@@ -28,7 +28,7 @@ _PLACES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormCall:
-    """One run of a batch norm by fixed statistics; names of kept tensors ``[channels]``, None for 1 and 0.
+    """One run of a batch norm by fixed statistics; names of other tensors ``[channels]``, None for 1 and 0.
 
     ``name`` is the norm's path; ``step``, ``input`` and ``output`` are of the trace.
     """
@@ -45,7 +45,7 @@ class NormCall:
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """The kept tensors that it has."""
+        """The other tensors that it has."""
         return tuple(name for name in (self.gamma, self.beta, self.mean, self.variance) if name is not None)
 
 
@@ -127,7 +127,7 @@ class FoldNorms:
         calls = {step.layer: step for step in setting.trace.steps if isinstance(step, LayerCall)}
         changes = []
         for layer, norm in norms.behind.items():
-            biases = [name for name in calls[layer].kept if draft.vector(name).ndim == 1]
+            biases = [name for name in calls[layer].others if draft.vector(name).ndim == 1]
             if draft.non_finite((layer,), (*norm.tensors, *biases)) is not None:
                 notes.append(f"{layer} or {norm.name} holds NaN or infinite values: fold-norms left them alone")
             else:
@@ -157,8 +157,8 @@ def _fold(draft: Draft, layer: str, bias: str | None, norm: NormCall) -> None:
     factor = (variance.double() + norm.epsilon).rsqrt() * (1.0 if gamma is None else gamma.double())
     draft.scale_rows(layer, torch.where(factor == 0, 1.0, 1 / factor))
     identity = {norm.variance: 1 - norm.epsilon, norm.mean: 0.0, norm.gamma: 1.0, norm.beta: 0.0}
-    draft.kept |= {name: torch.full_like(mean, value) for name, value in identity.items() if name is not None}
+    draft.others |= {name: torch.full_like(mean, value) for name, value in identity.items() if name is not None}
     if bias is None and norm.beta is None:
-        draft.kept[norm.mean] = -shift
+        draft.others[norm.mean] = -shift
     else:
-        draft.kept[bias or norm.beta or ""] = shift
+        draft.others[bias or norm.beta or ""] = shift

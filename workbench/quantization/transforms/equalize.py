@@ -81,7 +81,7 @@ def find_pairs(trace: Trace, summary: ModelSummary) -> tuple[list[Pair], dict[st
         if not isinstance(step, LayerCall) or step.layer not in spatial:
             continue
         norm = norms.get(step.layer)
-        if calls[step.layer] > 1 or any(uses[numbers[name]] > 1 for name in step.kept):
+        if calls[step.layer] > 1 or any(uses[numbers[name]] > 1 for name in step.others):
             obstacles[step.layer] = "no other layer alone: it runs several times or shares its bias"
         elif norm is not None and norm.gamma is None:
             obstacles[step.layer] = f"the batch norm {norm.name}, which has no scale"
@@ -117,7 +117,7 @@ def _pair(
     if not free.any() or shape[axis] != summary.by_name[step.layer].matrix[0]:
         return ", ".join(flow.obstacles[:2]) or "no layer"
     columns = {name: by_weight(summary.by_name[name], channels) for name, channels in flow.columns.items()}
-    fold = Fold(name=step.layer, layer=step.layer, vectors=step.kept, columns=columns, free=free)
+    fold = Fold(name=step.layer, layer=step.layer, vectors=step.others, columns=columns, free=free)
     return Pair(fold, norm)
 
 
@@ -153,8 +153,8 @@ def _scale_norm(draft: Draft, norm: NormCall, scales: torch.Tensor) -> None:
     """Make a norm of inputs that were divided by ``scales`` give outputs that are divided by them too."""
     for name in (norm.mean, norm.beta):
         if name is not None:
-            draft.kept[name] = draft.vector(name) / scales
+            draft.others[name] = draft.vector(name) / scales
     if norm.name not in draft.folded and norm.gamma is not None:  # a folded norm measures nothing
         old = draft.vector(norm.variance).double() + norm.epsilon
-        draft.kept[norm.variance] = (old / scales.double().square() - norm.epsilon).clamp_min(0).float()
-        draft.kept[norm.gamma] = draft.vector(norm.gamma) / scales
+        draft.others[norm.variance] = (old / scales.double().square() - norm.epsilon).clamp_min(0).float()
+        draft.others[norm.gamma] = draft.vector(norm.gamma) / scales

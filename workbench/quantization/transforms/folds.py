@@ -22,7 +22,7 @@ from workbench.quantization.transforms.labels import Flow, follow
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fold:
-    """``vectors`` (kept tensors ``[channels]``) and the rows of ``layer`` can be divided by what ``columns`` take.
+    """``vectors`` (other tensors ``[channels]``) and the rows of ``layer`` can be divided by what ``columns`` take.
 
     ``name`` says what produces the channels.  A norm multiplies by its first vector plus ``offset`` (1 where a norm is
     stored as the difference from one).  ``columns`` maps a layer to the channel of each of its inputs, int64
@@ -129,14 +129,14 @@ def _heads(flow: Flow, free: torch.Tensor) -> torch.Tensor:
 
 
 def _producers(trace: Trace, linear: Collection[str]) -> Iterator[_Producer]:
-    """Yield the linear layers and the norms (any kept vector that multiplies an activation) that are used once."""
+    """Yield the linear layers and the norms (any other vector that multiplies an activation) that are used once."""
     calls, uses = trace.calls(), trace.uses()
     once = {name for number, name in trace.names.items() if uses[number] == 1}
     vectors = _vectors(trace)
     for index, step in enumerate(trace.steps):
         if isinstance(step, LayerCall):
-            if step.layer in linear and calls[step.layer] == 1 and once.issuperset(step.kept):
-                yield _Producer(step.layer, index, step.output, step.layer, step.kept, 0.0)
+            if step.layer in linear and calls[step.layer] == 1 and once.issuperset(step.others):
+                yield _Producer(step.layer, index, step.output, step.layer, step.others, 0.0)
         else:
             names, offset = _norm(trace, step, vectors)
             if names and once.issuperset(names):
@@ -144,7 +144,7 @@ def _producers(trace: Trace, linear: Collection[str]) -> Iterator[_Producer]:
 
 
 def _vectors(trace: Trace) -> dict[int, tuple[str, float]]:
-    """Return the tensors that are a kept vector, or one plus a number, with the vector's name and the number."""
+    """Return the tensors that are another vector, or one plus a number, with the vector's name and the number."""
     vectors = {number: (name, 0.0) for number, name in trace.names.items() if trace.tensors[number].ndim == 1}
     for step in trace.steps:
         if isinstance(step, Operation) and step.outputs and isinstance(next(iter(step.args), None), Ref):

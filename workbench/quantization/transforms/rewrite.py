@@ -19,28 +19,28 @@ from workbench.quantization.transforms.folds import Fold
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RewrittenTensors:
-    """Tensors that stand for a model's own: ``weights`` (layer to matrix of outputs x inputs) and ``kept`` (norms and
+    """Tensors that stand for a model's own: ``weights`` (layer to matrix of outputs x inputs) and ``others`` (norms and
     biases by name); ``untied`` layers own their weight from now on."""
 
     weights: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    kept: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    others: Mapping[str, torch.Tensor] = field(default_factory=dict)
     untied: tuple[str, ...] = ()
 
     def apply(self, model: Model) -> Model:
         """Return the view of ``model`` with these tensors."""
         if self.untied:
             model = model.untied(self.untied)
-        return model.with_kept(self.kept).with_weights(self.weights) if self.weights or self.kept else model
+        return model.with_others(self.others).with_weights(self.weights) if self.weights or self.others else model
 
     def stored(self, summary: ModelSummary, quantized: Collection[str]) -> RewrittenTensors:
         """Return the tensors of all but the ``quantized`` layers, each in the dtype that the model's file has."""
-        dtypes = {tensor.name: tensor.dtype for tensor in summary.kept}
+        dtypes = {tensor.name: tensor.dtype for tensor in summary.others}
         weights = {
             name: weight.to(getattr(torch, summary.by_name[name].dtype))
             for name, weight in self.weights.items() if name not in quantized
         }  # fmt: skip
-        kept = {name: tensor.to(getattr(torch, dtypes[name])) for name, tensor in self.kept.items()}
-        return RewrittenTensors(weights=weights, kept=kept, untied=self.untied)
+        others = {name: tensor.to(getattr(torch, dtypes[name])) for name, tensor in self.others.items()}
+        return RewrittenTensors(weights=weights, others=others, untied=self.untied)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -55,7 +55,7 @@ class Draft:
     summary: ModelSummary
     curvature: dict[str, Curvature]
     weights: dict[str, torch.Tensor] = field(default_factory=dict)
-    kept: dict[str, torch.Tensor] = field(default_factory=dict)
+    others: dict[str, torch.Tensor] = field(default_factory=dict)
     untied: tuple[str, ...] = ()
     inputs: set[str] = field(default_factory=set)
     folded: set[str] = field(default_factory=set)
@@ -74,7 +74,7 @@ class Draft:
     def copy(self) -> Draft:
         """Return a draft that goes its own way from here; tensors are shared, as they are never written into."""
         return replace(
-            self, curvature=dict(self.curvature), weights=dict(self.weights), kept=dict(self.kept),
+            self, curvature=dict(self.curvature), weights=dict(self.weights), others=dict(self.others),
             inputs=set(self.inputs), folded=set(self.folded),
         )  # fmt: skip
 
@@ -90,7 +90,7 @@ class Draft:
 
     def vector(self, name: str) -> torch.Tensor:
         """Return a norm's weight or a bias as it is by now, float32."""
-        return self.kept[name] if name in self.kept else self.model.kept(name).float().cpu()
+        return self.others[name] if name in self.others else self.model.other(name).float().cpu()
 
     def untie(self, layer: str) -> None:
         """Give a tied layer a weight of its own; nothing for one that has one."""
@@ -116,21 +116,21 @@ class Draft:
             self.weights[fold.layer] = self.weight(fold.layer) / factor[:, None]
             self.scale_rows(fold.layer, factor)
             for name in fold.vectors:
-                self.kept[name] = self.vector(name) / factor
+                self.others[name] = self.vector(name) / factor
         for name, channels in fold.columns.items():
             self.multiply_columns(name, spread(factor, channels))
 
     def _scale_norm(self, fold: Fold, factor: torch.Tensor) -> torch.Tensor:
         name, *biases = fold.vectors
-        dtypes = {tensor.name: getattr(torch, tensor.dtype) for tensor in self.summary.kept}
+        dtypes = {tensor.name: getattr(torch, tensor.dtype) for tensor in self.summary.others}
         old = self.vector(name) + fold.offset
         new = (old / factor - fold.offset).to(dtypes[name]).float()
         ratio = old / (new + fold.offset)
         exact = fold.free & ratio.isfinite() & (ratio > 0)
         factor = torch.where(exact, ratio, factor)
-        self.kept[name] = torch.where(fold.free, new, self.vector(name))
+        self.others[name] = torch.where(fold.free, new, self.vector(name))
         for bias in biases:
-            self.kept[bias] = self.vector(bias) / factor
+            self.others[bias] = self.vector(bias) / factor
         return factor
 
     def multiply_columns(self, layer: str, factor: torch.Tensor) -> None:
@@ -178,7 +178,7 @@ class Draft:
         """Multiply a layer's outputs, its matrix and its ``biases``, by the orthogonal ``q^T`` ``[rows, rows]``."""
         matrix = torch.from_numpy(q).float().T
         self.weights[layer] = matrix @ self.weight(layer)
-        self.kept |= {name: matrix @ self.vector(name) for name in biases}
+        self.others |= {name: matrix @ self.vector(name) for name in biases}
         old = self.curvature.get(layer)
         if old is not None:
             outputs = None if old.outputs is None else (q.T @ old.outputs @ q).astype(np.float32)
@@ -186,4 +186,4 @@ class Draft:
 
     def changes(self) -> RewrittenTensors:
         """Return what was replaced."""
-        return RewrittenTensors(weights=dict(self.weights), kept=dict(self.kept), untied=self.untied)
+        return RewrittenTensors(weights=dict(self.weights), others=dict(self.others), untied=self.untied)

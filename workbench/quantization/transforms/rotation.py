@@ -129,7 +129,7 @@ class Rotation:
         )
 
     def _rotate(self, draft: Draft, stream: Stream, trace: Trace) -> None:
-        biases = {step.layer: step.kept for step in trace.steps if isinstance(step, LayerCall)}
+        biases = {step.layer: step.others for step in trace.steps if isinstance(step, LayerCall)}
         q = rotation_matrix(stream.width, self.seed or 0)
         for name in stream.readers:
             draft.rotate_columns(name, q)
@@ -204,4 +204,4 @@ def _absorb(draft: Draft, fold: Fold) -> None:
     scale = draft.vector(name) + fold.offset
     for layer, channels in fold.columns.items():
         draft.multiply_columns(layer, spread(scale, channels))
-    draft.kept[name] = torch.full_like(scale, 1.0 - fold.offset)
+    draft.others[name] = torch.full_like(scale, 1.0 - fold.offset)

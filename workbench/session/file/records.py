@@ -30,6 +30,9 @@ Units = Mapping[str, str]
 NAMES = {"StoredTensor": "KeptTensor"}
 """The names in files of classes that were renamed."""
 
+FIELDS = {"others": "kept"}
+"""The names in files of fields that were renamed."""
+
 
 def write_table(parent: h5py.Group, name: str, columns: Columns[R], units: Units | None = None) -> h5py.Group:
     """Write columns as the group ``name`` with one dataset for each key and field."""
@@ -83,7 +86,7 @@ def write_scalars(
     """Write a dataclass's scalar fields alone; ``fields`` are those that the group is going to hold."""
     group = parent.create_group(name, track_order=True)
     scalars = [field for field, hint in hints(type(record)).items() if _is_scalar(hint)]
-    describe(group, _name(type(record)), fields=" ".join(fields or scalars))
+    describe(group, _name(type(record)), fields=" ".join(map(_link, fields or scalars)))
     for field in scalars:
         value = getattr(record, field)
         if value is not None:
@@ -96,17 +99,17 @@ def write_scalars(
 def write_parts(group: h5py.Group, record: object, units: Units | None = None, without: tuple[str, ...] = ()) -> None:
     """Write the other fields of a dataclass into a group."""
     for field, hint in hints(type(record), without).items():
-        value, kind = getattr(record, field), optional(hint) or hint
+        value, kind, link = getattr(record, field), optional(hint) or hint, _link(field)
         if _is_scalar(hint) or value is None:
             continue
         if kind is np.ndarray:
-            datasets.write_array(group, field, value, (units or {}).get(field, ""))
+            datasets.write_array(group, link, value, (units or {}).get(field, ""))
         elif kind == tuple[str, ...]:
-            datasets.write_text(group, field, value)
+            datasets.write_text(group, link, value)
         elif dataclasses.is_dataclass(kind):
-            write_record(group, field, value)
+            write_record(group, link, value)
         else:
-            write_table(group, field, Columns.of(typing.get_args(kind)[0], value))
+            write_table(group, link, Columns.of(typing.get_args(kind)[0], value))
 
 
 def read_record(parent: Group, name: str, record: type, without: tuple[str, ...] = ()) -> dict[str, object]:
@@ -128,7 +131,8 @@ def read_scalars(parent: Group, name: str, record: type) -> dict[str, object]:
 def read_parts(group: Group, record: type, without: tuple[str, ...] = ()) -> dict[str, object]:
     """Read what :func:`write_parts` wrote."""
     parts = {field: hint for field, hint in hints(record, without).items() if not _is_scalar(hint)}
-    values = {field: _part(group, field, optional(hint) or hint) for field, hint in parts.items() if field in group}
+    links = {field: _link(field) for field in parts if _link(field) in group}
+    values = {field: _part(group, link, optional(parts[field]) or parts[field]) for field, link in links.items()}
     return values | _missing(group, record, parts.keys() - values.keys(), "part")
 
 
@@ -158,12 +162,12 @@ def _missing(group: Group, record: type, fields: Iterable[str], what: str) -> di
     stored, defaults, layout = str(group.attrs.get("fields", "")).split(), _defaults(record), hints(record)
     values: dict[str, object] = {}
     for field in fields:
-        if optional(layout[field]) is not None and field in stored:
+        if optional(layout[field]) is not None and _link(field) in stored:
             values[field] = None
-        elif field in stored or field not in defaults:
+        elif _link(field) in stored or field not in defaults:
             if what == "attribute":
                 raise SessionError(f"{group.name} has no attribute {field}")
-            raise SessionError(f"the part {datasets.place(group, field)} is missing")
+            raise SessionError(f"the part {datasets.place(group, _link(field))} is missing")
     return values
 
 
@@ -201,6 +205,11 @@ def _attribute(group: Group, name: str) -> str | int:
 
 def _name(kind: type) -> str:
     return NAMES.get(kind.__name__, kind.__name__)
+
+
+def _link(field: str) -> str:
+    """Return the name of a field in files."""
+    return FIELDS.get(field, field)
 
 
 def _require_kind(group: Group, kind: str) -> None:

@@ -45,7 +45,7 @@ def candidate_timings(
     ]  # fmt: skip
     if not missing:
         return tuple(known)
-    facts = replace(session.model, layers=tuple(layer for layer, _ in missing), kept=())
+    facts = replace(session.model, layers=tuple(layer for layer, _ in missing), others=())
     assignments = {layer.name: Assignment(weights=scheme) for layer, scheme in missing}
     return (*known, *time_layers(facts, assignments, batch=batch, repeats=repeats, progress=progress))
 
