@@ -110,11 +110,11 @@ def test_sessions_plans_and_copies(tmp_path: Path, pipe: Path, monkeypatch: pyte
 @pytest.mark.timeout(120)
 def test_a_plan_from_another_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     full_session().save(tmp_path / "s.qwb")
-    hears, tells = os.pipe()
-    os.write(tells, Plan().to_json().encode())
-    os.close(tells)
-    assert main(["check", f"/dev/fd/{hears}", "--session", str(tmp_path / "s.qwb"), "--target", "vllm"]) == 0
-    os.close(hears)
+    reading, writing = os.pipe()
+    os.write(writing, Plan().to_json().encode())
+    os.close(writing)
+    assert main(["check", f"/dev/fd/{reading}", "--session", str(tmp_path / "s.qwb"), "--target", "vllm"]) == 0
+    os.close(reading)
 
 
 @pytest.mark.parametrize("kind", ["a pipe", "a device", "a socket"])

@@ -49,14 +49,14 @@ def _watch() -> None:
     The system hands the thread each signal through a pipe while the main thread is in native code, where Python has no
     say.  Nothing is done for those that a window has taken over.
     """
-    hears, tells = os.pipe()
-    os.set_blocking(tells, False)
-    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
-    threading.Thread(target=_end_in_time, args=(hears,), name="signals", daemon=True).start()
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(target=_end_in_time, args=(reading,), name="signals", daemon=True).start()
 
 
-def _end_in_time(hears: int) -> None:
-    while number := os.read(hears, 1):
+def _end_in_time(reading: int) -> None:
+    while number := os.read(reading, 1):
         if number[0] not in (signal.SIGINT, signal.SIGTERM) or signal.getsignal(number[0]) is not _stop:
             continue
         time.sleep(GRACE)

@@ -69,13 +69,13 @@ class GpuThread:
         """Queue a job and wait for it.  If the wait is interrupted, the job ends at its next report."""
         left = threading.Event()
 
-        def heard(fraction: float, what: str) -> None:
+        def forward(fraction: float, what: str) -> None:
             if left.is_set():
                 raise CancelledError(f"{title}: nobody waits for it any more")
             report(fraction, what)
 
         try:
-            return self.submit(title, job, heard).result()
+            return self.submit(title, job, forward).result()
         except BaseException:
             left.set()
             raise

@@ -36,7 +36,7 @@ class Engine:
     """One pre-warmed process that runs one request at a time; it is started again whenever it dies, and after a job
     that lost the CUDA device, which only a new process can use.
 
-    ``start`` returns at once and the listeners hear "started" when the process is warm; ``run`` waits for that.
+    ``start`` returns at once and the listeners get "started" when the process is warm; ``run`` waits for that.
     """
 
     role = wire.ENGINE

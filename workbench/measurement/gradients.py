@@ -154,7 +154,7 @@ def _going_back(
     tensor: torch.Tensor, output: torch.Tensor, saved: SavedTensors | None,
     call: Callable[[torch.Tensor, torch.Tensor], None],
 ) -> None:  # fmt: skip
-    """Let ``call`` hear of a layer's input and of the gradient at its output once that is known."""
+    """Call ``call`` with a layer's input and the gradient at its output once that is known."""
     if output.requires_grad:
         values = saved.pack(tensor) if saved is not None else tensor.detach()
         output.register_hook(lambda gradient: call(SavedTensors.unpack(values), gradient.detach()))  # type: ignore[no-untyped-call]

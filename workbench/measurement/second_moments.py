@@ -58,8 +58,8 @@ class SecondMoments(Mapping[str, Curvature]):
     A group is consecutive layers whose moments take at most ``nbytes`` together (default: a quarter of the free memory,
     or what the disk has room for, where they lie beyond that); it is collected by one run over ``data`` when one of its
     layers is asked for, and replaces the group before.  Groups decide nothing about the values.  Curvature that has its
-    whole moments already, as in sessions of earlier versions, is returned as it is.  ``progress`` hears of every batch,
-    always at 0 (see :func:`workbench.progress.rising`), and may cancel.  Raises AlgorithmError for a layer whose
+    whole moments already, as in sessions of earlier versions, is returned as it is.  ``progress`` is called for every
+    batch, always at 0 (see :func:`workbench.progress.rising`), and may cancel.  Raises AlgorithmError for a layer whose
     moments alone fit neither into the free memory nor onto the disk.
     """
 

@@ -206,7 +206,7 @@ class _Sums:
             self._add(name, squares[0], squares[1])
 
     def forward(self, name: str, routed: Routed, x: torch.Tensor, output: torch.Tensor) -> None:
-        """Experts are heard of on the way back."""
+        """Experts are seen on the way back."""
 
     def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
         """Add the squared gradients of the rows of experts."""

@@ -90,7 +90,7 @@ class Flusher:
 
 
 class Journal:
-    """Writes the newest edits to a file; ``failed`` hears on the writing thread why a line was not written."""
+    """Writes the newest edits to a file; ``failed`` is called on the writing thread with why a line was not written."""
 
     def __init__(self, failed: Callable[[Exception], None]) -> None:
         self._failed = failed

@@ -50,7 +50,7 @@ class Context:
 
     ``opened`` is the session's model where it is open already; ``trust`` allows its own Python file to run;
     ``placement`` says where one that is not open yet shall run.
-    A step adds sentences to ``notes`` about what its result leaves out.  ``says`` is progress that hears, as partial
+    A step adds sentences to ``notes`` about what its result leaves out.  ``says`` is progress that receives, as partial
     results, what a long step is estimated to take and then what it took; without it that is only tried under a limit.
     """
 

@@ -25,7 +25,7 @@ INTRODUCTION = (
 
 
 class StartPage(QWidget):
-    """Large buttons that call ``trigger(action id)`` and ``open_path(path)``; ``choose(role)`` hears of a choice."""
+    """Large buttons that call ``trigger(action id)`` and ``open_path(path)``; ``choose(role)`` gets the choice."""
 
     def __init__(
         self, colours: Colours, trigger: Callable[[str], None], open_path: Callable[[str], None],

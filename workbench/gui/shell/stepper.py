@@ -38,7 +38,7 @@ class Mark:
 
 
 class Stepper(QWidget):
-    """``chosen(place)`` hears of a click on the stage at that place."""
+    """``chosen(place)`` is called for a click on the stage at that place."""
 
     def __init__(self, titles: Sequence[str], chosen: Callable[[int], object], colours: Colours) -> None:
         super().__init__()

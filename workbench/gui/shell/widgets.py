@@ -111,7 +111,7 @@ def button(
 
 
 def switch(widget: B, text: str, toggled: Callable[[bool], object] | None, tip: str, *, on: bool = False) -> B:
-    """Make a check box or button one that is on or off; ``toggled`` hears of changes."""
+    """Make a check box or button one that is on or off; ``toggled`` is called on changes."""
     widget.setText(tr(text))
     widget.setCheckable(True)
     widget.setChecked(on)
@@ -161,7 +161,7 @@ def offer(box: QComboBox, items: Sequence[tuple[str, object]], usual: object = N
 
 
 def choice(menu: QMenu, text: str, toggled: Callable[[bool], object], *, on: bool, tip: str = "") -> None:
-    """Add an entry that is on or off to a menu; ``toggled`` hears of changes."""
+    """Add an entry that is on or off to a menu; ``toggled`` is called on changes."""
     action = menu.addAction(tr(text))
     action.setToolTip(as_tip(tr(tip)))
     action.setCheckable(True)
