@@ -28,10 +28,6 @@
         <translation>Modelldatei ö&amp;ffnen…</translation>
     </message>
     <message>
-        <source>Open a .safetensors, .pt2 or Python file</source>
-        <translation>Eine .safetensors-, .pt2- oder Python-Datei öffnen</translation>
-    </message>
-    <message>
         <source>Open Model F&amp;older…</source>
         <translation>Modell&amp;ordner öffnen…</translation>
     </message>
@@ -640,10 +636,6 @@
         <translation>Eine .qwb-Datei mit allen früheren Ergebnissen</translation>
     </message>
     <message>
-        <source>A Hugging Face folder, a .safetensors, .pt2 or Python file</source>
-        <translation>Hugging-Face-Ordner, .safetensors-, .pt2- oder Python-Datei</translation>
-    </message>
-    <message>
         <source>A function of the file builds the network. Its weights come from the file that you give, from one beside it (weights.safetensors, model.pt, ...), or from the function itself.</source>
         <translation>Eine Funktion der Datei baut das Netz. Seine Gewichte kommen aus der angegebenen Datei, aus einer daneben (weights.safetensors, model.pt, ...) oder aus der Funktion selbst.</translation>
     </message>
@@ -861,7 +853,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Open a session</source>
-        <translation>Sitzung öffnen</translation>
+        <translation>Eine Sitzung öffnen</translation>
     </message>
     <message>
         <source>Browse samples</source>
@@ -1364,10 +1356,6 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Die nächste Stufe: klicken, um sie zu starten</translation>
     </message>
     <message>
-        <source>an earlier stage comes first</source>
-        <translation>eine frühere Stufe kommt zuerst</translation>
-    </message>
-    <message>
         <source>Nothing to undo</source>
         <translation>Nichts rückgängig zu machen</translation>
     </message>
@@ -1434,10 +1422,6 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     <message>
         <source>Not yet: {}</source>
         <translation>Noch nicht: {}</translation>
-    </message>
-    <message>
-        <source>Done: {}</source>
-        <translation>Fertig: {}</translation>
     </message>
     <message>
         <source>Dropped: {}</source>
@@ -3660,10 +3644,6 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>{} {} bis {}, σ {}</translation>
     </message>
     <message>
-        <source>{}: nothing observed yet</source>
-        <translation>{}: noch nichts beobachtet</translation>
-    </message>
-    <message>
         <source>&amp;Outputs</source>
         <translation>&amp;Ausgaben</translation>
     </message>
@@ -3690,16 +3670,6 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     <message>
         <source>&amp;Deutsch</source>
         <translation>&amp;Deutsch</translation>
-    </message>
-    <message>
-        <source>No scores yet.
-
-Compute the sensitivity (F6) to see what every scheme would cost every layer.
-Weight error needs no calibration.</source>
-        <translation>Noch keine Werte.
-
-Die Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht kosten würde.
-Der Gewichtsfehler braucht keine Kalibrierung.</translation>
     </message>
     <message>
         <source>No scores yet.
@@ -4366,10 +4336,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Kanäle {n} bis {n}: {} bis {}, {} der quadrierten Beträge der Kanäle, {} des Fehlers</translation>
     </message>
     <message>
-        <source>{}: no {w} was observed; calibrate (F5)</source>
-        <translation>{}: keine {w} beobachtet; kalibrieren (F5)</translation>
-    </message>
-    <message>
         <source>Shares {w} under {}</source>
         <translation>Anteile {w} mit {}</translation>
     </message>
@@ -4592,10 +4558,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
     <message>
         <source>Counts on a logarithmic scale, so that the tails can be seen</source>
         <translation>Anzahlen logarithmisch, damit die Ausläufer zu sehen sind</translation>
-    </message>
-    <message>
-        <source>No {w} of this layer was observed</source>
-        <translation>Von dieser Schicht wurde nichts beobachtet ({w})</translation>
     </message>
     <message>
         <source>Not taken: {w}</source>
@@ -4980,6 +4942,426 @@ Mit dem Maß {title} berechnen (F6).</translation>
     <message>
         <source>Outputs of {w}</source>
         <translation>Ausgaben von {w}</translation>
+    </message>
+    <message>
+        <source>&amp;Bundled Text: {}</source>
+        <translation>&amp;Mitgelieferter Text: {}</translation>
+    </message>
+    <message>
+        <source>Share of the model that is open</source>
+        <translation>Anteil des Modells, der geöffnet ist</translation>
+    </message>
+    <message>
+        <source>What is being opened</source>
+        <translation>Was geöffnet wird</translation>
+    </message>
+    <message>
+        <source>An embedding takes numbers of tokens, which are never rounded. Its rows are under Weights.</source>
+        <translation>Eine Einbettung bekommt Nummern von Tokens, die nie gerundet werden. Ihre Zeilen stehen unter Gewichte.</translation>
+    </message>
+    <message>
+        <source>No statistics of this weight were kept.</source>
+        <translation>Von diesem Gewicht wurde keine Statistik behalten.</translation>
+    </message>
+    <message>
+        <source>The calibration data never reached this layer.</source>
+        <translation>Die Kalibrierungsdaten haben diese Schicht nie erreicht.</translation>
+    </message>
+    <message>
+        <source>No scores yet.
+
+Compute the sensitivity (F6) to see what every scheme would cost every layer.</source>
+        <translation>Noch keine Bewertung.
+
+Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht kosten würde.</translation>
+    </message>
+    <message>
+        <source>A Hugging Face folder, .safetensors, .gguf, .onnx, .pt2 or Python file</source>
+        <translation>Hugging-Face-Ordner, .safetensors, .gguf, .onnx, .pt2 oder Python</translation>
+    </message>
+    <message>
+        <source>Audit {}</source>
+        <translation>{} prüfen</translation>
+    </message>
+    <message>
+        <source>Calibrate on {w}</source>
+        <translation>Kalibrieren mit {w}</translation>
+    </message>
+    <message>
+        <source>the bundled data</source>
+        <translation>den mitgelieferten Daten</translation>
+    </message>
+    <message>
+        <source>Compare with {}</source>
+        <translation>Vergleichen mit {}</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Fertig</translation>
+    </message>
+    <message>
+        <source>Drawing the window</source>
+        <translation>Das Fenster wird gezeichnet</translation>
+    </message>
+    <message>
+        <source>Error budget of {}</source>
+        <translation>Fehlerbudget von {}</translation>
+    </message>
+    <message>
+        <source>Errors by channel of {}</source>
+        <translation>Fehler nach Kanal von {}</translation>
+    </message>
+    <message>
+        <source>Explain {}</source>
+        <translation>{} erklären</translation>
+    </message>
+    <message>
+        <source>Export {} to {}</source>
+        <translation>{} nach {} exportieren</translation>
+    </message>
+    <message>
+        <source>List the best plan of every size</source>
+        <translation>Den besten Plan jeder Größe auflisten</translation>
+    </message>
+    <message>
+        <source>Loading the network</source>
+        <translation>Das Netz wird geladen</translation>
+    </message>
+    <message>
+        <source>Measure close decisions at {n} bits per weight</source>
+        <translation>Knappe Entscheidungen bei {n} Bits je Gewicht messen</translation>
+    </message>
+    <message>
+        <source>Open {}</source>
+        <translation>{} öffnen</translation>
+    </message>
+    <message>
+        <source>Read {} samples from {n}</source>
+        <translation>Beispiele ab {n} lesen ({})</translation>
+    </message>
+    <message>
+        <source>Reading the model</source>
+        <translation>Das Modell wird gelesen</translation>
+    </message>
+    <message>
+        <source>Reconstruction by {}</source>
+        <translation>Rekonstruktion nach {}</translation>
+    </message>
+    <message>
+        <source>Run {} in {}</source>
+        <translation>{} in {} ausführen</translation>
+    </message>
+    <message>
+        <source>Save {}</source>
+        <translation>{} speichern</translation>
+    </message>
+    <message>
+        <source>Search a plan of {w}</source>
+        <translation>Einen Plan mit {w} suchen</translation>
+    </message>
+    <message>
+        <source>{n} bits per weight</source>
+        <translation>{n} Bits je Gewicht</translation>
+    </message>
+    <message>
+        <source>Sensitivity by {w}</source>
+        <translation>Empfindlichkeit nach {w}</translation>
+    </message>
+    <message>
+        <source>predicted KL</source>
+        <translation>vorhergesagter KL</translation>
+    </message>
+    <message>
+        <source>measured KL</source>
+        <translation>gemessener KL</translation>
+    </message>
+    <message>
+        <source>weight error</source>
+        <translation>Gewichtsfehler</translation>
+    </message>
+    <message>
+        <source>output error</source>
+        <translation>Ausgabefehler</translation>
+    </message>
+    <message>
+        <source>The memory ran out; again with {}</source>
+        <translation>Der Speicher reichte nicht; noch einmal mit {}</translation>
+    </message>
+    <message>
+        <source>Time the kernels of {}</source>
+        <translation>Kernel von {} messen</translation>
+    </message>
+    <message>
+        <source>Time {n} candidates at batch {n}</source>
+        <translation>{n} Kandidaten bei Batch {n} messen</translation>
+    </message>
+    <message>
+        <source>Train {} to {}</source>
+        <translation>{} nach {} trainieren</translation>
+    </message>
+    <message>
+        <source>What an input error of {} costs</source>
+        <translation>Was ein Eingabefehler von {} kostet</translation>
+    </message>
+    <message>
+        <source>biases corrected</source>
+        <translation>Bias-Werte korrigiert</translation>
+    </message>
+    <message>
+        <source>calibrated</source>
+        <translation>kalibriert</translation>
+    </message>
+    <message>
+        <source>calibrating</source>
+        <translation>Kalibrierung</translation>
+    </message>
+    <message>
+        <source>gradients</source>
+        <translation>Gradienten</translation>
+    </message>
+    <message>
+        <source>mean inputs</source>
+        <translation>mittlere Eingaben</translation>
+    </message>
+    <message>
+        <source>capturing the network</source>
+        <translation>Das Netz wird aufgezeichnet</translation>
+    </message>
+    <message>
+        <source>checking {}</source>
+        <translation>{} wird geprüft</translation>
+    </message>
+    <message>
+        <source>comparing block outputs</source>
+        <translation>Ausgaben der Blöcke werden verglichen</translation>
+    </message>
+    <message>
+        <source>comparing the rewritten model with the original</source>
+        <translation>Das umgeschriebene Modell wird mit dem Original verglichen</translation>
+    </message>
+    <message>
+        <source>comparing {}</source>
+        <translation>{} wird verglichen</translation>
+    </message>
+    <message>
+        <source>correcting the rounded model: {}</source>
+        <translation>Das gerundete Modell wird korrigiert: {}</translation>
+    </message>
+    <message>
+        <source>evaluated</source>
+        <translation>ausgewertet</translation>
+    </message>
+    <message>
+        <source>evaluating the same samples</source>
+        <translation>Dieselben Beispiele werden ausgewertet</translation>
+    </message>
+    <message>
+        <source>evaluating the same tokens</source>
+        <translation>Dieselben Tokens werden ausgewertet</translation>
+    </message>
+    <message>
+        <source>gains measured</source>
+        <translation>Verstärkungen gemessen</translation>
+    </message>
+    <message>
+        <source>loading it with transformers</source>
+        <translation>Wird mit transformers geladen</translation>
+    </message>
+    <message>
+        <source>margins of routers, batch {n}</source>
+        <translation>Abstände der Router, Batch {n}</translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>measured {}</source>
+        <translation>{} gemessen</translation>
+    </message>
+    <message>
+        <source>measuring memory and products</source>
+        <translation>Speicher und Produkte werden gemessen</translation>
+    </message>
+    <message>
+        <source>noise from {}</source>
+        <translation>Rauschen von {}</translation>
+    </message>
+    <message>
+        <source>quantized</source>
+        <translation>quantisiert</translation>
+    </message>
+    <message>
+        <source>quantizing {} to {}</source>
+        <translation>{} wird zu {} quantisiert</translation>
+    </message>
+    <message>
+        <source>quantizing {} with the inputs that it gets</source>
+        <translation>{} wird mit den Eingaben quantisiert, die es bekommt</translation>
+    </message>
+    <message>
+        <source>ranges computed</source>
+        <translation>Bereiche berechnet</translation>
+    </message>
+    <message>
+        <source>ranges of {}</source>
+        <translation>Bereiche von {}</translation>
+    </message>
+    <message>
+        <source>reading the weights of {}</source>
+        <translation>Die Gewichte von {} werden gelesen</translation>
+    </message>
+    <message>
+        <source>refined</source>
+        <translation>verfeinert</translation>
+    </message>
+    <message>
+        <source>rewriting the model: {}</source>
+        <translation>Das Modell wird umgeschrieben: {}</translation>
+    </message>
+    <message>
+        <source>running it in {}</source>
+        <translation>Läuft in {}</translation>
+    </message>
+    <message>
+        <source>scored</source>
+        <translation>bewertet</translation>
+    </message>
+    <message>
+        <source>scored {}</source>
+        <translation>{} bewertet</translation>
+    </message>
+    <message>
+        <source>scored {n} of {n} layers</source>
+        <translation>{n} von {n} Schichten bewertet</translation>
+    </message>
+    <message>
+        <source>scoring {} as {}</source>
+        <translation>{} wird als {} bewertet</translation>
+    </message>
+    <message>
+        <source>the plan as a whole, batch {n}</source>
+        <translation>Der Plan als Ganzes, Batch {n}</translation>
+    </message>
+    <message>
+        <source>the {w} of {}, batch {n}</source>
+        <translation>{w} von {}, Batch {n}</translation>
+    </message>
+    <message>
+        <source>timed</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>timing {} at {n} x {n}</source>
+        <translation>{} wird bei {n} × {n} gemessen</translation>
+    </message>
+    <message>
+        <source>weights read</source>
+        <translation>Gewichte gelesen</translation>
+    </message>
+    <message>
+        <source>writing {}</source>
+        <translation>{} wird geschrieben</translation>
+    </message>
+    <message>
+        <source>wrote {}</source>
+        <translation>{} geschrieben</translation>
+    </message>
+    <message>
+        <source>{} as {}, batch {n}</source>
+        <translation>{} als {}, Batch {n}</translation>
+    </message>
+    <message>
+        <source>{w}, batch {n} of {n}</source>
+        <translation>{w}, Batch {n} von {n}</translation>
+    </message>
+    <message>
+        <source>{w}: done</source>
+        <translation>{w}: fertig</translation>
+    </message>
+    <message>
+        <source>{w}: step {n} of {n}{}</source>
+        <translation>{w}: Schritt {n} von {n}{}</translation>
+    </message>
+    <message>
+        <source>the plan</source>
+        <translation>der Plan</translation>
+    </message>
+    <message>
+        <source>{w}: about {}, {} of memory</source>
+        <translation>{w}: etwa {}, {} Speicher</translation>
+    </message>
+    <message>
+        <source>{w}: about {}, {} of memory, {} on the disk</source>
+        <translation>{w}: etwa {}, {} Speicher, {} auf der Platte</translation>
+    </message>
+    <message>
+        <source>1 tied</source>
+        <translation>1 gebunden</translation>
+    </message>
+    <message>
+        <source>{n} tied</source>
+        <translation>{n} gebunden</translation>
+    </message>
+    <message>
+        <source>{} parameters</source>
+        <translation>{} Parameter</translation>
+    </message>
+    <message>
+        <source>Done: {w}</source>
+        <translation>Fertig: {w}</translation>
+    </message>
+    <message>
+        <source>Evaluate {}</source>
+        <translation>{} auswerten</translation>
+    </message>
+    <message>
+        <source>Evaluate {} on {}</source>
+        <translation>{} mit {} auswerten</translation>
+    </message>
+    <message>
+        <source>{} (and {} more)</source>
+        <translation>{} (und {} weitere)</translation>
+    </message>
+    <message>
+        <source>Open a .safetensors, .gguf, .onnx, .pt2 or Python file</source>
+        <translation>Eine .safetensors-, .gguf-, .onnx-, .pt2- oder Python-Datei öffnen</translation>
+    </message>
+    <message>
+        <source>Open a model file</source>
+        <translation>Eine Modelldatei öffnen</translation>
+    </message>
+    <message>
+        <source>Open a model folder</source>
+        <translation>Einen Modellordner öffnen</translation>
+    </message>
+    <message>
+        <source>system</source>
+        <translation>System</translation>
+    </message>
+    <message>
+        <source>The network is still being loaded; its weights are shown already.</source>
+        <translation>Das Netz wird noch geladen; seine Gewichte sind schon zu sehen.</translation>
+    </message>
+    <message>
+        <source>The file holds weights only, not the network; open its Hugging Face folder, or a Python file with a factory function together with these weights.</source>
+        <translation>Die Datei enthält nur Gewichte, nicht das Netz; ihren Hugging-Face-Ordner öffnen, oder eine Python-Datei mit einer Funktion, die das Netz baut, zusammen mit diesen Gewichten.</translation>
+    </message>
+    <message>
+        <source>Models, sessions and plans (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth *.qwb)</source>
+        <translation>Modelle, Sitzungen und Pläne (*.safetensors *.pt2 *.py *.json *.gguf *.onnx *.pt *.pth *.qwb)</translation>
+    </message>
+    <message>
+        <source>All files (*)</source>
+        <translation>Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Sessions (*.qwb)</source>
+        <translation>Sitzungen (*.qwb)</translation>
+    </message>
+    <message>
+        <source>Possible now, though an earlier stage usually comes first</source>
+        <translation>Schon möglich, auch wenn sonst ein früherer Schritt zuerst kommt</translation>
     </message>
 </context>
 </TS>

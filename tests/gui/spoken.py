@@ -32,6 +32,7 @@ SHOWN: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "choice": ((1,), ("text", "tip")),
     "Column": ((0,), ("tip",)), "QCheckBox": ((0,), ()), "_menu_button": ((0, 1), ()),
     "Field": ((0,), ("tip",)), "Number": ((0,), ("tip",)), "RecordsView": ((0,), ()), "say_empty": ((0,), ()),
+    "choose": ((0,), ()), "file_dialog": ((1,), ()),
     "ask": ((1, 2), ()), "ask_path": ((1,), ()), "ask_save_path": ((1,), ()), "FormDialog": ((1, 2, 4), ()),
     "show_error": ((1,), ()), "say": ((0, 1), ()), "report": ((0,), ()), ".label": ((1,), ()),
     "setText": ((0,), ()), "setToolTip": ((0,), ()), "Popup": ((2,), ()),
@@ -41,6 +42,9 @@ SHOWN: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
 
 LISTS = {"tabs": 1, "combo": 1, "offer": 1}
 """Makers of widgets with several texts, and the place of their list."""
+
+REPORTS = ("progress", "report", "tick", "says", "numbered_batches")
+"""How functions call what they report their progress to."""
 
 Calls = Iterator[tuple[str, ast.Call]]
 
@@ -58,6 +62,23 @@ def of_sources() -> tuple[set[str], list[str]]:
             for node in _arguments(name, call):
                 _collect(node, known, texts, made)
     return texts, made
+
+
+def of_jobs() -> set[str]:
+    """Return the patterns of what jobs are called and of what they say that they do."""
+    texts, made = set[str](), list[str]()
+    for file in sorted(ROOT.parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            spoken_here: list[ast.expr] = []
+            if isinstance(node, ast.Call):
+                function = node.func
+                name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+                spoken_here = node.args if name in REPORTS else []
+            elif isinstance(node, ast.keyword) and node.arg == "heading" and isinstance(node.value, ast.Lambda):
+                spoken_here = [node.value.body]
+            for expression in spoken_here:
+                _collect(expression, {}, texts, made)
+    return {text for text in {*texts, *made} if sum(map(str.isalpha, text)) > 3}
 
 
 def of_tables() -> set[str]:

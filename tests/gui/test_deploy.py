@@ -54,10 +54,13 @@ def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[.
         kinds = [row.form.kind for row in forms.table.records.records]
         await person.row(forms.table, kinds.index("gguf"))
         assert not forms.export.isEnabled() and forms.repair.isVisible()
+        assert not panel.buttons["llama.cpp"].isEnabled(), "a runtime is not offered what it refuses"
+        assert "GGUF file: " in panel.buttons["llama.cpp"].toolTip()
         person.picture("refused")
         before = person.state.session.plan
         await person.click(forms.repair)
         assert not forms.repair.isVisible() and forms.export.isEnabled()
+        assert panel.buttons["llama.cpp"].isEnabled() and not panel.buttons["onnxruntime"].isEnabled()
         assert not refusals(person.state.session.plan, layers, "gguf")
         assert Path(forms.place.text()).parent == tmp_path and forms.place.text().endswith(".gguf")
         assert not forms.copy.isEnabled(), "the saved session is older"

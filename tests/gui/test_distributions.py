@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
@@ -20,6 +21,7 @@ from workbench.gui.panels.distributions.panel import CACHE, MANY, OVERLAY
 from workbench.gui.panels.distributions.range_editor import range_of
 from workbench.models.layer import LayerKind
 from workbench.planning.plan import KEEP
+from workbench.session.table import of_tap
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 
 Q_PROJ = "model.layers.0.self_attn.q_proj"
@@ -301,6 +303,30 @@ def test_a_range_is_typed_with_a_decimal_point_in_every_locale(live: Callable[..
         live(story)
     finally:
         QLocale.setDefault(locale)
+
+
+def test_an_empty_plot_says_why(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        panel, full = person.window.panels["distributions"], replace(sessions.full(1), ranges={}, active_ranges={})
+        plots = panel.plots
+        await person.open(replace(full, calibration=None, statistics=of_tap(full.statistics, "weight")))
+        await person.layer("model.layers.0.mlp.up_proj")
+        assert "Calibrate (F5)" in plots["input"].reason and "Calibrate (F5)" in panel.figures.text()
+        assert plots["weight"].reason == ""
+        embedding = full.model.layers[0].name
+        seen = {key: value for key, value in full.statistics.items() if key != (embedding, "input")}
+        await person.open(replace(full, statistics=seen))
+        await person.layer(embedding)
+        assert "numbers of tokens" in plots["input"].reason and "numbers of tokens" in panel.figures.text()
+        person.picture("embedding")
+        without = {key: value for key, value in seen.items() if key[0] != "model.layers.0.mlp.up_proj"}
+        await person.open(replace(full, statistics=without))
+        await person.layer("model.layers.0.mlp.up_proj")
+        assert "never reached" in plots["output"].reason
+        await person.act(lambda: person.window.reveal("channels"))
+        assert "No statistics" in person.window.panels["channels"].figure.text()
+
+    live(story)
 
 
 def test_the_ends_of_a_range_stand_side_by_side(live: Callable[..., None]) -> None:

@@ -29,15 +29,14 @@ class Slow:
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
-        self.fails = False
+        self.fails = self.shows_nothing = False
 
     def run(self, progress: Progress) -> Session:
         """Take the place of opening a model."""
         whole = sessions.opened()
         layers = tuple(layer for layer in whole.model.layers if layer.tied_to is None)
-        progress(0.1, "Loading the network", replace(
-            whole, model=replace(whole.model, layers=layers, cannot_run=STILL_LOADING)
-        ))  # fmt: skip
+        look = replace(whole, model=replace(whole.model, layers=layers, cannot_run=STILL_LOADING))
+        progress(0.1, "Loading the network", None if self.shows_nothing else look)
         while not self.go_on.wait(0.01):
             progress(0.1, "Loading the network")
         if self.fails:
@@ -78,6 +77,23 @@ def test_weights_are_shown_and_edits_are_kept(live: Callable[..., None], slow: S
         assert person.window.actions_by_id["calibrate"].isEnabled()
         await person.press(Qt.Key.Key_Z, control=True)
         assert person.state.assignments[layer].weights == "keep" and not person.state.undo_name
+
+    live(story)
+
+
+def test_the_start_page_shows_what_is_being_opened(live: Callable[..., None], slow: Slow) -> None:
+    async def story(person: Person) -> None:
+        slow.shows_nothing = True
+        page = person.window.start_page
+        assert not page.opening.isVisible() and not page.opened.isVisible()
+        await person.act(lambda: person.window.document.open_path(PATH))
+        await person.until(lambda: page.opened.value() == 100, 10)
+        assert page.opening.isVisible() and page.opened.isVisible()
+        assert page.opening.text() == f"{person.context.jobs.views[-1].title} – Loading the network"
+        person.picture("opening")
+        slow.go_on.set()
+        await person.until(lambda: person.state.session is not None, 10)
+        assert page.opening.isHidden()
 
     live(story)
 

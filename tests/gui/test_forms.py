@@ -9,17 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit, QListWidget
+from PySide6.QtWidgets import QLineEdit, QListWidget, QToolButton
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.shell import settings
 from workbench.gui.shell.forms import Form
+from workbench.models.data.files import BUNDLED_TEXT, locate
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
 from workbench.steps.options import scheme_choices
 from workbench.steps.score import ScoreOptions
-from workbench.steps.session_data import KINDS, last_data
+from workbench.steps.session_data import KINDS, last_data, offered_data
 
 
 def fresh(folder: Path) -> Session:
@@ -44,6 +46,28 @@ def test_a_calibration_without_data_is_not_started(live: Callable[..., None], tm
         assert form._problems["data"].isHidden()
         await person.act(person.dialog("form").reject)
 
+    live(story)
+
+
+def test_a_language_model_without_data_is_offered_bundled_text(live: Callable[..., None], tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+
+    async def story(person: Person) -> None:
+        for wanted in ("llama.cpp", "explore"):
+            settings.set_role(wanted)
+            await person.open(fresh(tmp_path))
+            await person.act(lambda: person.context.trigger("calibrate"))
+            await person.until(lambda: person.dialog("form"), 10)
+            field = person.dialog("form").findChild(Form).widgets["data"]
+            line, menu = field.findChild(QLineEdit), field.findChild(QToolButton).menu()
+            assert line.text() == (BUNDLED_TEXT if wanted == "llama.cpp" else "")
+            offered = [action for action in menu.actions() if BUNDLED_TEXT in action.text()]
+            await person.act(offered[0].trigger)
+            assert line.text() == BUNDLED_TEXT and locate(BUNDLED_TEXT, "calibration").file.is_file()
+            await person.act(person.dialog("form").reject)
+
+    assert offered_data(fresh(tmp_path).model) == (BUNDLED_TEXT,)
+    assert offered_data(sessions.opened().model) == ()
     live(story)
 
 

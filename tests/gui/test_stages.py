@@ -45,6 +45,8 @@ def test_stages_say_what_is_done_comes_next_and_why_not_yet(live: Callable[..., 
         full = sessions.full(1)
         await person.open(full)
         assert statuses(person) == [DONE, DONE, DONE, DONE, NEXT, LATER]
+        await person.click(stepper.buttons[5])
+        assert person.window.panels["deploy"].is_seen, "a plan can be exported before it was evaluated"
         run = replace(full.evaluations[0], plan_hash=full.plan.hash, nbytes=person.state.totals.nbytes)
         await person.open(replace(full, evaluations=(run,)))
         assert statuses(person) == [DONE, DONE, DONE, DONE, DONE, NEXT]

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QTabWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.shown_texts import texts
-from tests.gui.spoken import catalogue, of_sources, spoken
+from tests.gui.spoken import catalogue, of_jobs, of_sources, spoken
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import words
@@ -52,6 +52,11 @@ def test_the_catalogue_has_the_pattern_of_every_text_that_is_put_together() -> N
     known = {words.PLACE.sub("{}", source) for source in CATALOGUE}
     made = {text for text in of_sources()[1] if sum(map(str.isalpha, text)) > 2}
     assert len(made) > 40 and not made - known, f"without a pattern in de.ts: {sorted(made - known)}"
+
+
+def test_the_catalogue_has_what_jobs_are_called_and_what_they_say() -> None:
+    known, made = {words.PLACE.sub("{}", source) for source in CATALOGUE}, of_jobs()
+    assert len(made) > 60 and not made - known, f"without a pattern in de.ts: {sorted(made - known)}"
 
 
 def test_a_pattern_keeps_names_and_translates_words(german: None) -> None:

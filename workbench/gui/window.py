@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWi
 from workbench.engine.jobs import JobStatus, JobView
 from workbench.errors import DataError
 from workbench.gui.commands import run
-from workbench.gui.commands.action import Action, ActionState, plain
+from workbench.gui.commands.action import Action, ActionState, has_session, plain
 from workbench.gui.commands.command import Command
 from workbench.gui.commands.document import Document
 from workbench.gui.commands.leaving import may_leave_jobs, unfinished
@@ -164,11 +164,11 @@ class Window(QMainWindow):
             panel.show_running(running)
 
     def _choose_stage(self, place: int) -> None:
-        """Start the stage that comes next, show the result of one that is done, or say why it is not possible yet."""
+        """Start a stage, show the result of one that is done, or say why it is not possible yet."""
         stage, mark = STAGES[place], self.stepper.marks[place]
         if mark.status is StageStatus.RUNNING:
             self.reveal("jobs")
-        elif mark.status is StageStatus.LATER:
+        elif mark.status is StageStatus.LATER and (has_session(now := self._action_state()) or stage.why_not(now)):
             self.context.messages.say(stage.title, mark.tip, "warning")
         elif mark.status is StageStatus.DONE or not stage.action:
             self.reveal(stage.panel)
@@ -200,6 +200,7 @@ class Window(QMainWindow):
         if statuses != self._statuses:
             self._statuses = statuses
             self._enable()
+        self.start_page.show_opening(self.stages.opening())
         for view in views:
             if view.status == "running":
                 self._show_partial(self.context.jobs.partial(view.id))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from workbench.insight import quantities
 from workbench.models.kv_cache import makes_keys_or_values
-from workbench.models.layer import Layer
+from workbench.models.layer import Layer, LayerKind
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
@@ -25,6 +25,22 @@ HEADINGS = ["Layer", "Kind", "Shape", "Weights", "Inputs", "Algorithm", "Bits", 
 def weight_loss(table: Sensitivity | None, layer: str, scheme: str) -> float:
     """Return what a weight's scheme costs by a table of losses; NaN without a table or where the cell is missing."""
     return 0.0 if scheme == KEEP else math.nan if table is None else table.of(layer, scheme)
+
+
+def why_unseen(session: Session, layer: str, tap: str) -> str:
+    """Return why nothing was seen of a layer's weights, inputs or outputs; empty where something was."""
+    statistics, facts = session.statistics.get((layer, tap)), session.model.by_name.get(layer)
+    if statistics is not None and statistics.count:
+        return ""
+    if tap == "input" and facts is not None and facts.kind is LayerKind.EMBEDDING:
+        return "An embedding takes numbers of tokens, which are never rounded. Its rows are under Weights."
+    if tap == "weight":
+        return "No statistics of this weight were kept."
+    if session.model.cannot_run is not None:
+        return f"{session.model.cannot_run[:1].upper()}{session.model.cannot_run[1:]}."
+    if session.calibration is None:
+        return "Calibrate (F5) to see inputs, outputs and ranges"
+    return "The calibration data never reached this layer."
 
 
 class PlanFacts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from workbench.insight.latest import Latest
 from workbench.insight.legality import target_schemes
 from workbench.insight.schemes import reference_bits
+from workbench.models.data.files import BUNDLED_TEXT
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.session.session import Session
@@ -15,7 +16,8 @@ from workbench.session.session import Session
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
     """``schemes`` are scored, or all that the target runs; ``bits`` is the budget in bits per weight; ``inputs`` are
-    the schemes of inputs that a search gives to a plan that rounds none."""
+    the schemes of inputs that a search gives to a plan that rounds none; ``data`` stand in a form where none came
+    with the model and it can read them."""
 
     name: str
     title: str
@@ -25,12 +27,13 @@ class Role:
     metric: str = "predicted_kl"
     schemes: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    data: str = ""
 
 
 ROLES = (
-    Role(name="llama.cpp", title="A language model for llama.cpp", target="gguf",
+    Role(name="llama.cpp", title="A language model for llama.cpp", target="gguf", data=BUNDLED_TEXT,
          text="K-quants and other GGUF blocks, 4.5 bits per weight, exported as one .gguf file"),
-    Role(name="vllm", title="A language model for vLLM", target="vllm",
+    Role(name="vllm", title="A language model for vLLM", target="vllm", data=BUNDLED_TEXT,
          text="Integers, FP8 and NVFP4 as compressed-tensors, 4.5 bits per weight"),
     Role(name="onnx", title="INT8 for ONNX Runtime", target="onnxruntime", bits=8.1,
          schemes=("int8-tensor", "int8-channel", "int8-g128"), inputs=("static",),

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from workbench.errors import DataError, MissingResultError, NotAModelError
-from workbench.models.data.files import ALL, BUNDLED, CALIBRATION, EVALUATION, locate, named_after
+from workbench.models.data.files import ALL, BUNDLED_TEXT, CALIBRATION, EVALUATION, locate, named_after
 from workbench.models.data.reading import LONG_WINDOW, Reading, with_reading
 from workbench.models.data.record import DataRecord
 from workbench.models.model import Model
+from workbench.models.readers.tokenizer import holds_tokenizer
+from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
 from workbench.planning.plan import Plan
 from workbench.planning.totals import Totals, plan_totals
@@ -194,13 +196,22 @@ def missing_data(session: Session, data: str) -> Mapping[str, str]:
     return {} if known else {"data": KINDS}
 
 
+def offered_data(model: ModelSummary) -> tuple[str, ...]:
+    """Return the bundled data that a model of another maker can run on: text, where a tokenizer came with it."""
+    place = Path(model.source.path)
+    folder = place if place.is_dir() else place.parent
+    reads_text = model.source.kind == "gguf" or holds_tokenizer(folder)
+    return (BUNDLED_TEXT,) if reads_text and model.cannot_run is None else ()
+
+
 def bundled_data(path: str) -> str | None:
     """Return the name of the data set that came with the bundled model at ``path``, None for any other model."""
+    from workbench.models.sources.catalog import BUNDLED as BUNDLED_MODELS
     from workbench.models.sources.catalog import bundled_folder
 
     if path.startswith("demo:"):
-        return path if path.removeprefix("demo:") in BUNDLED else None
-    for name in BUNDLED:
+        return path if path.removeprefix("demo:") in BUNDLED_MODELS else None
+    for name in BUNDLED_MODELS:
         try:
             folder = bundled_folder(name)
         except NotAModelError:

@@ -28,7 +28,7 @@ MENUS = ("&File", "&Edit", "&Run", "&View", "&Help")
 ACTIONS = (
     Action(id="open_file", text="&Open Model File…", shortcut="Ctrl+O", menu="&File",
            run=lambda c: c.document.choose("Open a model file", FILE, MODEL_FILES),
-           tip="Open a .safetensors, .pt2 or Python file", icon="open"),
+           tip="Open a .safetensors, .gguf, .onnx, .pt2 or Python file", icon="open"),
     Action(id="open_folder", text="Open Model F&older…", shortcut="Ctrl+Shift+O", menu="&File",
            run=lambda c: c.document.choose("Open a model folder", FOLDER),
            tip="Open a Hugging Face folder or a sharded checkpoint"),

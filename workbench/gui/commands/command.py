@@ -14,11 +14,13 @@ from PySide6.QtWidgets import QDialog, QWidget
 from workbench.gui.commands.document import Document
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.shell import dialogs
+from workbench.gui.shell import dialogs, settings
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.theme import Colours
+from workbench.insight.roles import role
 from workbench.models.placement import Placement
 from workbench.session.session import Session
+from workbench.steps.session_data import offered_data
 from workbench.steps.step import Request, Step
 
 O = TypeVar("O")  # noqa: E741
@@ -98,7 +100,10 @@ class Command:
             options = step.options() if step.first is None else step.first(self.session)
         session = self.context.workspace.state.session
         missing = None if session is None else partial(step.missing, session)
-        form = Form(self._remembered(options), missing=missing, folder=folder_of(session))
+        bundled = () if session is None else offered_data(session.model)
+        if missing is not None and "data" in missing(options) and (data := role(settings.role()).data) in bundled:
+            options = replace(options, data=data)  # type: ignore[type-var]
+        form = Form(self._remembered(options), missing=missing, folder=folder_of(session), bundled=bundled)
         dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start)
         if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from workbench.engine.jobs import Jobs, JobStatus
+from workbench.engine.jobs import Jobs, JobStatus, JobView
 from workbench.gui.commands.action import ActionState, Condition, has_session, has_table, step_possible
 from workbench.gui.shell.step_keys import STEP_KEYS
 from workbench.gui.shell.stepper import Mark, StageStatus
@@ -131,8 +131,10 @@ class Stages:
                 status, tip = StageStatus.NEXT, tr("The next stage: click to start it")
                 if stage.steps == (SCORE.name,) and now.state.target and now.state.session is not None:
                     tip += tr("; it scores the schemes that the target runs")
+            elif reason is None:
+                status, tip = StageStatus.LATER, tr("Possible now, though an earlier stage usually comes first")
             else:
-                status, tip = StageStatus.LATER, tr("Not yet: {}").format(tr(reason or "an earlier stage comes first"))
+                status, tip = StageStatus.LATER, tr("Not yet: {}").format(tr(reason))
             marks.append(Mark(tr(stage.title), status, tip))
         return tuple(marks)
 
@@ -152,6 +154,15 @@ class Stages:
             if request.step is EXPORT and request.session is not None:
                 self._exported.append(request.session.plan)
         return texts
+
+    def opening(self) -> JobView | None:
+        """Return the job that opens a model or session now, None where there is none."""
+        for view in self._jobs.views:
+            if not view.status.over:
+                request = self._jobs.request(view.id)
+                if isinstance(request, Request) and request.step.name in STAGES[0].steps:
+                    return view
+        return None
 
     def _deployed_here(self, stage: Stage, session: Session | None) -> str:
         exported = stage.panel == "deploy" and session is not None and session.plan in self._exported

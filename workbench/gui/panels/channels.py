@@ -14,6 +14,7 @@ from workbench.gui.tables.fields import Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.channels import FACTOR, brushed, by_channel, outliers
+from workbench.insight.layer_facts import why_unseen
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment
 from workbench.session.session import TAPS
@@ -99,7 +100,7 @@ class ChannelsPanel(Panel):
         self._statistics, self._errors = statistics, self._errors_of(layer, statistics)
         largest = outliers(statistics) if statistics is not None else ()
         if statistics is None:
-            self.figure.setText(f"{layer}: no {tap} was observed; calibrate (F5)")
+            self.figure.setText(why_unseen(state.session, layer, tap))
             self.brush.clear()
         else:
             words = channels_in_words(layer, statistics, len(largest))

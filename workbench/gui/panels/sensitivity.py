@@ -46,10 +46,7 @@ layer's histograms then."""
 
 REFINE_TIP = "Measure the loss in nats where the predicted losses leave the scheme open (Ctrl+F6)"
 
-NO_TABLE = (
-    "No scores yet.\n\nCompute the sensitivity (F6) to see what every scheme would cost every layer.\n"
-    "Weight error needs no calibration."
-)
+NO_TABLE = "No scores yet.\n\nCompute the sensitivity (F6) to see what every scheme would cost every layer."
 NO_CALIBRATION = (
     "No scores yet.\n\nCalibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every "
     "layer.\nWeight error needs no calibration."

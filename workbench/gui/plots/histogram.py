@@ -14,6 +14,7 @@ from PySide6.QtGui import QFontMetrics, QFontMetricsF, QPainter, QResizeEvent
 
 from workbench.gui.plots.plot import AXES, Plot, faded, pen
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
@@ -31,6 +32,9 @@ MAX_VALUES = 600
 
 LABEL_PIXELS, LABEL_MARGIN, LABEL_ROOM = 15, 5, 3.0
 """Pixels: the height of a label, above the first label, and between a line and its label."""
+
+REASON_MARGIN = 12
+"""Pixels beside the sentence in an empty plot."""
 
 NEAR_LEFT = 0.35
 """A line in this part of the plot has its label on its right."""
@@ -70,7 +74,7 @@ class Histogram(Plot):
     _ranges: Mapping[str, Range] = {}
     _grids: Mapping[str, np.ndarray] = {}
     _others: Sequence[tuple[str, LayerStatistics]] = ()
-    _name = ""
+    _name = reason = ""
     _active: Range | None = None
     _movable, _log = False, True
     region: pg.LinearRegionItem | None = None
@@ -86,9 +90,13 @@ class Histogram(Plot):
     def show_statistics(
         self, statistics: LayerStatistics | None, ranges: Mapping[str, Range] | None = None,
         active: Range | None = None, *, movable: bool = False, grids: Mapping[str, np.ndarray] | None = None,
+        reason: str = "",
     ) -> None:  # fmt: skip
-        """Show a histogram, the calibrated ranges by method and the active one; ``grids`` as in :meth:`show_grids`."""
-        self._statistics, self._ranges = statistics, ranges or {}
+        """Show a histogram, the calibrated ranges by method and the active one; ``grids`` as in :meth:`show_grids`.
+
+        ``reason`` stands in an empty plot.
+        """
+        self._statistics, self._ranges, self.reason = statistics, ranges or {}, reason
         self._active, self._movable = active, movable
         self._grids = self._grids if grids is None else grids
         self.redraw()
@@ -218,6 +226,10 @@ class Histogram(Plot):
             painter.fillRect(label, faded(self.colours.base, 215))
             painter.setPen(pen(mark.colour))
             painter.drawText(label, Qt.AlignmentFlag.AlignCenter, mark.text)
+        if self._statistics is None or not self._statistics.count:
+            painter.setPen(pen(self.colours.muted))
+            margins = area.adjusted(REASON_MARGIN, 0, -REASON_MARGIN, 0)
+            painter.drawText(margins, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, tr(self.reason))
         painter.restore()
 
     def _scene_x(self, value: float) -> float:

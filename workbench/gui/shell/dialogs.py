@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QFileDialog, QFrame, QMessageBox, QWidget
 
+from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.widgets import fill_dialog, label
@@ -146,16 +147,15 @@ async def ask_path(
     suffix: str = "", folder: str = "",
 ) -> str | None:  # fmt: skip
     """Let the user choose a file or folder, in ``folder`` at first; None if they cancel."""
-    dialog = QFileDialog(parent, tr(title), folder)
+    dialog = file_dialog(parent, title, folder)
     dialog.setObjectName("path")
-    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.setFileMode(mode)
     if save:
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     if suffix:
         dialog.setDefaultSuffix(suffix)
     if filters:
-        dialog.setNameFilters(filters.split(";;"))
+        dialog.setNameFilters([tr(name) for name in filters.split(";;")])
         dialog.filterSelected.connect(lambda chosen: _use_suffix(dialog, chosen))
     if start:
         dialog.setDirectory(start) if mode == QFileDialog.FileMode.Directory else dialog.selectFile(start)

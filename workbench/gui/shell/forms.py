@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, Signal
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import label, named, page, row
 from workbench.gui.shell.words import tr
@@ -48,7 +50,8 @@ class Form(QWidget):
     """Edits a copy of ``options`` (a frozen dataclass); ``value()`` returns the edited options.
 
     ``choices`` gives the choices of options that depend on the document, ``missing(value)`` what its values lack
-    there, as :attr:`Step.missing` does; ``folder`` is where paths are looked for.
+    there, as :attr:`Step.missing` does; ``folder`` is where paths are looked for, ``bundled`` names data that came
+    with the workbench and suit the document.
     """
 
     changed = Signal()
@@ -58,9 +61,11 @@ class Form(QWidget):
     def __init__(
         self, options: typing.Any, choices: Mapping[str, Sequence[Choice]] | None = None,
         missing: Callable[[typing.Any], Mapping[str, str]] | None = None, folder: str = "",
+        bundled: Sequence[str] = (),
     ) -> None:  # fmt: skip
         super().__init__()
         self._choices, self._missing, self._folder = choices or {}, missing or (lambda value: {}), folder
+        self._bundled = bundled
         self._needed = self._missing(options)
         self._options = options
         self._entries: dict[str, Entry] = {}
@@ -204,6 +209,8 @@ class Form(QWidget):
             menu = QMenu(button)
             menu.addAction(tr("&File…"), lambda: self._browse(info.label, "file", line))
             menu.addAction(tr("F&older…"), lambda: self._browse(info.label, "folder", line))
+            for name in self._bundled:
+                menu.addAction(tr("&Bundled Text: {}").format(name), partial(line.setText, name))
             button.setMenu(menu)
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         else:
@@ -213,8 +220,7 @@ class Form(QWidget):
     def _browse(self, title: str, kind: str, line: QLineEdit) -> None:
         there = Path(line.text()).expanduser()
         folder = str(there.parent) if line.text() and there.parent.is_dir() else self._folder
-        dialog = QFileDialog(self, tr(title), folder)
-        dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+        dialog = file_dialog(self, title, folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         mode = QFileDialog.FileMode
         dialog.setFileMode({"folder": mode.Directory, "file": mode.ExistingFile}.get(kind, mode.AnyFile))

@@ -7,16 +7,19 @@ from html import escape
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from workbench.engine.jobs import JobView
 from workbench.gui.shell import icons, settings
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.theme import Colours
-from workbench.gui.shell.widgets import button, combo, fill_dialog, label, row
+from workbench.gui.shell.widgets import button, combo, fill_dialog, fitted, label, named, row
 from workbench.gui.shell.words import tr
 from workbench.insight.roles import ROLES, Role, role
 
-WIDTH = 460
+WIDTH = 480
+SHARES, BAR_HEIGHT = 1000, 6
+"""Steps of the bar while a model opens, and its pixels."""
 
 INTRODUCTION = (
     "Open a model to see the weights of every layer and the cost of every number format, and to build a "
@@ -35,7 +38,8 @@ class StartPage(QWidget):
         purpose = self._purpose(choose)
         text = label(INTRODUCTION, "muted", wrap=True)
         self.model_button = _large(
-            "Open a &model…", "A Hugging Face folder, a .safetensors, .pt2 or Python file", self._choose_model
+            "Open a &model…", "A Hugging Face folder, .safetensors, .gguf, .onnx, .pt2 or Python file",
+            self._choose_model,
         )
         self.menu = QMenu(self.model_button)
         self.menu.addAction(tr("Model f&older…"), lambda: trigger("open_folder"))
@@ -51,11 +55,16 @@ class StartPage(QWidget):
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
         )
         self._recent.linkActivated.connect(open_path)
+        self.opening = fitted(role="", name="What is being opened")
+        self.opened = named(QProgressBar(), "Share of the model that is open")
+        self.opened.setRange(0, SHARES)
+        self.opened.setTextVisible(False)  # no colour can be read on both halves of it
+        self.opened.setFixedHeight(BAR_HEIGHT)
         middle = QWidget()
         middle.setFixedWidth(WIDTH)
         content = fill_dialog(
             middle, label("Quantization Workbench", "title"), text, purpose, self._role_text,
-            self.model_button, self.session_button, self.demo_button, self._recent,
+            self.model_button, self.session_button, self.demo_button, self.opening, self.opened, self._recent,
         )  # fmt: skip
         content.setSpacing(10)
         content.insertSpacing(2, 10)
@@ -65,6 +74,15 @@ class StartPage(QWidget):
         outer.addLayout(row(None, middle, None))  # not an alignment, with which wrapped texts get too little height
         outer.addStretch(3)
         self.recolour(colours)
+        self.show_opening(None)
+
+    def show_opening(self, job: JobView | None) -> None:
+        """Show how far the job that opens a model or session is; None: there is none."""
+        self.opening.setVisible(job is not None)
+        self.opened.setVisible(job is not None)
+        if job is not None:
+            self.opening.setText(f"{tr(job.title)} – {tr(job.text)}" if job.text else tr(job.title))
+            self.opened.setValue(round(SHARES * job.fraction))
 
     def _purpose(self, choose: Callable[[Role], object]) -> QHBoxLayout:
         """Return the line that asks what the model is for."""

@@ -88,8 +88,8 @@ class StatusBar(QStatusBar):
         if running is not None:
             self.bar.setValue(round(running.fraction * 1000))
             self.share.setText(f"{running.fraction * 100:.0f} %")
-            more = f" (and {queued} more)" if queued else ""
-            self._write(f"{running.title}{more} – {running.text}" if running.text else f"{running.title}{more}")
+            title = tr("{} (and {} more)").format(tr(running.title), queued) if queued else tr(running.title)
+            self._write(f"{title} – {tr(running.text)}" if running.text else title)
         elif before:
             self._write(READY)
         last = views[-1] if views else None

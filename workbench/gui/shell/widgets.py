@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QCheckBox,
@@ -16,6 +17,9 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QSplitter,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
     QTabWidget,
     QToolButton,
     QVBoxLayout,
@@ -33,6 +37,9 @@ L = TypeVar("L", bound=QBoxLayout)
 
 Item = QWidget | QLayout | None
 """What stands in a row or column; None is the room that no other item gets."""
+
+TEXT_MARGIN = 1
+"""Pixels that a style leaves on both sides of a box's text."""
 
 PAGE_TOP = 4
 """Pixels between the tabs and the page below them."""
@@ -121,6 +128,23 @@ def switch(widget: B, text: str, toggled: Callable[[bool], object] | None, tip: 
     return widget
 
 
+class Combo(QComboBox):
+    """A combo box that ends a text for which there is no room with an ellipsis, where Qt's cuts through a letter."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the box and as much of its text as fits."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        painter = QStylePainter(self)
+        with painter:
+            painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+            place = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self)
+            room = place.width() - 2 * TEXT_MARGIN
+            option.currentText = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room)
+            painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+
 def combo(
     name: str, items: Iterable[str | tuple[str, object]] = (), chosen: Callable[[], object] | None = None,
     tip: str = "", *, letters: int = 0,
@@ -129,7 +153,7 @@ def combo(
 
     ``letters``: as wide as so many, whatever its items.
     """
-    widget = named(QComboBox(), name, tip)
+    widget = named(Combo(), name, tip)
     add_items(widget, items)
     if chosen is not None:
         widget.activated.connect(lambda _: chosen())

@@ -27,7 +27,10 @@ SPLITS = (CALIBRATION, EVALUATION, ALL)
 TEXT = (".txt", ".md", ".text", ".rst")
 ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm")
-BUNDLED = {"language-model": "text", "digits-classifier": "digits-classifier"}
+BUNDLED = {"language-model": "text", "digits-classifier": "digits-classifier", "python-documentation": "text"}
+"""Folders of the bundled data by their names: a bundled model's own, and English text for other language models."""
+BUNDLED_TEXT = "demo:python-documentation"
+
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif", ".opus")
 EXPECTED = (
     "a text file, a table (.jsonl, .json, .csv, .parquet, .arrow), a .npy/.npz/.pt/.safetensors file of arrays, a "

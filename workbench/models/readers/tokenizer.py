@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
+"""Any of them is enough for a tokenizer."""
+
+
+def holds_tokenizer(folder: Path) -> bool:
+    """Tell whether there are a tokenizer's files in a folder; nothing is read."""
+    return any((folder / name).is_file() for name in FILES)
+
+
 def require_tokenizer(file: Path) -> None:
     """Raise DataError where reading ``tokenizer.json`` fails, hangs, crashes or fills the memory: tried aside, once."""
     status = file.stat()

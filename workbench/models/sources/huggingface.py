@@ -19,6 +19,7 @@ from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.widened import widened
 from workbench.models.model import Model
+from workbench.models.readers.tokenizer import holds_tokenizer
 from workbench.models.sources.huggingface_heads import (
     call_of,
     head_of,
@@ -36,8 +37,6 @@ from workbench.plain_file import read_json, require_files
 
 NAMED = 3
 """So many tensors are named of those that are missing or of another shape."""
-
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
 LAYERS = re.compile(r"(^|_)(layers?|blocks?)$")
 SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|ff|channels|inner|groups?|labels)$")
@@ -285,7 +284,7 @@ def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpe
         main=network.main_input_name, takes=takes, requires=required_inputs(network), folder=folder,
         sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
         embeds=head is OutputKind.EMBEDDING,
-        tokenizer=folder if any((folder / name).is_file() for name in TOKENIZERS) else None,
+        tokenizer=folder if holds_tokenizer(folder) else None,
     )  # fmt: skip
 
 

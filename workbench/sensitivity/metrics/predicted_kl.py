@@ -30,7 +30,8 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
             scoring.model, scoring.dataset, scoring.curvature, batch_size=scoring.batch_size, seed=scoring.seed,
             progress=scoring.progress,
         )  # fmt: skip
-    scoring.fill(kronecker_rows(scoring, {name: cells[name] for name in kronecker}, rerouting), len(cells))
+    separable = {name: cells[name] for name in kronecker}
+    scoring.fill(kronecker_rows(scoring, separable, rerouting, len(kronecker) / len(cells)), len(cells))
     if directional:
         data = scoring.require_data("a predicted loss")
         sloped_layers = [name for name in directional if name not in scoring.measured]

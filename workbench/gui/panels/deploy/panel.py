@@ -7,7 +7,9 @@ from functools import partial
 
 from workbench.gui.panels.deploy.forms import DeployForms
 from workbench.gui.panels.panel import Panel
+from workbench.gui.shell.foreign import as_tip
 from workbench.gui.shell.widgets import button, fitted, row
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
@@ -46,6 +48,10 @@ BUTTONS = {
 }  # fmt: skip
 
 
+WRITTEN = {LLAMA_CPP: "gguf", TRANSFORMERS: "compressed-tensors", "onnxruntime": "onnx", "openvino": "onnx"}
+"""The form in which each runtime gets the plan."""
+
+
 class DeployPanel(Panel):
     """*Export* writes a form.  *Run* runs the plan's file in a runtime and adds a row for it and the model as it is."""
 
@@ -70,8 +76,12 @@ class DeployPanel(Panel):
             return
         self.forms.show_state(new)
         reason, rows = RUNTIME.why_not(session), proofs(session)
-        for each in self.buttons.values():
-            each.setEnabled(not reason)
+        forms = {each.form.kind: each for each in self.forms.table.records.records}
+        for name, each in self.buttons.items():
+            form = forms.get(WRITTEN[name])
+            why = reason or ("" if form is None or form.is_possible else f"{form.form.title}: {form.verdict}")
+            each.setEnabled(not why)
+            each.setToolTip(as_tip(tr("Not now: {}").format(tr(why)) if why else tr(RUNTIME.summary)))
         mine = next((each for each in reversed(rows) if each.plan == session.plan.hash), None)
         self.table.show_records(rows)
         if reason:

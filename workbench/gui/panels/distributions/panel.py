@@ -20,6 +20,7 @@ from workbench.gui.shell.widgets import choice, combo, fitted, page, row, switch
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.layer_rows import short_name
 from workbench.insight import quantities
+from workbench.insight.layer_facts import why_unseen
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
@@ -146,7 +147,10 @@ class DistributionsPanel(Panel):
         if tap == "input":  # the methods' lines; for tensors that no range is chosen for they would be in the way
             ranges = {key[2]: session.ranges[key] for key in session.ranges if key[:2] == (layer, tap)}
         active, grids = range_of(session, layer, tap), self._grids(session, layer, tap)
-        self.plots[tap].show_statistics(statistics, ranges, active, movable=active is not None, grids=grids)
+        reason = "" if statistics is not None else why_unseen(session, layer, tap)
+        self.plots[tap].show_statistics(
+            statistics, ranges, active, movable=active is not None, grids=grids, reason=reason
+        )
         self.captions[tap].setText(tensor_in_words(tap, statistics))
 
     def _show_many(self) -> None:
@@ -275,7 +279,7 @@ def _taps(session: Session, layer: str, tap: str) -> tuple[object, ...]:
 def tensor_in_words(tap: str, statistics: LayerStatistics | None) -> str:
     """Return the spread of a tensor's values in a sentence."""
     if statistics is None or not statistics.count:
-        return tr("{}: nothing observed yet").format(tr(TENSORS[tap]))
+        return tr(TENSORS[tap])
     bad = tr(", {:,} not finite").format(statistics.non_finite) if statistics.non_finite else ""
     low, high = quantities.number(statistics.minimum), quantities.number(statistics.maximum)
     spread = quantities.number(statistics.variance**0.5, 2)

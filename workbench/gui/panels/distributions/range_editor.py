@@ -13,6 +13,7 @@ from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import combo, fill, fitted, label, named, offer, row
 from workbench.insight import quantities
+from workbench.insight.layer_facts import why_unseen
 from workbench.measurement.units import loss_unit, short_unit
 from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.range_error import RangeQuality, histogram_error, histogram_loss, range_in_force
@@ -124,11 +125,7 @@ class RangeEditor(PanelPart):
         self._shown = None
         self.low.clear()
         self.high.clear()
-        observed = session.calibration is not None or self.tap == "weight"
-        self.figures.setText(
-            f"No {self.tap} of this layer was observed" if observed else
-            "Calibrate (F5) to see inputs, outputs and ranges"
-        )  # fmt: skip
+        self.figures.setText(why_unseen(session, self.layer, self.tap))
 
     def _show_numbers(self, low: float, high: float) -> None:
         self._shown = low, high

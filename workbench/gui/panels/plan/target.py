@@ -29,7 +29,7 @@ class PlanTarget(PanelPart):
         self.box = combo(
             "Target of the plan", [(ANY, ""), *((target(name).title, name) for name in target_names())],
             lambda: self.context.workspace.show_target(self.box.currentData() or ""),
-            "What the plan must run on: only the schemes that it runs are offered", letters=12,
+            "What the plan must run on: only the schemes that it runs are offered", letters=16,
         )  # fmt: skip
         self.box.insertSeparator(1 + len(RUNTIMES))
         self.verdict = fitted(name="What the target cannot run")

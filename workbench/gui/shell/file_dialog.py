@@ -1,0 +1,25 @@
+"""Qt's own dialog for files and folders, with sizes, kinds and dates that can be read."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QFileDialog, QHeaderView, QTreeView, QWidget
+
+from workbench.gui.shell.words import tr
+
+SIZE = QSize(760, 460)
+"""Pixels in which the names of a model's files and the columns beside them fit."""
+
+
+def file_dialog(parent: QWidget, title: str, folder: str = "") -> QFileDialog:
+    """Return a dialog that begins in ``folder``; the desktop's own would run a nested event loop."""
+    dialog = QFileDialog(parent, tr(title), folder)
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.resize(SIZE)
+    for view in dialog.findChildren(QTreeView):
+        header = view.header()
+        for column in range(header.count()):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
+        if header.count():
+            header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+    return dialog
