@@ -748,7 +748,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Messen, ob sich die Verluste der Schichten des Plans addieren (Ctrl+Shift+F8)</translation>
     </message>
     <message>
-        <source>Name for the present plan</source>
+        <source>Name for the current plan</source>
         <translation>Name für den gegenwärtigen Plan</translation>
     </message>
     <message>
@@ -974,10 +974,6 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     <message>
         <source>a column with a usual name, such as text or messages</source>
         <translation>eine Spalte mit üblichem Namen wie text oder messages</translation>
-    </message>
-    <message>
-        <source>Window</source>
-        <translation>Fenster</translation>
     </message>
     <message>
         <source>tokens of a window of running text, the most of a sentence, points of a frame of sound</source>
@@ -2752,7 +2748,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>&amp;Speichern unter</translation>
     </message>
     <message>
-        <source>Save the present plan in this session under that name</source>
+        <source>Save the current plan in this session under that name</source>
         <translation>Den gegenwärtigen Plan unter diesem Namen in der Sitzung speichern</translation>
     </message>
     <message>
@@ -2760,7 +2756,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>&amp;Verwenden</translation>
     </message>
     <message>
-        <source>Make the selected plan the present one</source>
+        <source>Make the selected plan the current one</source>
         <translation>Den gewählten Plan zum gegenwärtigen machen</translation>
     </message>
     <message>
@@ -3924,8 +3920,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Gezählt wie in der Liste der Schichten; der Tensor einer gekoppelten Schicht zählt einmal, bei der Schicht, der er gehört</translation>
     </message>
     <message>
-        <source>present plan</source>
-        <translation>gegenwärtiger Plan</translation>
+        <source>current plan</source>
+        <translation>aktueller Plan</translation>
     </message>
     <message>
         <source>within {n} bits per weight</source>
@@ -5362,6 +5358,94 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>Possible now, though an earlier stage usually comes first</source>
         <translation>Schon möglich, auch wenn sonst ein früherer Schritt zuerst kommt</translation>
+    </message>
+    <message>
+        <source>Microscaling</source>
+        <translation>Microscaling</translation>
+    </message>
+    <message>
+        <source>Small floats</source>
+        <translation>Kleine Gleitkommazahlen</translation>
+    </message>
+    <message>
+        <source>16- and 32-bit floats</source>
+        <translation>Gleitkomma mit 16 und 32 Bit</translation>
+    </message>
+    <message>
+        <source>Codebooks</source>
+        <translation>Codebücher</translation>
+    </message>
+    <message>
+        <source>GGUF blocks</source>
+        <translation>GGUF-Blöcke</translation>
+    </message>
+    <message>
+        <source>share</source>
+        <translation>Anteil</translation>
+    </message>
+    <message>
+        <source>per token</source>
+        <translation>je Token</translation>
+    </message>
+    <message>
+        <source>{} schemes</source>
+        <translation>{} Schemata</translation>
+    </message>
+    <message>
+        <source> (tied)</source>
+        <translation> (gebunden)</translation>
+    </message>
+    <message>
+        <source> (must share)</source>
+        <translation> (gemeinsam)</translation>
+    </message>
+    <message>
+        <source> (locked)</source>
+        <translation> (gesperrt)</translation>
+    </message>
+    <message>
+        <source>Outliers</source>
+        <translation>Ausreißer</translation>
+    </message>
+    <message>
+        <source>percentile</source>
+        <translation>Perzentil</translation>
+    </message>
+    <message>
+        <source>entropy</source>
+        <translation>Entropie</translation>
+    </message>
+    <message>
+        <source>bits per weight (◆ predicted)</source>
+        <translation>Bits je Gewicht (◆ vorhergesagt)</translation>
+    </message>
+    <message>
+        <source>Measured on {}.</source>
+        <translation>Gemessen auf {}.</translation>
+    </message>
+    <message>
+        <source>layers</source>
+        <translation>Schichten</translation>
+    </message>
+    <message>
+        <source>These layers have no statistics; calibrate (F5), or select others</source>
+        <translation>Diese Schichten haben keine Statistik; kalibrieren (F5) oder andere wählen</translation>
+    </message>
+    <message>
+        <source>moving average</source>
+        <translation>gleitender Mittelwert</translation>
+    </message>
+    <message>
+        <source>Engine {}</source>
+        <translation>Engine {}</translation>
+    </message>
+    <message>
+        <source>Window {}</source>
+        <translation>Fenster {}</translation>
+    </message>
+    <message>
+        <source>Window</source>
+        <translation>Fenster</translation>
     </message>
 </context>
 </TS>

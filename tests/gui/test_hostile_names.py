@@ -32,6 +32,8 @@ from tests.gui.conftest import Person
 from workbench.errors import WorkbenchError
 from workbench.gui.report.pictures import save_picture, svg
 from workbench.gui.report.report import html
+from workbench.gui.shell.foreign import elided
+from workbench.gui.tables.records import MOST_LETTERS
 from workbench.session.session import Session
 
 MARK = "\x1b]0;x\x07\u202egnp.\u2066\u200f"
@@ -168,6 +170,24 @@ def test_a_label_and_a_title_of_a_drawing_are_text(qapp: QApplication, name: str
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setAccessibleName(name)
     assert not drawing_problems(svg(label))
+
+
+def test_names_are_painted_as_they_may_be_shown(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(hostile())
+        tree = person.window.panels["layers"].view
+        painted = [static.text() for static, *_ in tree._texts.values()]
+        assert any("\\x1b" in text for text in painted) and not [text for text in painted if unsafe(text, False)]
+        await person.act(lambda: person.window.reveal("accuracy"))
+        table = person.window.panels["accuracy"].table
+        widths = [table.columnWidth(column) for column in range(table.records.columnCount())]
+        assert max(widths) <= table.fontMetrics().averageCharWidth() * MOST_LETTERS, "a long name hides no other column"
+        metrics = tree.fontMetrics()
+        for cut in (Qt.TextElideMode.ElideLeft, Qt.TextElideMode.ElideRight):
+            text = elided(metrics, HOSTILE, 300, cut)
+            assert "…" in text and not unsafe(text, False) and metrics.horizontalAdvance(text) <= 300
+
+    live(story)
 
 
 def test_no_surface_takes_a_name_for_anything_else(live: Callable[..., None], tmp_path: Path) -> None:

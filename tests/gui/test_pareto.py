@@ -144,7 +144,7 @@ def test_candidates_are_timed_from_the_panel(live: Callable[..., None]) -> None:
         await person.click(panel.time)
         await person.until(lambda: panel.front is not None)
         assert {item.scheme for item in person.state.session.timings} == set(few)
-        assert "the present plan has schemes that were not timed" in panel.figure.text()
+        assert "the current plan has schemes that were not timed" in panel.figure.text()
 
     live(story)
 

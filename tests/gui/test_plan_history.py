@@ -59,9 +59,9 @@ def test_a_saved_plan_may_have_any_name(live: Callable[..., None]) -> None:
         panel = person.window.panels["plan"]
         history = panel.history
         await person.tab(panel.tabs, history)
-        await person.type(history.name, "present plan")
+        await person.type(history.name, "current plan")
         await person.press(Qt.Key.Key_Return, history.name)
-        assert [item.name for item in history.plans.records.records] == [PRESENT, "present plan"]
+        assert [item.name for item in history.plans.records.records] == [PRESENT, "current plan"]
         await person.row(history.plans, 1)
         await person.click(history.delete_button)
         assert not person.state.session.plans

@@ -52,7 +52,7 @@ FORMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A form for the present plan; ``nbytes`` of its tensors is NaN where the runtime refuses layers.
+    """A form for the current plan; ``nbytes`` of its tensors is NaN where the runtime refuses layers.
 
     ``unfit`` says why it is no form for the model, whatever the plan (empty: it is one).
     """

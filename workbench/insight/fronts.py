@@ -57,7 +57,7 @@ class Picture:
     measured: tuple[Measured, ...] = ()
 
     def same_but_present(self, other: Picture) -> bool:
-        """Return whether only the present plan may differ."""
+        """Return whether only the current plan may differ."""
         names = ("uniform", "measured", "unit", "cost_unit")
         return self.loss is other.loss and all(getattr(self, name) == getattr(other, name) for name in names)
 
@@ -90,7 +90,7 @@ def picture_of(
 
 
 def present_cost(state: State, batch: int | None) -> float | None:
-    """Return the present plan's MB, or its microseconds at a batch size; None where a scheme was not timed."""
+    """Return the current plan's MB, or its microseconds at a batch size; None where a scheme was not timed."""
     if batch is None:
         return state.totals.nbytes / 1e6 if state.totals else None
     return None if state.session is None else plan_microseconds(state.session, state.assignments, batch)

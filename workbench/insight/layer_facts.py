@@ -63,7 +63,7 @@ class PlanFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerFacts:
-    """A layer under the present plan; what is not known is NaN or None."""
+    """A layer under the current plan; what is not known is NaN or None."""
 
     layer: Layer
     plan: PlanFacts

@@ -37,7 +37,7 @@ class PricedPlan:
     @property
     def title(self) -> str:
         """Its name, or what the window calls the plan that is edited."""
-        return self.name or "present plan"
+        return self.name or "current plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

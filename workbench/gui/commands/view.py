@@ -44,7 +44,7 @@ def _entries(command: Command) -> list[Entry]:
     for name in session.plans:
         plan = session.plans[name]
         run = partial(edits.set_plan, workspace, f"Use the plan {name}", plan)
-        entries.append(Entry(title=f"Plan: {name}", run=run, tip="Make this saved plan the present one", listed=False))
+        entries.append(Entry(title=f"Plan: {name}", run=run, tip="Make this saved plan the current one", listed=False))
     why_not = "" if state.selection else "Select layers first"
     for _, names in schemes.families():
         for name in names:

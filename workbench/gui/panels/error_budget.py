@@ -52,7 +52,7 @@ class ErrorBudgetPanel(Panel):
             self._show(session.error_budget)
 
     def measure(self) -> None:
-        """Measure the present plan's budget in the engine."""
+        """Measure the current plan's budget in the engine."""
         if self.state.session is not None:
             self.context.runner.submit(ERROR_BUDGET.request(self.state.session, ErrorBudgetOptions()))
 

@@ -62,7 +62,7 @@ class ParetoPanel(Panel):
         self._measured = Latest(self._evaluated)
 
     def redraw(self, old: State, new: State) -> None:
-        """Compute the front where the table or what is fixed changed; mark the present plan."""
+        """Compute the front where the table or what is fixed changed; mark the current plan."""
         session = new.session
         table = session.table(new.metric) if session else None
         if session is None or table is None:
@@ -127,7 +127,7 @@ class ParetoPanel(Panel):
         return row(self._cheaper, self.slider, label("more accurate", "muted"), stretch=self.slider)
 
     def _show_slider(self, state: State) -> None:
-        """Put the handle where the present plan is, unless the user drags it."""
+        """Put the handle where the current plan is, unless the user drags it."""
         front, totals = self.front, state.totals
         if front is None or totals is None or self._slider_front is not None:
             return
@@ -184,7 +184,7 @@ class ParetoPanel(Panel):
         locked = f", {quantities.plural(len(session.locked), 'layer')} locked" if session.locked else ""
         locked += f", for {target(state.target).title}" if state.target else ""
         timed = by_size or present_cost(state, self.batch) is not None
-        untimed = "" if timed else "; the present plan has schemes that were not timed"
+        untimed = "" if timed else "; the current plan has schemes that were not timed"
         self.figure.setText(f"{quantities.plural(len(front), 'plan')}{locked}; click a point to use its plan{untimed}")
 
     def _evaluated(self, *_basis: object) -> tuple[Measured, ...]:

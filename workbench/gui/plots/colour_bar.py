@@ -59,7 +59,7 @@ class ColourBar(QWidget):
             metrics = QFontMetrics(font)
             top, bottom = metrics.height() + 8, self.height() - 8
             painter.setPen(QColor(self._colours.muted))
-            painter.drawText(QRect(0, 0, self.width(), top - 4), Qt.AlignmentFlag.AlignCenter, self._unit)
+            painter.drawText(QRect(0, 0, self.width(), top - 4), Qt.AlignmentFlag.AlignCenter, tr(self._unit))
             ramp = QRect(4, top, BAR, max(bottom - top, 1))
             painter.drawImage(ramp, self._ramp)
             painter.setPen(QColor(self._colours.border))

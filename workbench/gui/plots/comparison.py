@@ -41,7 +41,7 @@ class Comparison(Plot):
         self.redraw()
 
     def draw(self) -> None:
-        self.item.setTitle(self._title, color=self.colours.text, size="9pt")
+        self.item.setTitle(tr(self._title), color=self.colours.text, size="9pt")
         self.label("left", self._unit)
         if not self._bars:
             return

@@ -23,7 +23,9 @@ from PySide6.QtWidgets import QAbstractScrollArea
 
 from workbench.gui.plots.cells import Cells, headings, levels, lookup
 from workbench.gui.shell import settings
+from workbench.gui.shell.foreign import elided
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 
 TEXT_ROW, MARK_ROW = 14, 6
@@ -316,7 +318,7 @@ class HeatmapPicture(QAbstractScrollArea):
                 _paint_lock(painter, rect.left() + 3, rect.center().y(), QColor(self._colours.muted))
                 room -= LOCK_WIDTH
             painter.setPen(QColor(self._colours.text))
-            text = painter.fontMetrics().elidedText(self._names[row], Qt.TextElideMode.ElideLeft, room)
+            text = elided(painter.fontMetrics(), self._names[row], room, Qt.TextElideMode.ElideLeft)
             painter.drawText(rect.adjusted(4, 0, -6, 0), RIGHT, text)
 
     def _paint_heads(self, painter: QPainter, cells: Cells) -> None:
@@ -332,7 +334,7 @@ class HeatmapPicture(QAbstractScrollArea):
             painter.save()
             painter.translate(rect.center().x() + metrics.ascent() / 2 - 1, rect.bottom() - 5)
             painter.rotate(-90)
-            painter.drawText(0, 0, metrics.elidedText(name, Qt.TextElideMode.ElideRight, rect.height() - 8))
+            painter.drawText(0, 0, elided(metrics, name, rect.height() - 8))
             painter.restore()
 
     def _paint_families(self, painter: QPainter, cells: Cells) -> None:
@@ -340,9 +342,9 @@ class HeatmapPicture(QAbstractScrollArea):
         metrics = painter.fontMetrics()
         for title, first, count in cells.spans():
             rect = QRect(self.cell_rect(0, first).x(), 0, count * self.column_width, self._band_height)
-            fits = metrics.horizontalAdvance(title) <= rect.width() - 8
-            text = title if fits else SHORT.get(title, title)
-            text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width() - 7)
+            whole = tr(title)
+            fits = metrics.horizontalAdvance(whole) <= rect.width() - 8
+            text = elided(metrics, whole if fits else SHORT.get(title, whole), rect.width() - 7)
             painter.setPen(QColor(self._colours.muted))
             painter.drawText(rect.adjusted(5, 0, -3, 0), LEFT, text)
             if first:

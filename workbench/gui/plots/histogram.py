@@ -13,6 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QPainter, QResizeEvent
 
 from workbench.gui.plots.plot import AXES, Plot, faded, pen
+from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
 from workbench.numerics.ranges import Range
@@ -39,7 +40,8 @@ REASON_MARGIN = 12
 NEAR_LEFT = 0.35
 """A line in this part of the plot has its label on its right."""
 
-METHOD_LABELS = {"min-max": "min–max", "percentile": "percentile", "entropy": "entropy", "mse": "MSE"}
+METHOD_LABELS = {"min-max": "min–max", "percentile": "percentile", "entropy": "entropy", "mse": "MSE",
+                 "moving-average": "moving average"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +219,8 @@ class Histogram(Plot):
                 painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
         metrics = QFontMetricsF(painter.font())
         for mark in self._marks:
-            width = metrics.horizontalAdvance(mark.text) + 2 * LABEL_ROOM
+            text = as_line(tr(mark.text))
+            width = metrics.horizontalAdvance(text) + 2 * LABEL_ROOM
             x = area.right() - width if mark.right else area.left()
             if mark.ends:
                 inside = mark.ends[-1] > low + NEAR_LEFT * (high - low)
@@ -225,7 +228,7 @@ class Histogram(Plot):
             label = QRectF(x, area.top() + LABEL_MARGIN + LABEL_PIXELS * mark.row, width, LABEL_PIXELS)
             painter.fillRect(label, faded(self.colours.base, 215))
             painter.setPen(pen(mark.colour))
-            painter.drawText(label, Qt.AlignmentFlag.AlignCenter, mark.text)
+            painter.drawText(label, Qt.AlignmentFlag.AlignCenter, text)
         if self._statistics is None or not self._statistics.count:
             painter.setPen(pen(self.colours.muted))
             margins = area.adjusted(REASON_MARGIN, 0, -REASON_MARGIN, 0)

@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
 
 from workbench.gui.plots.histogram import bins_as_text
+from workbench.gui.shell.foreign import elided
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
@@ -142,7 +143,7 @@ class Multiples(QWidget):
             painter.fillRect(self.rect(), QColor(self._colours.base))
             if not self._entries:
                 painter.setPen(QColor(self._colours.muted))
-                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, EMPTY)
+                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, tr(EMPTY))
             for position, (name, statistics) in enumerate(self._entries):
                 self._paint(painter, self.rect_of(position), name, statistics)
 
@@ -150,8 +151,8 @@ class Multiples(QWidget):
         metrics = painter.fontMetrics()
         title = QRect(rect.x(), rect.y(), rect.width(), metrics.height())
         painter.setPen(QColor(self._colours.text))
-        elided = metrics.elidedText(self._titles.get(name, name), Qt.TextElideMode.ElideLeft, rect.width())
-        painter.drawText(title, Qt.AlignmentFlag.AlignLeft | CENTRED, elided)
+        text = elided(metrics, self._titles.get(name, name), rect.width(), Qt.TextElideMode.ElideLeft)
+        painter.drawText(title, Qt.AlignmentFlag.AlignLeft | CENTRED, text)
         area = rect.adjusted(0, metrics.height(), 0, 0)
         if rect.height() > LINES_FOR_AXIS * metrics.height():
             area.setBottom(area.bottom() - metrics.height())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtGui import Qt as Text  # the module of texts, under the same name
 
 from workbench.readable import LONGEST, readable
@@ -20,3 +21,8 @@ def as_tip(text: str) -> str:
     """Return a text for a tooltip or a message box, where Qt would take what looks like tags for markup."""
     text = readable(text, LONGEST_TIP, lines=True)
     return Text.convertFromPlainText(text, Qt.WhiteSpaceMode.WhiteSpaceNormal) if Text.mightBeRichText(text) else text
+
+
+def elided(metrics: QFontMetrics, text: str, room: int, cut: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> str:
+    """Return as much of a text as fits into ``room`` pixels, as it may be painted."""
+    return metrics.elidedText(as_line(text), cut, room)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import METRIC_UNIT, Field
 from workbench.insight import quantities
 from workbench.insight.decisions import decision
@@ -64,7 +65,7 @@ def block_sums(layers: list[LayerFacts]) -> dict[int, Any]:
         worst = max(owned, key=lambda facts: facts.loss)
         sums[NAME] = f"{worst.layer.name} ({quantities.number(worst.loss)})"
     schemes = {_scheme(facts) for facts in owned}
-    sums[SCHEME] = schemes.pop() if len(schemes) == 1 else f"{len(schemes)} schemes"
+    sums[SCHEME] = schemes.pop() if len(schemes) == 1 else tr("{} schemes").format(len(schemes))
     return sums
 
 

@@ -200,13 +200,13 @@ class LayersModel(QAbstractItemModel):
     def _label(self, row: Row) -> str:
         session = self._state.session
         if row.layer is None or session is None:
-            return row.label
+            return tr(row.label) if row.label == KEPT_TITLE else row.label
         layer = row.layer
         marks = (
             " (tied)" if layer.tied_to else "", " (must share)" if layer.shares_with else "",
             " (locked)" if layer.name in session.locked else "",
         )  # fmt: skip
-        return row.label + "".join(marks)
+        return row.label + "".join(map(tr, marks))
 
     def _tip(self, row: Row) -> str:
         layer = row.layer

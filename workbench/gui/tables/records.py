@@ -31,6 +31,10 @@ DIGITS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
 """Numbers stand at the right in a window from right to left, too: their last digits belong below each other."""
 
 
+MOST_LETTERS = 44
+"""Letters of a column's width: longer names end with an ellipsis, and their tooltips are whole."""
+
+
 class RecordsModel(QAbstractTableModel):
     """Shows a tuple of records.
 
@@ -190,13 +194,21 @@ class RecordsView(QTableView):
         self.records.show_records(records)
         self._select(selected, focused, current.column())
         if records and not self.horizontalHeader().stretchLastSection():
-            self.resizeColumnsToContents()
+            self._fit_columns()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Give the headings of an empty table the room that they need in the window's style."""
         super().showEvent(event)
         if not self.records.records:
             self.resizeColumnsToContents()
+
+    def _fit_columns(self) -> None:
+        """Make columns as wide as their texts, but none so wide that a long name hides the others."""
+        self.resizeColumnsToContents()
+        most = self.fontMetrics().averageCharWidth() * MOST_LETTERS
+        for column in range(self.records.columnCount()):
+            if self.columnWidth(column) > most:
+                self.setColumnWidth(column, most)
 
     def selectRow(self, row: int) -> None:
         """Select a row alone; in a window from right to left Qt's own selects none where columns leave room."""

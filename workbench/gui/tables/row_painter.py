@@ -14,6 +14,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt,
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPixmap, QStaticText
 from PySide6.QtWidgets import QStyleOptionViewItem, QTreeView
 
+from workbench.gui.shell.foreign import elided
 from workbench.gui.shell.theme import Colours
 from workbench.gui.tables.layer_columns import COLUMNS, HISTOGRAM, NAME
 from workbench.gui.tables.layer_rows import ROOT, Row
@@ -144,7 +145,7 @@ class LayersView(QTreeView):
         laid_out = self._texts.get(key)
         if laid_out is None:
             metrics = painter.fontMetrics()
-            shown = text if numeric else metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+            shown = text if numeric else elided(metrics, text, area.width())
             static = QStaticText(shown)
             static.setTextFormat(Qt.TextFormat.PlainText)
             if len(self._texts) >= MAX_TEXTS:

@@ -53,17 +53,17 @@ def _basis(state: State) -> tuple[object, ...]:
 
 
 class PlanHistory(PanelPart):
-    """The present plan and the named ones; two selected rows are compared below."""
+    """The current plan and the named ones; two selected rows are compared below."""
 
     def _build(self) -> None:
         self.plans = RecordsView("Named plans", PLANS, lambda plan: plan.name)
         self.changes = RecordsView("Layers that two plans store differently", DIFFERENCES)
         self.figure = label(role="muted")
-        hint = "Name for the present plan"
+        hint = "Name for the current plan"
         self.name = named(QLineEdit(placeholderText=tr(hint)), hint)
         self.name.returnPressed.connect(self.keep)
-        self.keep_button = button("&Save As", self.keep, "Save the present plan in this session under that name")
-        self.take_button = button("&Use", self.restore, "Make the selected plan the present one")
+        self.keep_button = button("&Save As", self.keep, "Save the current plan in this session under that name")
+        self.take_button = button("&Use", self.restore, "Make the selected plan the current one")
         self.delete_button = button("&Delete", self.delete, "Remove the selected plan from the session")
         tip = "Frame the cells of both plans in the heatmap where they differ, and list the changes in the tree"
         self.mark = switch(QToolButton(), "&Mark", lambda _: self._compare(), tip)
@@ -82,7 +82,7 @@ class PlanHistory(PanelPart):
         self._compare()
 
     def keep(self) -> None:
-        """Save the present plan in the session under the name that was typed, or its own."""
+        """Save the current plan in the session under the name that was typed, or its own."""
         if self.state.session is None:
             return
         name = self.name.text().strip() or self.state.session.plan.name
@@ -93,7 +93,7 @@ class PlanHistory(PanelPart):
         self.name.clear()
 
     def restore(self) -> None:
-        """Make the selected plan the present one."""
+        """Make the selected plan the current one."""
         for plan in self._selected_named()[:1]:
             edits.set_plan(self.context.workspace, f"Use the plan {plan.name}", plan.plan)
 
