@@ -19,7 +19,7 @@ FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
 
 def holds_tokenizer(folder: Path) -> bool:
-    """Tell whether there are a tokenizer's files in a folder; nothing is read."""
+    """Return whether there are a tokenizer's files in a folder; nothing is read."""
     return any((folder / name).is_file() for name in FILES)
 
 
