@@ -29,7 +29,7 @@ FLAGS = {
     "compare": "--all",
     "demo": "--headless --out",
     "error-budget": "--batch-size --most --no-save --plan --samples --seed --trust",
-    "evaluate": "--batch-size --data --metric-file --no-save --plan --samples --seed --trust --worst",
+    "evaluate": "--batch-size --data --metric-file --no-save --plan --samples --seed --tasks --trust --worst",
     "explain": "--layer --metric --plan --schemes --target",
     "export": "--out --plan --to --trust",
     "front": "--metric --points --schemes --target",

@@ -10,7 +10,7 @@ import numpy as np
 from workbench.errors import DataError
 from workbench.measurement.bootstrap import Transform, bounds, identity, resampled_means
 from workbench.measurement.evaluation import Metric
-from workbench.measurement.metrics import BY_NAME
+from workbench.measurement.metrics import BY_NAME, transform_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +86,7 @@ def against_baseline(metric: Metric, seed: int = 0) -> Difference | None:
 
 
 def _difference(metric: Metric, other: np.ndarray, seed: int) -> Difference:
-    record = BY_NAME.get(metric.name)
     return paired_difference(
         metric.per_sample, other, name=metric.name, unit=metric.unit, weights=metric.weights, seed=seed,
-        transform=identity if record is None else record.transform,
+        transform=transform_of(metric.name),
     )  # fmt: skip

@@ -38,9 +38,16 @@ if TYPE_CHECKING:
     from workbench.models.data.batches import Data
 
 
+TASKS = OptionInfo(
+    label="Tasks", path="data", metavar="FILE.yaml|FOLDER", form=False, empty="none",
+    help="tasks of lm-evaluation-harness in place of data: a task file or a folder of them, with local data; needs "
+    "trust",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluateOptions:
-    """On which data, and by which metric in addition to the usual ones."""
+    """On which data or tasks, and by which metric in addition to the usual ones."""
 
     data: str = option("", EVALUATION_DATA)
     samples: int | None = option(None, SAMPLES)
@@ -54,13 +61,14 @@ class EvaluateOptions:
         help="a metric of your own: NAME(outputs, batch) (default metric) returns one number for each sample; needs "
         "trust",
     ))  # fmt: skip
+    tasks: str | None = option(None, TASKS)
 
 
 def evaluate(
     session: Session, plan: Plan | None = None, *, model: Model | None = None, data: str | Path | None = None,
     samples: int | None = None, batch_size: int = 8, seed: int = 0, column: str = "", window: int | None = None,
-    stride: int | None = None, metric: str | Path | None = None, trust: bool = False, device: str = "auto",
-    progress: Progress = silent,
+    stride: int | None = None, metric: str | Path | None = None, tasks: str | Path | None = None, trust: bool = False,
+    device: str = "auto", progress: Progress = silent,
 ) -> Evaluation:  # fmt: skip
     """Measure ``plan`` (default: the session's) against the floating-point model, on ``device`` unless it is given.
 
@@ -68,6 +76,8 @@ def evaluate(
     never sees.  ``column`` names the columns of a table, ``window`` and ``stride`` are those of perplexity in tokens
     (default: windows of 2,048 side by side where the model has room for them).  ``metric`` is a trusted Python file
     with a function of the user's (``file.py`` or ``file.py:name``, see :mod:`workbench.measurement.user_metric`).
+    ``tasks`` are trusted task files of lm-evaluation-harness; they take the place of data, of which ``samples`` bounds
+    the documents of each task.
     Raises CannotRunError, DataError, PlanError and its kin.
     """
     from workbench.measurement.evaluate import evaluate as measure
@@ -80,6 +90,8 @@ def evaluate(
     RUNS.require(session)
     sums = session_data.totals_of(session, plan, "predicted_kl")
     model = model or reopen(session.model, trust=trust, placement=Placement(device))
+    if tasks is not None:
+        return _on_tasks(session, plan, model, tasks, samples, batch_size, seed, trust, progress)
     reading = Reading(column=column, window=window, stride=stride)
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed, reading=reading)
     user_metrics = () if metric is None else (load_metric(metric, trust=trust),)
@@ -97,6 +109,27 @@ def evaluate(
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
         predicted_error=sums.error, predicted_samples=sums.samples,
         changed=changed.units(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes, *notes))),
+    )  # fmt: skip
+
+
+def _on_tasks(
+    session: Session, plan: Plan, model: Model, tasks: str | Path, samples: int | None, batch_size: int, seed: int,
+    trust: bool, progress: Progress,
+) -> Evaluation:  # fmt: skip
+    """Return what both models answer to tasks."""
+    from workbench.measurement.harness.tasks import TaskFiles, evaluate_tasks
+
+    files, notes = TaskFiles.at(tasks, trust=trust), place_notes(model, "evaluated")
+    sums = session_data.totals_of(session, plan, "predicted_kl")
+    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.2))
+    metrics = evaluate_tasks(
+        model, quantized.bind(model), files, samples=samples, batch_size=batch_size, seed=seed, notes=notes,
+        progress=part_of(progress, 0.2, 1.0),
+    )  # fmt: skip
+    return Evaluation(
+        plan_name=plan.name, plan_hash=plan.hash, data_name=files.name, data_hash=files.content_hash,
+        bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=None, metrics=metrics,
+        notes=(*quantized.notes, *notes),
     )  # fmt: skip
 
 
@@ -118,6 +151,8 @@ def _costs(context: Context, options: EvaluateOptions) -> Estimate | None:
     from workbench.steps.preflight.costs import evaluation
     from workbench.steps.quantize import moments_of
 
+    if options.tasks is not None:  # how much a task asks is known only to its own code
+        return None
     model, session = context.model(), context.session
     reading = Reading(column=options.column, window=options.window, stride=options.stride)
     data = session_data.for_evaluation(
@@ -146,11 +181,13 @@ EVALUATE: Step[EvaluateOptions, Evaluation] = Step(
         context.session, model=context.model(), trust=context.trust, progress=context.progress, **asdict(options)
     ),
     heading=lambda options, session: (
-        f"Evaluate {plan_name(session)}" + (f" on {short(options.data)}" if options.data else "")
+        f"Evaluate {plan_name(session)}" + (f" on {short(on)}" if (on := options.tasks or options.data) else "")
     ),
     needs=lambda session, options: replace(
         with_moments(session), sensitivities=tables(session, "predicted_kl", *ACTIVATION_METRICS)
     ),
     first=lambda session: EvaluateOptions(data=session_data.last_data(session, session.evaluation)),
-    missing=lambda session, options: {} if session.calibration else session_data.missing_data(session, options.data),
+    missing=lambda session, options: (
+        {} if session.calibration or options.tasks else session_data.missing_data(session, options.data)
+    ),
 )  # fmt: skip

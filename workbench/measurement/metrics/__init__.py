@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from workbench.measurement.bootstrap import Transform, identity
 from workbench.measurement.metrics.logits import ACCURACY, PERPLEXITY, TOP1_AGREEMENT
 from workbench.measurement.metrics.logits import KL as KL
 from workbench.measurement.metrics.mean_iou import MEAN_IOU
@@ -25,6 +28,13 @@ BY_NAME = {metric.name: metric for metric in METRICS}
 def metric_title(name: str) -> str:
     """Return a metric's title; one made from the name for a metric of the user's own."""
     return BY_NAME[name].title if name in BY_NAME else name.replace("_", " ").capitalize()
+
+
+def transform_of(name: str) -> Transform:
+    """Return what a metric's mean over samples becomes; of a task's losses (``task:word_perplexity``) a perplexity."""
+    if name in BY_NAME:
+        return BY_NAME[name].transform
+    return np.exp if ":" in name and name.split(":")[1].endswith("perplexity") else identity
 
 
 def metric_meaning(name: str) -> str:
