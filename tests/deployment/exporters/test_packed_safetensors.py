@@ -99,7 +99,7 @@ def test_fp8_decodes_by_another_library(tmp_path: Path) -> None:
     assert by_hand.tobytes() == expected.tobytes()
 
 
-def test_kept_tensors_are_as_the_model_stores_them(tmp_path: Path) -> None:
+def test_other_tensors_are_as_the_model_stores_them(tmp_path: Path) -> None:
     model, _ = export(plan_of(odd="int4-g32"), tmp_path / "m.safetensors")
     tensors = load_file(tmp_path / "m.safetensors")
     for name in ("c_attn.weight", "conv.weight", "norm.weight", "norm.count", "mask", "empty"):

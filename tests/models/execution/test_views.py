@@ -10,7 +10,7 @@ from workbench.errors import ModelError
 
 
 @torch.no_grad()
-def test_kept_tensors_are_replaced_in_the_view_alone():
+def test_other_tensors_are_replaced_in_the_view_alone():
     model, batch = decoder(), tokens().tensors
     before = model.run(batch)
     zero = {name: torch.zeros(model.other(name).shape) for name in ("up.bias", "down.bias")}

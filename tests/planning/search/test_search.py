@@ -48,7 +48,7 @@ def test_the_plan_is_the_best_of_all_plans(seed):
 def test_a_budget_in_bytes_is_never_exceeded_and_is_best():
     summary = decoder(1, 3)
     table = table_of(summary, seed=5)
-    outside = summary.kept_nbytes
+    outside = summary.other_nbytes
     inside = sum(layer.parameters for layer in summary.stored)
     for nbytes in range(outside + inside * 3 // 8 + 100, outside + inside, 997):
         result = plan_totals(summary, search(summary, table, budgets=Budgets(nbytes=nbytes), base=Plan()), table)
@@ -158,7 +158,7 @@ def test_embeddings_are_searched_with_their_tied_heads_and_a_lock_leaves_them_ou
     plan = search(summary, table, budgets=Budgets(bits_per_weight=4.0), base=Plan())
     assignments = resolve(plan, summary.layers)
     assert assignments[embedding.name].weights == assignments["lm_head"].weights != KEEP
-    assert plan_totals(summary, plan).nbytes <= summary.kept_nbytes + sum(x.parameters for x in summary.stored) // 2
+    assert plan_totals(summary, plan).nbytes <= summary.other_nbytes + sum(x.parameters for x in summary.stored) // 2
     for weights, locked in ((KEEP, embedding.name), ("int8-channel", "lm_head")):
         base, rules = Plan().assign(["lm_head"], weights=weights), Constraints(locked=frozenset({locked}))
         plan = search(summary, table, budgets=Budgets(bits_per_weight=5.0), base=base, constraints=rules)
@@ -181,7 +181,7 @@ def test_an_embedding_that_a_target_or_the_table_lacks_stays_and_eats_no_bits():
         sums = plan_totals(summary, plan)
         assert resolve(plan, summary.layers)["model.embed_tokens"].weights == KEEP
         assert 3.5 < sums.bits_per_weight <= 4.0
-        assert sums.nbytes > summary.kept_nbytes + inner * 3.5 / 8 + summary.stored[0].nbytes
+        assert sums.nbytes > summary.other_nbytes + inner * 3.5 / 8 + summary.stored[0].nbytes
     base = Plan().assign(["lm_head"], weights="int8-channel")
     plan = search(summary, table_of(summary), budgets=Budgets(bits_per_weight=4.0), base=base, constraints=rules)
     assert resolve(plan, summary.layers)["model.embed_tokens"].weights == KEEP  # what the target refuses does not stay
@@ -196,7 +196,7 @@ def test_a_kept_embedding_counts_in_a_budget_of_bits():
     kept = [plan for plan in map(pareto(summary, table, Plan()).plan, range(len(pareto(summary, table, Plan()))))
             if resolve(plan, summary.layers)["model.embed_tokens"].weights == KEEP]  # fmt: skip
     sums = plan_totals(summary, kept[0])
-    stored = sums.nbytes - summary.kept_nbytes
+    stored = sums.nbytes - summary.other_nbytes
     assert sums.bits_per_weight * inner == pytest.approx(8 * (stored - summary.stored[0].nbytes), abs=8)
     requested = 8 * stored / weights - 0.01
     plan = search(summary, table, budgets=Budgets(bits_per_weight=requested), base=Plan())
