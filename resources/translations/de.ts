@@ -3716,6 +3716,10 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{n} Schichten, {n} gekoppelt</translation>
     </message>
     <message>
+        <source>{n} questions answered</source>
+        <translation>{n} Fragen beantwortet</translation>
+    </message>
+    <message>
         <source>{n} sample</source>
         <translation>{n} Probe</translation>
     </message>
