@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def test_a_decoder_answers_as_it_was_evaluated(llama: Model, runtime: str, tmp_p
     )
     assert proof.plan_loss > 1e-3 and proof.runtime_loss == pytest.approx(proof.plan_loss, rel=0.05)
     assert abs(proof.difference) < 1e-4 and proof.agreement == 1.0 and proof.positions == 6
+    assert proof.repeat < 1e-4 and proof.repeat_agreement == 1.0
     assert proof.prompt_speed > 0 and proof.peak_bytes > 1e7 and proof.tensor_bytes < proof.file_bytes
     exporter("onnx").export(quantize(llama, plan), llama, tmp_path / "model.onnx", silent)
     assert proof.file_bytes == (tmp_path / "model.onnx").stat().st_size
@@ -60,6 +62,7 @@ def test_the_floating_point_model_in_the_same_runtime_on_windows_without_a_mask(
     ids = {"input_ids": TOKENS["input_ids"]}
     proof = onnx_proof.prove_in_onnx(quantize(llama, Plan()), llama, None, ids, [2, 9], data="tokens", threads=1)
     assert abs(proof.plan_loss) < 1e-9 and abs(proof.runtime_loss) < 1e-7
+    assert math.isnan(proof.repeat) and math.isnan(proof.repeat_agreement)
 
 
 def test_a_file_of_another_plan_is_told_by_its_first_tensor(llama: Model, tmp_path: Path) -> None:

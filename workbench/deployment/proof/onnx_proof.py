@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from workbench.deployment.onnx.file import LARGE, content_of, prove, refusals, r
 from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
-from workbench.deployment.proof.rounding import as_in_onnx_runtime
+from workbench.deployment.proof.rounding import as_in_onnx_runtime, repeated
 from workbench.deployment.tensors import check
 from workbench.errors import BackendUnavailableError, nearest
 from workbench.models.model import Batch, Model
@@ -104,16 +105,20 @@ def prove_in_onnx(
     theirs = _comparable(answers.values, model)
     ours, reference = (_answers(each, batch, positions) for each in (quantized.bind(model), model))
     rounded = ours if rounded_there is None else _answers(rounded_there.bind(model), batch, positions)
+    twin = repeated(quantized, model)
+    again = None if twin is None else _answers(twin, batch, positions)
     logits = model.summary.output.is_logits
-    apart = divergence if logits else cosine_distance
+    apart, same = divergence if logits else cosine_distance, _same if logits else _none_same
     per_run = next(iter(batch.values())).shape[:2].numel() if model.inputs.tokens else len(next(iter(batch.values())))
     proof = RuntimeProof(
         runtime=answers.runtime, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=size,
         tensor_bytes=content.nbytes, plan_loss=apart(reference, ours), runtime_loss=apart(reference, theirs),
         difference=apart(ours, theirs), unit="nats" if logits else "1 - cosine",
-        agreement=float((theirs.argmax(-1) == ours.argmax(-1)).mean()) if logits else float("nan"),
+        agreement=same(ours, theirs),
         positions=ours.size // max(ours.shape[-1], 1), prompt_speed=per_run / answers.seconds, generation_speed=0.0,
         peak_bytes=answers.peak_bytes, tokens="", data=data, rounding=apart(ours, rounded),
+        repeat=math.nan if again is None else apart(ours, again),
+        repeat_agreement=math.nan if again is None else same(ours, again),
     )  # fmt: skip
     return require_as_evaluated(proof, RUNTIMES[runtime][2])
 
@@ -131,6 +136,16 @@ def _run(
     picks = [] if answer.pooled else positions
     answers = run(place, answer.inputs(batch), picks, runtime, threads=threads, output=answer.name, progress=progress)
     return replace(answers, values=answer.output(torch.from_numpy(answers.values), batch).numpy())
+
+
+def _same(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the share of places where both have the same likeliest class."""
+    return float((first.argmax(-1) == second.argmax(-1)).mean())
+
+
+def _none_same(first: np.ndarray, second: np.ndarray) -> float:
+    """Return NaN: embeddings have no classes."""
+    return math.nan
 
 
 def _answers(model: Model, batch: Batch, positions: Sequence[int]) -> np.ndarray:

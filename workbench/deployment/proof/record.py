@@ -23,7 +23,9 @@ class RuntimeProof:
     the runtime's likeliest token is that of our evaluation.  ``tokens`` says whether the runtime splits a text into the
     same tokens.  Speeds are tokens per second.  ``rounding`` is how far our own evaluation moves when inputs are
     rounded as llama.cpp does on its own account, or are not where the plan rounds them: what may explain the
-    difference; NaN in sessions from before it was measured.
+    difference; NaN in sessions from before it was measured.  ``repeat`` and ``repeat_agreement`` compare our evaluation
+    with itself after a change of 1e-7 in one layer's weights, as sums in another order make it: where a plan rounds
+    inputs, no two implementations agree better; NaN where it rounds none.
     """
 
     runtime: str
@@ -43,6 +45,8 @@ class RuntimeProof:
     tokens: str
     data: str
     rounding: float = float("nan")
+    repeat: float = float("nan")
+    repeat_agreement: float = float("nan")
 
 
 def require_as_evaluated(proof: RuntimeProof, program: str) -> RuntimeProof:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 CASTS = {"float16": "fp16", "bfloat16": "bf16", "fp16": "fp16", "bf16": "bf16"}
 """llama.cpp multiplies weights in 16 bits by inputs in 16 bits."""
 
+NOISE = 1e-7
+"""How far sums of float32 numbers differ by their order, relative."""
+
 BLOCKS_OF_256 = ("q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq1_", "iq2_", "iq3_", "iq4_xs", "tq")
 """Types whose inputs llama.cpp rounds to 8 bits in blocks of 256; those of the others in blocks of 32."""
 
@@ -93,6 +96,23 @@ def with_plain_inputs(quantized: QuantizedModel) -> QuantizedModel | None:
         return None
     plain = _with_inputs(quantized, dict.fromkeys(rounded))
     return replace(plain, plan=plain.plan.assign(cached, cache=None)) if cached else plain
+
+
+def repeated(quantized: QuantizedModel, model: Model) -> Model | None:
+    """Return the plan's model with a change of 1e-7 in the first layer's weights; None where no input is rounded.
+
+    Sums in another order make such a difference.  A number near the middle between two codes then goes to the other
+    one, which is a change of a whole step, and the layers after it differ by more than rounding of sums.
+    """
+    if with_plain_inputs(quantized) is None:
+        return None
+    import torch
+
+    bound = quantized.bind(model)
+    first = next(layer.name for layer in bound.summary.stored if layer.kind is not LayerKind.EMBEDDING)
+    weight = bound.weight(first).float()
+    noise = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)).to(weight.device)
+    return bound.with_weights({first: weight + NOISE * weight * noise})
 
 
 def _scheme(quantized: QuantizedModel, owner: str) -> str:

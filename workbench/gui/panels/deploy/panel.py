@@ -32,6 +32,9 @@ FIELDS = (
            tip="How far our own evaluation moves when inputs are rounded as there: what explains the distance"),
     Number("Agreement", lambda row: row.agreement, quantities.share, unit="share",
            tip="Positions at which the likeliest token is that of our evaluation"),
+    Number("Of a repeat", lambda row: row.repeat_agreement, quantities.share, unit="share",
+           tip="The same of our own evaluation after a change of 1e-7 in one layer's weights, as another order of sums "
+               "makes it: where inputs are rounded, no two programs agree better"),
     Number("Prompt", lambda row: row.prompt_speed, unit="tokens/s",
            tip="Speed of reading a prompt; of models that take no tokens: samples in a second"),
     Number("Generation", lambda row: row.generation_speed, unit="tokens/s", tip="Speed of generating"),
