@@ -269,4 +269,5 @@ def test_a_plan_that_packs_nothing_is_a_folder_that_opens_as_it_was(model: Model
     {"strategy": "tensor", "num_bits": 8, "type": "float", "symmetric": True},
 ])  # fmt: skip
 def test_a_cache_that_no_plan_can_say_is_left_out(said: Any) -> None:
-    assert cache_scheme({"kv_cache_scheme": said}) is None
+    scheme, unsaid = cache_scheme({"kv_cache_scheme": said})
+    assert scheme is None and unsaid

@@ -72,7 +72,7 @@ class MlxMethod(Method):
 
     def settings(self, job: Job) -> dict[str, Any]:
         """See the contract: what most layers have, and by name what others have."""
-        by_layer = {layer.name: _settings_of(stored.scheme) for layer, stored in job.packed()}
+        by_layer = {name.removesuffix(".weight"): _settings_of(stored.scheme) for name, _, stored in job.modules()}
         if not by_layer:
             raise ExportError("the plan gives no layer a scheme that MLX stores; there is nothing to write")
         usual = Counter(tuple(each.items()) for each in by_layer.values()).most_common(1)[0][0]
@@ -87,7 +87,7 @@ class MlxMethod(Method):
         import torch
 
         settings = config["quantization"]
-        settings = settings.get(layer.name, settings)
+        settings = settings.get(layer.parameter.removesuffix(".weight"), settings)
         rows, columns = stored.shape
         scales = tensors["scales"]
         out, groups = torch.empty(rows, columns), torch.arange(columns) // int(settings["group_size"])

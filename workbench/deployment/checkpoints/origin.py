@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import ExportError, ModelError
 from workbench.models.checkpoints.experts import Piece, owners_of, pieces_of
+from workbench.models.checkpoints.names import loaded_names
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.stored import TensorStore, tensors_in_files
 
@@ -65,14 +66,17 @@ def origin_of(model: Model, folder: Path) -> Origin:
 
 
 def _names(model: Model, store: TensorStore) -> dict[str, str]:
-    """Return each parameter's name in the checkpoint, which may lack a first component or have one more."""
+    """Return each parameter's name in the checkpoint: that of what transformers loads, or one component longer or
+    shorter."""
+    network = getattr(getattr(model, "body", None), "network", None)
+    loaded = {parameter: name for name, parameter in loaded_names(network, store.tensors).items()}
     shortened = {re.sub(r"^[^.]+\.", "", name): name for name in store.tensors}
     parameters = {layer.parameter: layer.shape for layer in model.summary.layers}
     parameters |= {tensor.name: tensor.shape for tensor in model.summary.others}
     names = {}
     for parameter, shape in parameters.items():
         without = re.sub(r"^[^.]+\.", "", parameter)
-        candidates = (parameter, without, shortened.get(parameter, ""))
+        candidates = (loaded.get(parameter, parameter), parameter, without, shortened.get(parameter, ""))
         for name in candidates:
             if name in store.tensors and store.tensors[name].shape == shape:
                 names[parameter] = name

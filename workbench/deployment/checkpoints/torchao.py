@@ -97,13 +97,15 @@ class TorchaoMethod(Method):
         }}  # fmt: skip
 
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        """Return what a file that holds ``names`` says of its tensors, as torchao reads it."""
+        """Return what a file that holds ``names`` says of its tensors, as torchao reads it: by their names in the
+        network.
+        """
         descriptions: dict[str, str] = {}
         for layer, stored in job.packed():
             weight = job.origin.names.get(layer.parameter, layer.parameter)
             module = weight.rpartition(".")[0]
             if f"{module}._weight_qdata" in names:
-                descriptions[weight] = _described(layer, stored, job.assignments[layer.name].inputs)
+                descriptions[layer.parameter] = _described(layer, stored, job.assignments[layer.name].inputs)
         plain = [name for name in names if not name.rpartition(".")[2].startswith("_weight_")]
         descriptions |= {name: json.dumps({"_type": "Tensor"}) for name in plain}
         return {**descriptions, "tensor_names": json.dumps(list(descriptions))}
@@ -117,8 +119,7 @@ class TorchaoMethod(Method):
 
         parts = {f"module.{name}": tensor for name, tensor in tensors.items() if name.startswith("_weight_")}
         descriptions = config["__metadata__"]
-        weight = next(name for name in descriptions if name in (layer.parameter, layer.parameter.partition(".")[2]))
-        described = json.loads(descriptions[weight])
+        described = json.loads(descriptions[f"{layer.name}.weight"])
         described["_data"]["dtype"] = {"_type": "torch.dtype", "_data": "float32"}
         metadata = {"module.weight": json.dumps(described), "tensor_names": json.dumps(["module.weight"])}
         made, _ = unflatten_tensor_state_dict(parts, metadata)

@@ -105,7 +105,7 @@ class Method(Protocol):
         self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
     ) -> tuple[torch.Tensor, int]:
         """Return a layer's weight, float32 outputs x inputs, as another reader decodes it, and by how many ulps it may
-        differ because that reader multiplies in another order.
+        differ because that reader multiplies in another order.  ``layer.parameter`` is its name in the checkpoint.
 
         ``config`` is config.json, with the files' metadata as ``__metadata__``.
         """
@@ -281,6 +281,7 @@ def _prove(
         tensors = {name.rpartition(".")[2]: store.read(name) for name in modules.get(module, ())}
         if layer.parameter in job.origin.pieces:
             layer = replace(layer, name=module, kind=LayerKind.LINEAR)
+        layer = replace(layer, parameter=name)
         try:
             values, ulps = method.read(layer, tensors, stored, {**config, "__metadata__": store.metadata})
         except (RuntimeError, ValueError, TypeError, KeyError, IndexError) as error:

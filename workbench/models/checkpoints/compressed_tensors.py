@@ -16,6 +16,7 @@ import torch
 from workbench.errors import NotAModelError
 from workbench.models.checkpoints.packed import (
     Config,
+    Names,
     Packed,
     PackedWeight,
     array,
@@ -33,13 +34,13 @@ PARTS = ("weight_packed", "weight", "weight_scale", "weight_zero_point", "weight
          "input_scale", "input_zero_point", "input_global_scale")  # fmt: skip
 
 
-def read_compressed_tensors(store: TensorStore, config: Config) -> Packed:
+def read_compressed_tensors(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights; NotAModelError for formats and orders of columns that are not read yet."""
     packed = {}
     for module in modules_with(store, "weight_scale"):
         if f"{module}.weight_g_idx" in store.tensors:
             raise NotAModelError(f"{module} has its columns in the order of activations (weight_g_idx), not read yet")
-        group = group_of(config, module)
+        group = _group_of(config, module, names)
         parts = tuple(f"{module}.{part}" for part in PARTS if f"{module}.{part}" in store.tensors)
         packed[f"{module}.weight"] = _weight(store, module, group, parts)
     return packed
@@ -53,24 +54,37 @@ def cache_scheme(config: Config) -> tuple[str | None, str]:
     if not isinstance(args, Mapping) or not {"type", "symmetric"} <= args.keys():
         return None, "" if args is None else "an unknown form"
     scheme = _input_scheme(args) if args.get("strategy") == "token" and args.get("num_bits") == 8 else None
-    return scheme, "" if scheme else _told(args)
+    return scheme, "" if scheme else _described(args)
 
 
-def _told(args: Mapping[str, Any]) -> str:
+def _described(args: Mapping[str, Any]) -> str:
     """Return what settings say in words: ``float of 8 bits, one calibrated scale for each tensor``."""
     when = "a computed" if args.get("dynamic") is True else "one calibrated"
     kind, bits, strategy = (str(args.get(key))[:40] for key in ("type", "num_bits", "strategy"))
     return f"{kind} of {bits} bits, {when} scale for each {strategy}"
 
 
-def group_of(config: Config, module: str) -> Mapping[str, Any]:
-    """Return the config group of a linear module; NotAModelError where none is for it."""
-    for group in config.get("config_groups", {}).values():
-        for target in group.get("targets", ()):
-            matches = _matches(target[3:], module) if target.startswith("re:") else target in (module, "Linear")
-            if matches:
-                return dict(group)
+def _group_of(config: Config, module: str, names: Names) -> Mapping[str, Any]:
+    """Return the config group of a linear module; NotAModelError where none is for it.
+
+    Targets name it as the checkpoint does, or as the network.
+    """
+    group = _targeting(config, module) or _targeting(config, names(module))
+    if group is not None:
+        return group
     raise NotAModelError(f"{module} has quantized tensors, and no config group of config.json is for it")
+
+
+def _targeting(config: Config, module: str) -> Mapping[str, Any] | None:
+    """Return the first config group with a target that is the module."""
+    for group in config.get("config_groups", {}).values():
+        if any(_is_target(target, module) for target in group.get("targets", ())):
+            return dict(group)
+    return None
+
+
+def _is_target(target: str, module: str) -> bool:
+    return _matches(target[3:], module) if target.startswith("re:") else target in (module, "Linear")
 
 
 def _matches(expression: str, module: str) -> bool:
@@ -102,7 +116,7 @@ def _weight(store: TensorStore, module: str, group: Mapping[str, Any], parts: tu
     args = group.get("input_activations")
     clipped = _input_range(store, module, args) or _nvfp4_range(store, module, args)
     inputs = _static_scheme(args) if args and clipped else _input_scheme(args)
-    dropped = _told(args) if args and inputs is None else ""
+    dropped = _described(args) if args and inputs is None else ""
     return PackedWeight(
         parts=parts, shape=shape, scheme=scheme, load=load, inputs=inputs, input_range=clipped, dropped=dropped
     )

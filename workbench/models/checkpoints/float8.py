@@ -14,31 +14,31 @@ from functools import partial
 import torch
 
 from workbench.errors import NotAModelError
-from workbench.models.checkpoints.packed import Config, Packed, PackedWeight, array, modules_with, named
+from workbench.models.checkpoints.packed import Config, Names, Packed, PackedWeight, array, modules_with, named
 from workbench.models.sources.stored import TensorStore
 from workbench.numerics.formats.floating import FP8_E4M3
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
 
-def read_float8(store: TensorStore, config: Config) -> Packed:
+def read_float8(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights; NotAModelError for blocks that do not fit."""
     packed = {}
     for part in ("weight_scale_inv", "weight_scale"):
         for module in modules_with(store, part):
-            names = (f"{module}.weight", f"{module}.{part}")
-            weight = store.tensors.get(names[0])
+            both = (f"{module}.weight", f"{module}.{part}")
+            weight = store.tensors.get(both[0])
             if weight is None or weight.dtype != "float8_e4m3fn" or len(weight.shape) != 2:
                 raise NotAModelError(f"{module} has scales and no matrix of float8_e4m3fn; fetch the checkpoint again")
-            scheme = _scheme(store, names[1], config)
+            scheme = _scheme(store, both[1], config)
             clipped = _input_range(store, f"{module}.input_scale", config)
             inputs = _inputs(config, scheme) if clipped is None else "fp8-e4m3-tensor"
             static = f"{module}.input_scale"
-            parts = (*names, static) if static in store.tensors else names
+            parts = (*both, static) if static in store.tensors else both
             unsaid = config.get("activation_scheme") is not None and inputs is None
-            packed[names[0]] = PackedWeight(
+            packed[both[0]] = PackedWeight(
                 parts=parts, shape=weight.shape, scheme=scheme, inputs=inputs, input_range=clipped,
                 dropped=f"FP8 ({config['activation_scheme']})"[:80] if unsaid else "",
-                load=partial(_float8, store, names, scheme, (weight.shape[0], weight.shape[1])),
+                load=partial(_float8, store, both, scheme, (weight.shape[0], weight.shape[1])),
             )  # fmt: skip
     return packed
 
@@ -76,7 +76,7 @@ def _float8(store: TensorStore, names: tuple[str, str], scheme: str, shape: tupl
     return QuantizedTensor(scheme=scheme, shape=shape, arrays=arrays)
 
 
-def read_mxfp4(store: TensorStore, config: Config) -> Packed:
+def read_mxfp4(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights of all experts of a layer as one."""
     packed = {}
     for name in store.tensors:

@@ -15,6 +15,7 @@ import torch
 from workbench.errors import NotAModelError
 from workbench.models.checkpoints.packed import (
     Config,
+    Names,
     Packed,
     PackedWeight,
     integers,
@@ -30,7 +31,7 @@ AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
 """The place in a word of the code of each output."""
 
 
-def read_gptq(store: TensorStore, config: Config) -> Packed:
+def read_gptq(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights; those whose columns are in another order (``desc_act``) have values and no scheme."""
     plus_one = config.get("checkpoint_format", "gptq") != "gptq_v2"
     packed = {}
@@ -78,7 +79,7 @@ def _gptq_values(
     return scales[:, index] * (codes - shifts[:, index])
 
 
-def read_awq(store: TensorStore, config: Config) -> Packed:
+def read_awq(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights of the layout ``gemm``, 4 bits; NotAModelError for others."""
     version = str(config.get("version", "gemm")).lower()
     if version not in ("gemm", "gemv") or int(config.get("bits", config.get("w_bit", 4))) != 4 or version == "gemv":

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from workbench.errors import NotAModelError
-from workbench.models.checkpoints.packed import Config, Packed, PackedWeight, array, modules_with
+from workbench.models.checkpoints.packed import Config, Names, Packed, PackedWeight, array, modules_with
 from workbench.models.sources.stored import TensorStore
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -22,7 +22,7 @@ MODES = {"mxfp4": "mxfp4", "mxfp8": "mxfp8-e4m3", "nvfp4": "nvfp4"}
 SCALES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
 
 
-def read_mlx(store: TensorStore, config: Config) -> Packed:
+def read_mlx(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights, embeddings and experts included; NotAModelError for modes that are not known.
 
     Biases that are minus half the range of the codes times the scale are what a symmetric scheme has.
@@ -36,9 +36,9 @@ def read_mlx(store: TensorStore, config: Config) -> Packed:
         columns = 32 * words.shape[-1] // int(settings["bits"])
         shape = (math.prod(words.shape[:-1]), columns)
         scheme = _scheme(store, module, settings)
-        names = (f"{module}.{part}" for part in ("weight", "scales", "biases"))
+        places = (f"{module}.{part}" for part in ("weight", "scales", "biases"))
         packed[f"{module}.weight"] = PackedWeight(
-            parts=tuple(name for name in names if name in store.tensors), shape=(*words.shape[:-1], columns),
+            parts=tuple(name for name in places if name in store.tensors), shape=(*words.shape[:-1], columns),
             scheme=scheme, load=partial(_load, store, module, scheme, shape),
         )  # fmt: skip
     return packed

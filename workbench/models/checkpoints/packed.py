@@ -84,10 +84,14 @@ Packed = Mapping[str, PackedWeight]
 """Weights by the name that the network gives them (``model.layers.0.mlp.up_proj.weight``)."""
 
 
+Names = Callable[[str], str]
+"""What a network calls a module of the checkpoint, which config.json may name so."""
+
+
 class Reader(Protocol):
     """A kind of quantized checkpoint."""
 
-    def __call__(self, store: TensorStore, config: Config) -> Packed:
+    def __call__(self, store: TensorStore, config: Config, names: Names) -> Packed:
         """Return the packed weights of ``store``; NotAModelError for what is not read yet."""
 
 

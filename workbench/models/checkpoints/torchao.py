@@ -15,7 +15,16 @@ from typing import Any
 import torch
 
 from workbench.errors import NotAModelError
-from workbench.models.checkpoints.packed import Config, Packed, PackedWeight, array, integers, modules_with, named
+from workbench.models.checkpoints.packed import (
+    Config,
+    Names,
+    Packed,
+    PackedWeight,
+    array,
+    integers,
+    modules_with,
+    named,
+)
 from workbench.models.sources.stored import TensorStore
 from workbench.numerics.packing import pack
 from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -25,11 +34,11 @@ INTEGERS, BYTES, FLOATS = "IntxUnpackedToInt8Tensor", "Int8Tensor", "Float8Tenso
 """The subclasses that are read: integers of 1 to 8 bits, a byte each; those of 8 bits alone; FP8."""
 
 
-def read_torchao(store: TensorStore, config: Config) -> Packed:
+def read_torchao(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights; NotAModelError for subclasses that are not read yet."""
     packed = {}
     for module in modules_with(store, f"{PREFIX}qdata"):
-        kind, facts = _described(store, module)
+        kind, facts = _described(store, module, names)
         codes = store.tensors[f"{module}.{PREFIX}qdata"]
         if len(codes.shape) != 2 or f"{module}.{PREFIX}act_pre_scale" in store.tensors:
             raise NotAModelError(f"{module} is no matrix, or its inputs are scaled first, which is not read yet")
@@ -37,7 +46,7 @@ def read_torchao(store: TensorStore, config: Config) -> Packed:
         shifts = _shifts(store, module, bits)
         scheme = named(
             f"int{bits}" if bits else "fp8-e4m3",
-            _granularity(store.tensors[f"{module}.{PREFIX}scale"].shape, shape, _is_grouped(config, module)),
+            _granularity(store.tensors[f"{module}.{PREFIX}scale"].shape, shape, _is_grouped(config, names(module))),
             getattr(torch, store.tensors[f"{module}.{PREFIX}scale"].dtype), symmetric=shifts is None,
         )  # fmt: skip
         inputs, clipped = _inputs(store, module, facts)
@@ -48,9 +57,9 @@ def read_torchao(store: TensorStore, config: Config) -> Packed:
     return packed
 
 
-def _described(store: TensorStore, module: str) -> tuple[str, Mapping[str, Any]]:
+def _described(store: TensorStore, module: str, names: Names) -> tuple[str, Mapping[str, Any]]:
     """Return a weight's subclass and what the metadata say of it; NotAModelError for one that is not read."""
-    text = store.metadata.get(f"{module}.weight")
+    text = store.metadata.get(f"{module}.weight") or store.metadata.get(f"{names(module)}.weight")
     if text is None:
         raise NotAModelError(f"the file's metadata do not describe {module}.weight; fetch the checkpoint again")
     described, known = json.loads(text), (INTEGERS, BYTES, FLOATS)

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError, first_line
+from workbench.models.checkpoints.names import loaded_names
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.widened import widened
@@ -70,7 +71,7 @@ class HuggingFaceFolder:
         config = read_config(folder)
         store = tensors_in_files(_weights(folder))
         dtype = _loaded_dtype(request, store)
-        _require_possible(config, store, folder / "config.json")
+        require_possible(config, store, folder / "config.json")
         network = load_network(folder, architecture_of(config), _copied_or_mapped(store, dtype, str(folder)), dtype)
         head = head_of(type(network).__name__)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
@@ -113,12 +114,12 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
     return config
 
 
-def _require_possible(config: Mapping[str, Any], store: TensorStore, file: Path) -> None:
+def require_possible(config: Mapping[str, Any], store: TensorStore, file: Path) -> None:
     """Raise NotAModelError for counts that the tensors cannot fill: building such a network would never end."""
     elements = max(sum(math.prod(tensor.shape) for tensor in store.tensors.values()), LEAST)
     for key, value in config.items():
         if isinstance(value, Mapping):
-            _require_possible(value, store, file)
+            require_possible(value, store, file)
         if not isinstance(value, int) or not SIZES.search(key):
             continue
         layers = LAYERS.search(key) is not None
@@ -203,15 +204,7 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
         with quiet(transformers):
-            made = network_class(transformers, folder, architecture)
-            settings = transformers.AutoConfig.from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=False
-            )
-            if hasattr(settings, "quantization_config"):
-                del settings.quantization_config
-            if not architecture:
-                with torch.device("meta"):
-                    made = type(made.from_config(settings))
+            made, settings = _class_and_settings(transformers, folder, architecture)
             _require_filled(made, settings, store, folder)
             network, report = made.from_pretrained(
                 None, config=settings, state_dict={name: store.read(name) for name in store.tensors}, dtype=dtype,
@@ -234,6 +227,33 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
             "do not belong together"
         )
     return network
+
+
+def _class_and_settings(transformers: Any, folder: Path, architecture: str) -> tuple[Any, Any]:
+    """Return the class of a folder's network and its configuration, which says nothing of quantization."""
+    made = network_class(transformers, folder, architecture)
+    settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    if hasattr(settings, "quantization_config"):
+        del settings.quantization_config
+    if not architecture:
+        with torch.device("meta"):
+            made = type(made.from_config(settings))
+    return made, settings
+
+
+def names_in_network(folder: Path, architecture: str, names: Collection[str]) -> dict[str, str]:
+    """Return the parameter that each tensor of a checkpoint becomes, by building the network without its numbers.
+
+    Empty where transformers does not know it.
+    """
+    try:
+        from workbench.models.sources.lean_transformers import transformers
+
+        with quiet(transformers), torch.device("meta"):
+            made, settings = _class_and_settings(transformers, folder, architecture)
+            return loaded_names(made(settings), names)
+    except Exception:  # transformers raises nearly everything for a folder that it does not understand
+        return {}
 
 
 def _require_filled(made: Any, settings: Any, store: TensorStore, folder: Path) -> None:

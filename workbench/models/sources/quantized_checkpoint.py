@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from workbench.models.checkpoints.experts import Owners, joined, owners_of, piec
 from workbench.models.checkpoints.float8 import read_float8, read_mxfp4
 from workbench.models.checkpoints.gptq import read_awq, read_gptq
 from workbench.models.checkpoints.mlx import read_mlx
+from workbench.models.checkpoints.names import loaded_names
 from workbench.models.checkpoints.packed import Packed, PackedWeight, Reader
 from workbench.models.checkpoints.packed_file import TYPE, described_layers, is_packed_file, read_packed_file
 from workbench.models.checkpoints.torchao import read_torchao
@@ -27,7 +29,9 @@ from workbench.models.sources.huggingface import (
     architecture_of,
     inputs_of,
     load_network,
+    names_in_network,
     read_config,
+    require_possible,
 )
 from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, sample_of
 from workbench.models.sources.layers import find_layers, stored_dtypes
@@ -96,7 +100,7 @@ class QuantizedCheckpoint:
         files = weight_files(folder)
         if not files:
             raise NotAModelError(f"{folder} has a config.json but no .safetensors file; fetch the weights too")
-        checkpoint = _checkpoint(folder, files, quantization_of(config))
+        checkpoint = _checkpoint(folder, files, config)
         config.pop("quantization_config", None)
         source = ModelSource(kind=self.name, path=str(folder))
         try:
@@ -108,18 +112,19 @@ class QuantizedCheckpoint:
     def _open_file(self, path: Path) -> Model:
         """Return what a packed file of ours holds; with ``config.json`` beside it the folder opens as a network."""
         source = ModelSource(kind=self.name, path=str(path))
-        return _weights_alone(source, _checkpoint(path, [path], None), PACKED_ALONE)
+        return _weights_alone(source, _checkpoint(path, [path], {}), PACKED_ALONE)
 
 
-def _checkpoint(where: Path, files: list[Path], quantization: tuple[str, Any] | None) -> Checkpoint:
-    """Return what ``files`` hold; NotAModelError where nothing of it is quantized."""
-    raw = tensors_in_files(files)
+def _checkpoint(where: Path, files: list[Path], config: Mapping[str, Any]) -> Checkpoint:
+    """Return what ``files`` hold by config.json; NotAModelError where nothing of it is quantized."""
+    raw, quantization = tensors_in_files(files), quantization_of(config)
+    require_possible(config, raw, where / "config.json")
     if quantization is None:
         return Checkpoint.of(raw, read_packed_file(raw, where))
     method, settings = quantization
-    cache = cache_scheme(settings) if method == "compressed-tensors" else (None, "")
-    checkpoint = Checkpoint.of(raw, _packed(where, raw, method, settings), *cache)
-    if not checkpoint.packed and cache == (None, ""):
+    cached = cache_scheme(settings) if method == "compressed-tensors" else (None, "")
+    checkpoint = Checkpoint.of(raw, _packed(where, raw, method, settings, architecture_of(config)), *cached)
+    if not checkpoint.packed and cached == (None, ""):
         raise NotAModelError(f"{where} says that it is quantized ({method}), but none of its tensors is")
     return checkpoint
 
@@ -143,7 +148,8 @@ class Checkpoint:
     """``logical`` are the tensors that the network has, packed ones in float32; ``raw`` those of the files.
 
     ``owners`` are the modules whose experts are packed one by one, and one tensor in the network; ``cache`` is the
-    scheme of keys and values, ``dropped_cache`` what the files say of them and no plan can say.
+    scheme of keys and values, ``dropped_cache`` what the files say of them and no plan can say; ``names`` are those of
+    the network's parameters in the files, where transformers renames them.
     """
 
     raw: TensorStore
@@ -152,6 +158,7 @@ class Checkpoint:
     owners: Owners
     cache: str | None = None
     dropped_cache: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(raw: TensorStore, packed: Packed, cache: str | None = None, dropped_cache: str = "") -> Checkpoint:
@@ -185,7 +192,7 @@ class Checkpoint:
 
     def weight(self, layer: Layer) -> PackedWeight | None:
         """Return the packed weight that is the layer's own; names may differ in their first component."""
-        names = (layer.parameter, layer.parameter.partition(".")[2])
+        names = (self.names.get(layer.parameter, ""), layer.parameter, layer.parameter.partition(".")[2])
         packed = next((self.packed[name] for name in names if name in self.packed), None)
         return packed if packed is not None and packed.shape == layer.shape else None
 
@@ -268,10 +275,17 @@ class QuantizedNetwork(NetworkModel):
         return self.checkpoint.cache if makes_keys_or_values(self.summary.layer(layer)) else None
 
 
-def _packed(folder: Path, raw: TensorStore, method: str, settings: Any) -> Packed:
+def _packed(folder: Path, raw: TensorStore, method: str, settings: Any, architecture: str) -> Packed:
     """Return the packed weights; NotAModelError for a configuration that lacks what its method needs."""
+
+    @cache
+    def networks() -> Mapping[str, str]:
+        modules = {name.rpartition(".")[0] for name in raw.tensors}
+        renamed = names_in_network(folder, architecture, [f"{module}.weight" for module in modules])
+        return {name.removesuffix(".weight"): new.removesuffix(".weight") for name, new in renamed.items()}
+
     try:
-        return READERS[method](raw, settings)
+        return READERS[method](raw, settings, lambda module: networks().get(module, module))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError, ArithmeticError) as error:
         raise NotAModelError(
             f"{folder}: quantization_config of config.json does not say what {method} needs "
@@ -289,4 +303,5 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
         source, network, parts, checkpoint.raw, output_kind(head, network.config),
         call_of(head, inputs, network.config), inputs, sample_of(network, inputs),
     )  # fmt: skip
-    return QuantizedNetwork(built.summary, built.body, inputs, checkpoint=checkpoint)
+    renamed = {new: name for name, new in loaded_names(network, checkpoint.logical.tensors).items()}
+    return QuantizedNetwork(built.summary, built.body, inputs, checkpoint=replace(checkpoint, names=renamed))

@@ -13,7 +13,8 @@ NVFP4: blocks of 16, ``value = scale (E4M3) * tensor scale (float32) * element (
     tensor scale = largest magnitude of the matrix / (448 * 6)
     scale = E4M3(largest magnitude of the block / 6 / tensor scale)
 
-as in ModelOpt and torchao; compressed-tensors stores the inverse of the tensor scale.  Because one number serves the
+as in ModelOpt and torchao; compressed-tensors stores the inverse of the tensor scale, so ours is the inverse of a
+float32 number.  Because one number serves the
 whole matrix, parameters that were fitted to some of its columns do not fit together: fit once, then round by columns.
 
 Rows whose width is no multiple of the block end in a shorter block with a scale of its own.
@@ -114,7 +115,9 @@ class NvScheme(ScaledScheme):
         return self.scale_format.bits * entries + FP32.bits
 
     def _tensor_scale(self, largest: Array) -> Array:
-        return (largest / (self.scale_format.largest * self.element.highest)).clip(_LEAST_TENSOR_SCALE)
+        """Return the scale for the tensor: a float32 that its inverse, which compressed-tensors stores, gives back."""
+        scale = (largest / (self.scale_format.largest * self.element.highest)).clip(_LEAST_TENSOR_SCALE)
+        return 1 / (1 / scale)
 
     def _rule(self, low: torch.Tensor, high: torch.Tensor) -> Rule:
         import torch
@@ -132,7 +135,7 @@ class NvScheme(ScaledScheme):
         return blocks
 
     def _static_rule(self, low: np.ndarray, high: np.ndarray) -> Affine:
-        shared = self._tensor_scale(np.maximum(-low, high)).astype(np.float32)
+        shared = self._tensor_scale(np.maximum(-low, high).astype(np.float32))
         return Affine(np.float32(self.scale_format.largest) * shared, None, None, shared)
 
     def _scale_arrays(self, parameters: Parameters, cut: Grid) -> dict[str, np.ndarray]:
