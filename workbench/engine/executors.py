@@ -33,23 +33,30 @@ def cluster(
     open the model themselves, at the same path or in the folder that ``WORKBENCH_MODELS`` names there.  Results have
     the bits of a run in one process.  Raises BackendUnavailableError.
     """
-    placement = Placement(device, dtype)
+    require_address(address)
+    start = _local if address.startswith(LOCAL) else _dask
+    return using(start(address, Placement(device, dtype), trust))
+
+
+def require_address(address: str) -> None:
+    """Raise BackendUnavailableError for a text that cannot be a cluster's address; nothing is asked there."""
     if address.startswith(LOCAL):
-        return using(_local(address, placement, trust))
-    if address.startswith(SCHEMES):
-        return using(_dask(address, placement, trust))
-    raise BackendUnavailableError(
-        f"{address!r} is not the address of a cluster; give that of a Dask scheduler, such as tcp://host:8786, or "
-        "local:4 for four processes of this machine"
-    )
+        if not 1 <= _processes(address) <= MOST:
+            raise BackendUnavailableError(f"{address!r}: give a number of processes from 1 to {MOST}, such as local:4")
+    elif not address.startswith(SCHEMES):
+        raise BackendUnavailableError(
+            f"{address!r} is not the address of a cluster; give that of a Dask scheduler, such as tcp://host:8786, or "
+            "local:4 for four processes of this machine"
+        )
+
+
+def _processes(address: str) -> int:
+    text = address.removeprefix(LOCAL)
+    return int(text) if text.isdecimal() else 0
 
 
 def _local(address: str, placement: Placement, trust: bool) -> Workers:
-    text = address.removeprefix(LOCAL)
-    count = int(text) if text.isdecimal() else 0
-    if not 1 <= count <= MOST:
-        raise BackendUnavailableError(f"{address!r}: give a number of processes from 1 to {MOST}, such as local:4")
-    context = multiprocessing.get_context("spawn")
+    count, context = _processes(address), multiprocessing.get_context("spawn")
 
     def start() -> Executor:
         return ProcessPoolExecutor(count, mp_context=context, initializer=_begin)

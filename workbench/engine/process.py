@@ -6,6 +6,7 @@ Nothing here runs on the window's thread except ``send`` (a queue) and ``end`` (
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import multiprocessing
 import os
@@ -94,11 +95,12 @@ class EngineProcess:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         name = f"workbench-{self._role}"
-        process = context.Process(target=wire.main, args=(theirs, self._role), name=name, daemon=True)
+        process = context.Process(target=wire.main, args=(theirs, self._role), name=name)
         with ours:
             with theirs:
                 process.start()
             self.pid = process.pid
+            atexit.register(self.end, signal.SIGTERM)  # a daemon would end by itself, but may start no workers
             if self._signal is not None:
                 self.end(self._signal)
             channel = Channel(ours)
@@ -108,6 +110,7 @@ class EngineProcess:
                 problem = self._read(channel, process)
             finally:
                 self.pid = None
+                atexit.unregister(self.end)
                 reason = _how_it_ended(process)
                 self._outgoing.put(None)
                 writer.join()

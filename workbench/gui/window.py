@@ -74,7 +74,7 @@ class Window(QMainWindow):
         self.bars = Menus(self, colours, self._do, self.reveal, self.document.open_path, self.stepper)
         self.actions_by_id, self.menus, self.recent_menu = self.bars.actions, self.bars.menus, self.bars.recent_menu
         self.status = StatusBar(context.jobs.cancel, context.jobs.retry, lambda: self.trigger("device"), self)
-        self.use_placement(settings.placement())
+        self.use_placement(settings.placement(), settings.cluster())
         self.setStatusBar(self.status)
         self._turns = Turns(self, self.area, lambda: context.workspace.state, self._turn_page, self._show_frame)
         self.notices = Notices(context, self)
@@ -96,10 +96,11 @@ class Window(QMainWindow):
         workspace.show_budget(Budget(amount=chosen.bits))
         workspace.show_metric(chosen.metric)
 
-    def use_placement(self, placement: Placement) -> None:
-        """Let models run there from the next job on."""
-        self.context.runner.placement = placement
-        self.status.show_placement(placement)
+    def use_placement(self, placement: Placement, cluster: str) -> None:
+        """Let models run there from the next job on, and pieces of steps on the ``cluster`` where there is one."""
+        runner = self.context.runner
+        runner.placement, runner.cluster = placement, cluster
+        self.status.show_placement(placement, cluster)
 
     def _connect(self) -> None:
         context = self.context

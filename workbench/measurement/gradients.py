@@ -40,7 +40,7 @@ WATCHED = 4
 SAVED_SHARE = 0.4
 """The part of the memory that may be taken which may hold what waits for its gradient."""
 
-SIGNS = 1 << 22
+SIGNS = 1 << 20
 """So many random signs are held at a time."""
 
 COPIES_OF_LOGITS = 4

@@ -17,8 +17,11 @@ from workbench.numerics.statistics.outliers import LARGEST, Peaks, TokenOutliers
 if TYPE_CHECKING:
     import torch
 
-WAITING = 32
-"""Batches that wait to be placed and merged: together that takes hardly longer than one."""
+WAITING = 8
+"""Batches that wait to be placed and merged: together that takes hardly longer than one.
+
+SmolLM2's take 2 MB each.
+"""
 
 Key = tuple[str, str]
 

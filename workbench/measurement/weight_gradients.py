@@ -20,6 +20,9 @@ GRADIENT_CELLS = 1 << 24
 PRODUCT_CELLS = 1 << 20
 """The most elements of output gradients that are multiplied at once: the result is small beside logits."""
 
+STRIP = 64
+"""Positions whose products with each other and all later ones are one strip: half of ``x x^T`` says all of it."""
+
 PATCH_CELLS = 1 << 21
 """The most elements of unfolded inputs that are formed at once: what fits a core's cache."""
 
@@ -124,22 +127,36 @@ def same_tensor(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
 
 
+Strips = tuple[torch.Tensor, ...]
+"""A symmetric matrix of each sample, float32 ``[samples, STRIP, positions from the strip's first on]``, in strips.
+
+What lies right of a strip's square counts twice, for its mirror image.
+"""
+
+
 @dataclass(slots=True)
 class Products:
     """``x x^T`` between the positions of each sample of the input that was seen last: query, key and value share it."""
 
     _of: torch.Tensor | None = None
     _version: int = 0
-    _products: torch.Tensor | None = None
+    _strips: Strips = ()
 
-    def between(self, x: torch.Tensor) -> torch.Tensor:
-        """Return float32 ``[samples, positions, positions]`` of ``x``, samples x ... x columns."""
-        if self._products is None or self._of is None or not (
-            same_tensor(self._of, x) and self._version == x._version
-        ):
+    def between(self, x: torch.Tensor) -> Strips:
+        """Return the products of ``x``, samples x ... x columns."""
+        if self._of is None or not (same_tensor(self._of, x) and self._version == x._version):
             flat = x.reshape(x.shape[0], -1, x.shape[-1]).float()
-            self._of, self._version, self._products = x, x._version, torch.bmm(flat, flat.transpose(1, 2))
-        return self._products
+            starts = range(0, flat.shape[1], STRIP)
+            self._strips = tuple(_strip(flat[:, start : start + STRIP], flat[:, start:]) for start in starts)
+            self._of, self._version = x, x._version
+        return self._strips
+
+
+def _strip(own: torch.Tensor, later: torch.Tensor) -> torch.Tensor:
+    """Return the products of ``own`` positions with themselves and, twice, with those behind them."""
+    strip = torch.bmm(own, later.transpose(1, 2))
+    strip[:, :, own.shape[1] :] *= 2
+    return strip
 
 
 def row_and_column_squares(
@@ -164,7 +181,8 @@ def row_and_column_squares(
         by_row = d.square().T @ x.square().sum(dim=1)
         return by_row.double(), (x.square().T @ d.square().sum(dim=1)).double(), NO_SAMPLES.to(x.device)
     positions = x[0].numel() // x.shape[-1]
-    if products is not None and layer.kind is LayerKind.LINEAR and positions * sum(layer.matrix) < layer.parameters:
+    half = (positions + min(positions, STRIP)) / 2
+    if products is not None and layer.kind is LayerKind.LINEAR and half * sum(layer.matrix) < layer.parameters:
         return _squares_by_row(products.between(x), d.reshape(samples, positions, -1))
     step = max(GRADIENT_CELLS // layer.parameters, 1)
     rows, columns = (torch.zeros(size, dtype=torch.float64, device=x.device) for size in layer.matrix)
@@ -177,13 +195,22 @@ def row_and_column_squares(
     return rows, columns, torch.cat(each)
 
 
-def _squares_by_row(products: torch.Tensor, d: torch.Tensor) -> Squares:
+def _squares_by_row(products: Strips, d: torch.Tensor) -> Squares:
     """Return the sums for ``products`` between positions and ``d`` ``[samples, positions, rows]``, tile by tile."""
     step = max(PRODUCT_CELLS // (d.shape[0] * d.shape[1]), 1)
-    by_row = torch.cat(
-        [(torch.bmm(products, part.float()).mul_(part).sum(dim=1)) for part in torch.split(d, step, dim=2)], dim=1
-    ).clamp_(min=0)  # fmt: skip
-    return by_row.double().sum(dim=0), d.new_zeros(0, dtype=torch.float64), by_row.double().sum(dim=1)
+    by_row = torch.cat([_quadratic(products, part.float()) for part in torch.split(d, step, dim=2)], dim=1)
+    by_row = by_row.clamp_(min=0).double()
+    return by_row.sum(dim=0), d.new_zeros(0, dtype=torch.float64), by_row.sum(dim=1)
+
+
+def _quadratic(products: Strips, d: torch.Tensor) -> torch.Tensor:
+    """Return ``d_i^T (x x^T) d_i`` of every sample and row ``i``, float32 ``[samples, rows]``."""
+    total, start = d.new_zeros(d.shape[0], d.shape[2]), 0
+    for strip in products:
+        stop = start + strip.shape[1]
+        total += torch.bmm(strip, d[:, start:]).mul_(d[:, start:stop]).sum(dim=1)
+        start = stop
+    return total
 
 
 def _embedding_squares(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
+from workbench.engine.executors import cluster
 from workbench.engine.failure import portable
 from workbench.engine.model_cache import ModelCache, Stamp, stamp
 from workbench.errors import (
@@ -230,13 +231,17 @@ AnyStep = Step[Any, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Request(Generic[O, R]):
-    """A step with its options, about a session: what jobs keep, the engine runs and the window repeats."""
+    """A step with its options, about a session: what jobs keep, the engine runs and the window repeats.
+
+    ``cluster`` is the address of the processes that do pieces of a step that ``spreads``; empty: it runs in one.
+    """
 
     step: Step[O, R]
     options: O
     session: Session | None = None
     trust: bool = False
     placement: Placement = field(default_factory=Placement)
+    cluster: str = ""
 
     @property
     def title(self) -> str:
@@ -290,7 +295,13 @@ class Request(Generic[O, R]):
             document=self.session, models=models, trust=self.trust, placement=self.placement, progress=progress,
             says=progress,
         )  # fmt: skip
-        return self.step.within(context, self.options)
+        with self._workers():
+            return self.step.within(context, self.options)
+
+    def _workers(self) -> AbstractContextManager[object]:
+        if not self.cluster:
+            return nullcontext()
+        return cluster(self.cluster, device=self.placement.device, dtype=self.placement.dtype, trust=self.trust)
 
     def joined(self, current: Session, result: R) -> Session:
         """Return ``current`` with what the result adds to it; edits made while the job ran stay.

@@ -62,8 +62,8 @@ class MainWindow(Protocol):
     def recolour(self, colours: Colours) -> None:
         """Draw everything in other colours."""
 
-    def use_placement(self, placement: Placement) -> None:
-        """Let models run there from the next job on."""
+    def use_placement(self, placement: Placement, cluster: str) -> None:
+        """Let models run there from the next job on, and pieces of steps on the ``cluster`` where there is one."""
 
     def reset_layout(self) -> None:
         """Restore the first layout of the docks."""

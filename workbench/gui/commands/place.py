@@ -1,4 +1,4 @@
-"""Where models run: the choice of a device and a dtype, kept in the settings, shown in the status bar."""
+"""Where models run: a device, a dtype, the processes that help; kept in the settings, shown in the status bar."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtWidgets import QDialog
 
+from workbench.engine.executors import require_address
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import dialogs, settings
 from workbench.gui.shell.forms import Form
@@ -20,8 +21,8 @@ MEANINGS = {
 }  # fmt: skip
 
 
-def form_of(devices: tuple[Device, ...], chosen: Placement) -> Form:
-    """Return the form that offers the ``devices``, and the ``chosen`` one even if it is gone."""
+def form_of(devices: tuple[Device, ...], chosen: Placement, cluster: str) -> Form:
+    """Return the form that offers the ``devices``, the ``chosen`` one even if it is gone, and the cluster's address."""
     names = {AUTO: "Automatic: the first CUDA device, else the CPU"}
     names |= {each.name: f"{each.text} {each.fault}".strip() for each in devices}
     names = {name: "CPU" if name == CPU else text for name, text in names.items()}
@@ -39,13 +40,26 @@ def form_of(devices: tuple[Device, ...], chosen: Placement) -> Form:
         ))  # fmt: skip
 
         memory: str = option("", OptionInfo(
-            label="Memory", empty="what is free", metavar="SIZE",
+            label="Memory", empty="what is free", metavar="SIZE", parse=parse_size,
             help="how much the work may take, such as 2GB: what is beyond it is read from the model's file, or put on "
             "the disk",
         ))  # fmt: skip
+        cluster: str = option("", OptionInfo(
+            label="Cluster", empty="none", metavar="ADDRESS", parse=address_of,
+            help="other processes that calibrations and tables of losses use: local:4 for four processes of this "
+            "machine, tcp://host:8786 for a Dask scheduler",
+        ))  # fmt: skip
 
     memory = "" if chosen.memory is None else f"{chosen.memory / 1e9:g}GB"
-    return Form(PlaceOptions(device=chosen.device, dtype=chosen.dtype, memory=memory))
+    return Form(PlaceOptions(device=chosen.device, dtype=chosen.dtype, memory=memory, cluster=cluster))
+
+
+def address_of(text: str) -> str:
+    """Return the address of a cluster, empty for none; raises BackendUnavailableError."""
+    address = text.strip()
+    if address:
+        require_address(address)
+    return address
 
 
 async def choose(command: Command) -> None:
@@ -54,18 +68,16 @@ async def choose(command: Command) -> None:
     devices = await runner.run(PLACES.request(None, PlacesOptions()), lambda: None)
     if devices is None:
         return
-    form = form_of(devices, runner.placement)
+    form = form_of(devices, runner.placement, runner.cluster)
     text = "The next job loads the model there. A session can be calibrated on one device and used on another."
     dialog = dialogs.FormDialog(command.window.widget, "Device", text, form, "Use")
     if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
         return
     answer = form.value()
-    try:
-        memory = parse_size(answer.memory) if answer.memory.strip() else None
-    except ValueError as error:
-        command.context.messages.say("Memory", str(error), "error")
-        return
+    memory = parse_size(answer.memory) if answer.memory.strip() else None
     chosen = replace(runner.placement, device=answer.device, dtype=answer.dtype, memory=memory)
+    address = address_of(answer.cluster)
     settings.set_placement(chosen)
-    command.window.use_placement(chosen)
+    settings.set_cluster(address)
+    command.window.use_placement(chosen, address)
     command.context.messages.say(f"Models run on {chosen.text} from the next job on")

@@ -66,12 +66,12 @@ class BackgroundTasks:
 
 
 class JobRunner:
-    """Runs requests; the window sets ``ask_trust(file)``, and ``placement``: where models run."""
+    """Runs requests; the window sets ``ask_trust(file)``, ``placement`` (where models run) and ``cluster``."""
 
     def __init__(self, workspace: Workspace, jobs: Jobs, messages: MessageLog, tasks: BackgroundTasks) -> None:
         self._workspace, self._jobs, self._messages, self._tasks = workspace, jobs, messages, tasks
         self.ask_trust: Callable[[str], Awaitable[bool]] = _refuse
-        self.placement = Placement()
+        self.placement, self.cluster = Placement(), ""
         self._trusted: set[str] = set()
         workspace.subscribe(self._forget_closed)
 
@@ -181,7 +181,7 @@ class JobRunner:
     async def _trusting(self, request: Request[O, R], again: Callable[[], object], prepare: Update[O, R]) -> R:
         """Run a request; ask the user before the model's own Python file runs, once for each file."""
         if request.step.runs_model:
-            request = replace(request, placement=self.placement)
+            request = replace(request, placement=self.placement, cluster=self.cluster if request.step.spreads else "")
         if request.session is not None and request.session.model.source.path in self._trusted:
             request = replace(request, trust=True)
         while True:

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from workbench.errors import WorkbenchError
 from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import label, named, page, row
@@ -195,10 +196,8 @@ class Form(QWidget):
             widget = QWidget()
             widget.setLayout(row(named(line, "Path"), button, stretch=line))
             widget.setFocusProxy(line)
-        missing = tr("Enter a path" if item.info.path else "Enter a text") if item.required else ""
         return Entry(
-            widget, lambda: line.text() or (None if item.optional else ""),
-            lambda: "" if line.text().strip() else missing,
+            widget, lambda: line.text() or (None if item.optional else ""), lambda: _text_problem(item, line.text())
         )  # fmt: skip
 
     def _browser(self, info: OptionInfo, line: QLineEdit) -> QToolButton:
@@ -228,6 +227,18 @@ class Form(QWidget):
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.fileSelected.connect(line.setText)
         dialog.open()
+
+
+def _text_problem(item: OptionField, text: str) -> str:
+    """Return what is wrong with a text; empty if nothing is."""
+    if not text.strip():
+        return tr("Enter a path" if item.info.path else "Enter a text") if item.required else ""
+    try:
+        if item.info.parse is not None and not item.several:
+            item.info.parse(text)
+    except (ValueError, WorkbenchError) as error:
+        return tr(str(error))
+    return ""
 
 
 class PathField(QLineEdit):

@@ -1,11 +1,14 @@
-"""Settings that outlast the window: recent files, layout, colours, columns, device."""
+"""Settings that outlast the window: recent files, layout, colours, columns, device, cluster."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
 
+from workbench.engine.executors import require_address
+from workbench.errors import BackendUnavailableError
 from workbench.models.placement import AUTO, DTYPES, Placement
 
 LAYOUT_VERSION = 3
@@ -124,6 +127,20 @@ def set_placement(value: Placement) -> None:
     store.setValue("device/name", value.device)
     store.setValue("device/dtype", value.dtype)
     store.setValue("device/memory", "" if value.memory is None else str(value.memory))
+
+
+def cluster() -> str:
+    """Return the address of the cluster that steps use; empty for none, and where what is stored is no address."""
+    address = str(_store().value("device/cluster", ""))
+    with suppress(BackendUnavailableError):
+        require_address(address)
+        return address
+    return ""
+
+
+def set_cluster(address: str) -> None:
+    """Save the address of a cluster; empty for none."""
+    _store().setValue("device/cluster", address)
 
 
 def layout() -> tuple[QByteArray, QByteArray] | None:

@@ -59,9 +59,9 @@ class StatusBar(QStatusBar):
         self.device_button.setFlat(True)
         self.addPermanentWidget(self.device_button)
 
-    def show_placement(self, placement: Placement) -> None:
-        """Show where models run."""
-        self.device_button.setText(tr("Device: {}").format(placement.text))
+    def show_placement(self, placement: Placement, cluster: str) -> None:
+        """Show where models run, and the address of the processes that help."""
+        self.device_button.setText(tr("Device: {}").format(placement.text + (f", {cluster}" if cluster else "")))
         self.device_button.setToolTip(tr("Where models run, and what they compute in; click to choose"))
 
     def say(self, message: Message) -> None:
