@@ -124,10 +124,11 @@ def available_memory() -> int:
 def release() -> None:
     """Give freed memory back to the system: what many small results took stays with the process otherwise."""
     gc.collect()
-    _trim()
+    give_back()
 
 
-def _trim() -> None:
+def give_back() -> None:
+    """Give back what the C library holds of freed memory; looks for no garbage."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -141,7 +142,7 @@ class Footprint:
     def settle(self) -> None:
         """Give freed memory back where the process has grown by GROWN since the last time."""
         if anonymous_memory() > self._settled + GROWN:
-            _trim()
+            give_back()
             self._settled = anonymous_memory()
 
 

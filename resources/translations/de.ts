@@ -1600,6 +1600,38 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Speicher</translation>
     </message>
     <message>
+        <source>Cluster</source>
+        <translation>Rechnerverbund</translation>
+    </message>
+    <message>
+        <source>other processes that calibrations and tables of losses use: local:4 for four processes of this machine, tcp://host:8786 for a Dask scheduler</source>
+        <translation>andere Prozesse, die Kalibrierungen und Verlusttabellen mitberechnen: local:4 für vier Prozesse dieses Rechners, tcp://host:8786 für einen Dask-Scheduler</translation>
+    </message>
+    <message>
+        <source>how much the work may take, such as 2GB: what is beyond it is read from the model's file, or put on the disk</source>
+        <translation>wie viel die Arbeit belegen darf, etwa 2GB: was darüber hinausgeht, wird aus der Modelldatei gelesen oder auf der Platte abgelegt</translation>
+    </message>
+    <message>
+        <source>what is free</source>
+        <translation>was frei ist</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>keine</translation>
+    </message>
+    <message>
+        <source>'{}' is not the address of a cluster; give that of a Dask scheduler, such as tcp://host:8786, or local:4 for four processes of this machine</source>
+        <translation>'{}' ist keine Adresse eines Rechnerverbunds; geben Sie die eines Dask-Schedulers an, etwa tcp://host:8786, oder local:4 für vier Prozesse dieses Rechners</translation>
+    </message>
+    <message>
+        <source>'{}': give a number of processes from {n} to {n}, such as local:4</source>
+        <translation>'{}': geben Sie eine Zahl von Prozessen von {n} bis {n} an, etwa local:4</translation>
+    </message>
+    <message>
+        <source>'{}' is not a size; write a number and a unit, such as 120MB, 2GB or 1.5GiB</source>
+        <translation>'{}' ist keine Größe; schreiben Sie eine Zahl und eine Einheit, etwa 120MB, 2GB oder 1.5GiB</translation>
+    </message>
+    <message>
         <source>Compute</source>
         <translation>Berechnen</translation>
     </message>

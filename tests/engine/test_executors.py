@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,17 @@ import psutil
 import pytest
 
 import workbench as wb
-from workbench.errors import BackendUnavailableError
+from tests.engine.fakes import Fake
+from tests.engine.processes import engine, run, until
+from workbench.errors import BackendUnavailableError, CancelledError
 from workbench.session.session import Session
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+from workbench.steps.score import SCORE, ScoreOptions
 
 MODEL = "demo:language-model"
+BEGUN = 4.0
+"""Seconds of two processes that have imported torch, begun to work."""
+
 SCHEMES = ("int4-g32", "int3-g32-asym")
 
 
@@ -77,6 +86,24 @@ def test_a_dask_cluster_gives_the_bits_of_one_process(alone):
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**settings) as cluster, wb.cluster(cluster.scheduler_address):
         require_same(worked(), alone)
+
+
+def test_the_engine_starts_workers_and_a_cancelled_job_ends_them_in_their_pieces(alone):
+    request = replace(CALIBRATE.request(alone, CalibrateOptions(samples=12, batch_size=2)), cluster="local:2")
+    long = replace(SCORE.request(alone, ScoreOptions(metric="measured_kl")), cluster="local:2")
+
+    async def main():
+        async with engine() as one:
+            require_same(await one.run(1, request), await one.run(2, replace(request, cluster="")))
+            job, pid = asyncio.ensure_future(one.run(3, long)), one.pid
+            await until(lambda: sum(child.cpu_times().user for child in psutil.Process(pid).children()) > BEGUN, 120)
+            one.cancel(3)
+            with pytest.raises(CancelledError):
+                await job
+            assert one.pid == pid and await one.run(4, Fake(answer="next")) == "next"
+            assert not psutil.Process(pid).children()
+
+    run(main)
 
 
 @pytest.mark.parametrize(("address", "says"), [

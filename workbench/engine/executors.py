@@ -7,8 +7,9 @@ import os
 import signal
 import threading
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import AbstractContextManager
-from typing import Any
+from contextlib import AbstractContextManager, suppress
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
 
 from workbench.errors import BackendUnavailableError, first_line
 from workbench.models.placement import Placement
@@ -58,23 +59,32 @@ def _processes(address: str) -> int:
 def _local(address: str, placement: Placement, trust: bool) -> Workers:
     count, context = _processes(address), multiprocessing.get_context("spawn")
 
+    theirs, ours = context.Pipe(duplex=False)
+
     def start() -> Executor:
-        return ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
+        return ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(theirs,))
 
-    return Workers(start=start, count=count, placement=placement, trust=trust)
+    def stop(executor: Executor) -> None:
+        ours.close()
+        executor.shutdown()
+
+    def end() -> None:
+        ours.close()
+        theirs.close()
+
+    return Workers(start=start, count=count, placement=placement, trust=trust, stop=stop, end=end)
 
 
-def _begin() -> None:
-    """Leave Ctrl+C to the process that started this one, and end with it, however it ends."""
+def _begin(pipe: Connection) -> None:
+    """Leave Ctrl+C to the process that started this one; end when it closes the pipe, or ends itself, however."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    threading.Thread(target=_end_with, args=(pipe,), name="end", daemon=True).start()
 
-        def end_with() -> None:
-            parent.join()
-            os._exit(1)
 
-        threading.Thread(target=end_with, name="parent", daemon=True).start()
+def _end_with(pipe: Connection) -> NoReturn:
+    with suppress(EOFError, OSError):
+        pipe.recv_bytes()
+    os._exit(1)
 
 
 def _dask(address: str, placement: Placement, trust: bool) -> Workers:
@@ -97,5 +107,5 @@ def _dask(address: str, placement: Placement, trust: bool) -> Workers:
         raise BackendUnavailableError(f"the cluster at {address} has no workers; start some: dask worker {address}")
     return Workers(
         start=lambda: client.get_executor(retries=RETRIES), count=count, placement=placement, trust=trust,
-        end=client.close,
+        stop=lambda executor: executor.shutdown(wait=False), end=client.close,
     )  # fmt: skip

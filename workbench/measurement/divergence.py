@@ -21,7 +21,7 @@ TILE = 1 << 17
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Divergence:
-    """The distance of outputs from one reference, whose probabilities are worked out once.
+    """The distance of outputs from one reference, whose probabilities are worked out once unless there is one ``only``.
 
     ``reference`` is the output of ``batch`` (token logits, class logits or anything else, as ``kind`` says).
     """
@@ -29,6 +29,7 @@ class Divergence:
     reference: torch.Tensor
     batch: Batch
     kind: OutputKind
+    only: bool = False
     probabilities: list[torch.Tensor] = field(default_factory=list)
 
     def of(self, candidate: torch.Tensor) -> torch.Tensor:
@@ -39,7 +40,7 @@ class Divergence:
         if not self.kind.is_logits:
             difference = (candidate.double() - self.reference.double()).reshape(self.reference.shape[0], -1)
             return 0.5 * difference.square().sum(dim=1)
-        if not self.probabilities and 8 * self.reference.numel() <= KEPT_BYTES:
+        if not self.only and not self.probabilities and 8 * self.reference.numel() <= KEPT_BYTES:
             self.probabilities.extend(torch.softmax(logits.double(), dim=-1) for logits in self.reference)
         known: Iterable[torch.Tensor | None] = self.probabilities or [None] * len(self.reference)
         rows = zip(self.reference, candidate, known, strict=True)
@@ -84,4 +85,4 @@ def sample_divergence(reference: torch.Tensor, candidate: torch.Tensor, batch: B
     Token logits: KL summed over real tokens; class logits: KL; detections: that of sets of objects; anything else: half
     the squared distance, which is what the Gauss-Newton form predicts.
     """
-    return Divergence(reference, batch, kind).of(candidate)
+    return Divergence(reference, batch, kind, only=True).of(candidate)

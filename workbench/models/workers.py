@@ -11,7 +11,7 @@ import pickle
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -32,6 +32,9 @@ AHEAD = 2
 
 LOST = 3
 """How often workers may be lost before a step gives up."""
+
+BEAT = 0.2
+"""Seconds after which a step that waits for a result says that it still does."""
 
 MODELS = "WORKBENCH_MODELS"
 """The environment variable with a worker's own folder of models, by name or by fingerprint."""
@@ -57,14 +60,17 @@ class Need:
 class Workers:
     """``count`` processes behind the executor that ``start`` makes; it is made again where it breaks.
 
-    The workers open models where ``placement`` says; ``trust`` lets them run the user's own Python file.  ``end`` is
-    called when they are no longer needed.
+    The workers open models where ``placement`` says; ``trust`` lets them run the user's own Python file.  ``beat`` is
+    called while a step waits for a result, and may raise.  ``stop`` ends an executor in the middle of its pieces,
+    ``end`` is called when no workers are needed any more.
     """
 
     start: Callable[[], Executor]
     count: int
     placement: Placement = field(default_factory=Placement)
     trust: bool = False
+    beat: Callable[[], object] = lambda: None
+    stop: Callable[[Executor], object] = Executor.shutdown
     end: Callable[[], object] = lambda: None
     _executor: Executor | None = None
     _lost: int = 0
@@ -83,6 +89,8 @@ class Workers:
                     waiting.append((piece, self._submit(need, function, piece)))
                 if not waiting:
                     return
+                while not wait([waiting[0][1]], BEAT).done:
+                    self.beat()
                 try:
                     result = waiting[0][1].result()
                 except BrokenExecutor as error:
@@ -99,10 +107,10 @@ class Workers:
             for _, future in waiting:
                 future.cancel()
 
-    def close(self) -> None:
-        """End the workers that were started here."""
+    def close(self, *, at_once: bool = False) -> None:
+        """End the workers that were started here, ``at_once`` or after the pieces that they have begun."""
         if self._executor is not None:
-            self._executor.shutdown(wait=True)
+            (self.stop if at_once else Executor.shutdown)(self._executor)
         self._executor = None
         self.end()
 
@@ -151,13 +159,14 @@ def current() -> Workers | None:
 
 @contextmanager
 def using(workers: Workers) -> Iterator[Workers]:
-    """Let steps use these workers meanwhile, and end them."""
-    token = _current.set(workers)
+    """Let steps use these workers meanwhile, and end them; after an error or a cancel in the middle of their pieces."""
+    token, ended = _current.set(workers), False
     try:
         yield workers
+        ended = True
     finally:
         _current.reset(token)
-        workers.close()
+        workers.close(at_once=not ended)
 
 
 def run_piece(need: Need, function: Callable[[Model, P], R], piece: bytes) -> bytes:

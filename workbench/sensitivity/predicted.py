@@ -82,6 +82,7 @@ def kronecker_rows(
                 losses[name][scheme] = sum(_loss(values, weights[name], use, correlated) for use in uses)
                 if rerouting is not None:
                     losses[name][scheme] += scoring.reroute(name, scheme, rerouting.loss(name, values - weights[name]))
+            del matrices, values  # before the next scheme's are made
         yield from losses.items()
 
 

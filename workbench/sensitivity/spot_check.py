@@ -25,7 +25,7 @@ CHECKED = 3
 SAMPLES, POSITIONS = 16, 512
 """So many samples or positions of theirs, whichever come first: two windows of 256 tokens tell a factor of three."""
 
-BATCH_SIZE = 2
+BATCH_SIZE = 1
 
 LOSS = 1e-3
 """The scheme whose predicted loss is the closest to this is measured: small enough for the second order."""
@@ -81,8 +81,8 @@ def _measured(scoring: Scoring, data: Data, cells: Sequence[tuple[str, str]]) ->
     model, sums, units, samples = scoring.model, dict.fromkeys(cells, 0.0), 0, 0
     views = {}
     for name, scheme in cells:
-        weight = model.weight(name).float()
-        rounded = round_weight(name, weight, scheme, scoring.algorithm, scoring.curvature.get(name)).values
+        known = scoring.curvature.get(name)
+        rounded = round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values
         views[name, scheme] = model.with_weights({name: rounded})
     size = model.inputs.batch or min(BATCH_SIZE, scoring.batch_size)
     for _, batch, reference in FiniteBatches(model=model).of(data, size):

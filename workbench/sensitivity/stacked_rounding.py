@@ -63,7 +63,7 @@ def rounded_cells(
 ) -> Iterator[tuple[Matrices, Iterator[tuple[str, Matrices]]]]:  # fmt: skip
     """Yield layers that are rounded together, with an iterator over their schemes and what each makes of them.
 
-    Every layer of ``cells`` comes once; layers of one width come together.  One scheme's weights are held at a time,
+    A layer alone comes in its own dtype: rounded band by band, it is never copied whole.  Every layer of ``cells`` comes once; layers of one width come together.  One scheme's weights are held at a time,
     however many there are.  Of a layer in ``rows`` (int64) only those rows come, as they are in the whole matrix.
     Raises what :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
     """
@@ -71,7 +71,7 @@ def rounded_cells(
     for name in some.keys() & cells.keys():
         yield _some_rows(name, model.weight(name).float(), some[name], cells[name], algorithm, curvature.get(name))
     for names in _stacks(model, {name: schemes for name, schemes in cells.items() if name not in some}, algorithm):
-        weights = {name: model.weight(name).float() for name in names}
+        weights = {name: model.weight(name) if len(names) == 1 else model.weight(name).float() for name in names}
         yield weights, ((scheme, _rounded(weights, scheme, algorithm, curvature)) for scheme in cells[names[0]])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
@@ -23,7 +23,7 @@ from workbench.errors import (
     out_of_memory,
 )
 from workbench.measurement.unfinished import remembered
-from workbench.memory import limit, limited_to
+from workbench.memory import give_back, limit, limited_to
 from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.preflight import Estimate, measured
@@ -155,6 +155,8 @@ class Step(Generic[O, R]):
 
     def _with_memory(self, context: Context, options: O) -> R:
         before, rooms = _stamp(self, context), iter(smaller_rooms())
+        if self.costs is not None:
+            give_back()  # what earlier steps left
         room = context.placement.memory
         while True:
             try:
@@ -291,17 +293,29 @@ class Request(Generic[O, R]):
 
     def run(self, models: ModelCache, progress: Progress) -> R:
         """Do the work; called in the engine.  Raises what the step's ``run`` raises."""
+        last: list[tuple[float, str]] = [(0.0, "")]
+
+        def report(fraction: float, text: str, partial: object = None) -> None:
+            last[0] = fraction, text
+            progress(fraction, text, partial)
+
         context = Context(
-            document=self.session, models=models, trust=self.trust, placement=self.placement, progress=progress,
-            says=progress,
+            document=self.session, models=models, trust=self.trust, placement=self.placement, progress=report,
+            says=report,
         )  # fmt: skip
-        with self._workers():
+        with self._workers(lambda: progress(*last[0])):
             return self.step.within(context, self.options)
 
-    def _workers(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def _workers(self, beat: Callable[[], object]) -> Iterator[None]:
+        """Let the step use the cluster's workers meanwhile, where there is one."""
         if not self.cluster:
-            return nullcontext()
-        return cluster(self.cluster, device=self.placement.device, dtype=self.placement.dtype, trust=self.trust)
+            yield
+            return
+        place = self.placement
+        with cluster(self.cluster, device=place.device, dtype=place.dtype, trust=self.trust) as workers:
+            workers.beat = beat
+            yield
 
     def joined(self, current: Session, result: R) -> Session:
         """Return ``current`` with what the result adds to it; edits made while the job ran stay.

@@ -12,8 +12,10 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
+from torch.multiprocessing import reductions
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from workbench.memory import give_back
 from workbench.models.data.batches import Data
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.stacked import tensors_of
@@ -25,22 +27,26 @@ _known: WeakKeyDictionary[Model, dict[str, dict[str, str]]] = WeakKeyDictionary(
 
 
 class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Writes down which storages every operation reads and writes.  Tensors stay alive, so that no place is reused.
+    """Writes down which storages every operation reads and writes, and holds no values.
 
+    Weak references keep a storage's place from being used again while its memory is free for others.
     ``decides``: values became numbers or shapes, so that what runs may depend on them.
     """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._steps: list[tuple[frozenset[int], frozenset[int]]] = []
-        self._alive: list[torch.Tensor] = []
+        self._places: dict[int, object] = {}
         self._decisive: set[int] = set()
         self.decides = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         inputs, outputs = tensors_of((args, kwargs or {})), tensors_of(result)
-        self._alive += inputs + outputs
+        for tensor in inputs + outputs:
+            place = place_of(tensor)
+            if place not in self._places:
+                self._places[place] = _held(tensor)
         reads, writes = places(inputs), places(outputs)
         if func._schema.is_mutable:
             writes |= places(inputs)
@@ -73,9 +79,19 @@ def _shapes_by_values(func: Any, inputs: list[torch.Tensor]) -> bool:
 
 def places(tensors: list[torch.Tensor]) -> frozenset[int]:
     """Return where the values of ``tensors`` lie: one number for a tensor and all views of it."""
-    return frozenset(
-        id(tensor) if tensor.layout != torch.strided else tensor.untyped_storage()._cdata for tensor in tensors
-    )
+    return frozenset(map(place_of, tensors))
+
+
+def place_of(tensor: torch.Tensor) -> int:
+    """Return where the values of a tensor lie."""
+    return id(tensor) if tensor.layout != torch.strided else int(tensor.untyped_storage()._cdata)
+
+
+def _held(tensor: torch.Tensor) -> object:
+    """Return what keeps the place of a tensor its own: its storage's shell, or the tensor where it has none."""
+    if tensor.layout != torch.strided:
+        return tensor
+    return reductions.StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
 
 
 def unused_layers(model: Model, data: Data | None = None) -> dict[str, str]:
@@ -102,6 +118,7 @@ def _unused(model: NetworkModel, batch: Batch) -> dict[str, str]:
     with torch.no_grad(), flow:
         output = model.run(batch)
     needed, read = flow.needed(output), flow.read()
+    give_back()
     tensors = dict(network.named_parameters(remove_duplicate=False))
     place = {name: next(iter(places([tensor]))) for name, tensor in tensors.items()}
     ran = {name.rpartition(".")[0] for name in tensors if place[name] in read}
