@@ -63,8 +63,9 @@ def rounded_cells(
 ) -> Iterator[tuple[Matrices, Iterator[tuple[str, Matrices]]]]:  # fmt: skip
     """Yield layers that are rounded together, with an iterator over their schemes and what each makes of them.
 
-    A layer alone comes in its own dtype: rounded band by band, it is never copied whole.  Every layer of ``cells`` comes once; layers of one width come together.  One scheme's weights are held at a time,
-    however many there are.  Of a layer in ``rows`` (int64) only those rows come, as they are in the whole matrix.
+    A layer alone comes in its own dtype: rounded band by band, it is never copied whole. Every layer of ``cells`` comes
+    once; layers of one width come together. One scheme's weights are held at a time, however many there are. Of a layer
+    in ``rows`` (int64) only those rows come, as they are in the whole matrix.
     Raises what :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
     """
     some = rows or {}
