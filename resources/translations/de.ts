@@ -5483,5 +5483,13 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>Window</source>
         <translation>Fenster</translation>
     </message>
+    <message>
+        <source>{n} layer left out</source>
+        <translation>{n} Schicht ausgelassen</translation>
+    </message>
+    <message>
+        <source>{n} layers left out</source>
+        <translation>{n} Schichten ausgelassen</translation>
+    </message>
 </context>
 </TS>

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QPoint, QSize
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.cut_widgets import cut
+from workbench.engine.jobs import JobStatus, JobView
 from workbench.gui import window as window_module
 from workbench.gui.context.context import Context
 from workbench.gui.shell import theme
@@ -85,3 +86,34 @@ def test_a_squeezed_button_is_found(qapp: QApplication) -> None:
     assert "Far too long" in result
     holder.close()
     holder.deleteLater()
+
+
+def test_the_window_fits_a_small_screen_while_a_job_runs(live: Callable[..., None]) -> None:
+    """1920 x 1080 at 200 % leaves 960 x 540 pixels of our own."""
+
+    async def story(person: Person) -> None:
+        status = person.window.status
+        await person.open(sessions.full(2))
+        job = JobView(id=1, title="Evaluate a plan with quite a name", status=JobStatus.RUNNING, fraction=0.5, text="x")
+        await person.act(lambda: status.show_jobs((job,)))
+        assert person.window.minimumSizeHint().width() <= 960 and person.window.width() == 960
+        assert status.cancel_button.isVisible() and status.share.isVisible() and status.loss_label.isVisible()
+        assert not status.bar.isVisible() and status.message.width() >= 100
+        inside = status.device_button.mapTo(person.window, QPoint(status.device_button.width(), 0)).x()
+        assert inside <= person.window.width()
+        person.picture("narrow")
+        await person.act(lambda: person.window.resize(1600, 540))
+        assert status.bar.isVisible() and status.size_label.isVisible() and status.bits_label.isVisible()
+        await person.act(lambda: status.show_jobs(()))
+        assert not status.bar.isVisible() and status.size_label.isVisible()
+
+    live(story, size=(960, 540))
+
+
+def test_buttons_of_the_start_page_are_as_wide_as_their_texts(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        page = person.window.start_page
+        for each in (page.model_button, page.session_button, page.demo_button):
+            assert each.width() >= each.sizeHint().width(), each.text()
+
+    live(story)

@@ -149,7 +149,7 @@ COLUMN = OptionInfo(
 WINDOW = OptionInfo(
     label="Window", minimum=2, maximum=1 << 20, unit="tokens", metavar="N",
     help="tokens of a window of running text, the most of a sentence, points of a frame of sound",
-    empty="256 tokens in calibration; 2,048 in evaluation where the model has room for them",
+    empty="256 tokens; up to 2,048 in evaluation",
 )  # fmt: skip
 STRIDE = OptionInfo(
     label="Stride", minimum=1, maximum=1 << 20, unit="tokens", metavar="N", empty="the window: none overlap",

@@ -231,8 +231,10 @@ class Histogram(Plot):
             painter.drawText(label, Qt.AlignmentFlag.AlignCenter, text)
         if self._statistics is None or not self._statistics.count:
             painter.setPen(pen(self.colours.muted))
-            margins = area.adjusted(REASON_MARGIN, 0, -REASON_MARGIN, 0)
-            painter.drawText(margins, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, tr(self.reason))
+            margins, text = area.adjusted(REASON_MARGIN, 0, -REASON_MARGIN, 0), as_line(tr(self.reason))
+            fits = metrics.boundingRect(margins, Qt.TextFlag.TextWordWrap, text).height() <= margins.height()
+            side = Qt.AlignmentFlag.AlignVCenter if fits else Qt.AlignmentFlag.AlignTop
+            painter.drawText(margins, Qt.AlignmentFlag.AlignHCenter | side | Qt.TextFlag.TextWordWrap, text)
         painter.restore()
 
     def _scene_x(self, value: float) -> float:

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from workbench.engine.jobs import JobView
@@ -60,8 +61,7 @@ class StartPage(QWidget):
         self.opened.setRange(0, SHARES)
         self.opened.setTextVisible(False)  # no colour can be read on both halves of it
         self.opened.setFixedHeight(BAR_HEIGHT)
-        middle = QWidget()
-        middle.setFixedWidth(WIDTH)
+        self._middle = middle = QWidget()
         content = fill_dialog(
             middle, label("Quantization Workbench", "title"), text, purpose, self._role_text,
             self.model_button, self.session_button, self.demo_button, self.opening, self.opened, self._recent,
@@ -83,6 +83,14 @@ class StartPage(QWidget):
         if job is not None:
             self.opening.setText(f"{tr(job.title)} – {tr(job.text)}" if job.text else tr(job.title))
             self.opened.setValue(round(SHARES * job.fraction))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Make the page as wide as the longest text of a button, in the window's style."""
+        super().showEvent(event)
+        buttons = (self.model_button, self.session_button, self.demo_button)
+        margins = self._middle.layout().contentsMargins()
+        widest = max(each.sizeHint().width() for each in buttons) + margins.left() + margins.right()
+        self._middle.setFixedWidth(max(WIDTH, widest))
 
     def _purpose(self, choose: Callable[[Role], object]) -> QHBoxLayout:
         """Return the line that asks what the model is for."""

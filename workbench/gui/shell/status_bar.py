@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QStatusBar, QWidget
 
 from workbench.gui.context.messages import Message
@@ -16,11 +18,14 @@ from workbench.insight.latest import Latest
 from workbench.insight.sums import shown_unit, whole_bits
 from workbench.measurement.units import short_unit
 from workbench.models.placement import Placement
-from workbench.planning.totals import cached_layers, quantized_inputs
+from workbench.planning.totals import Totals, cached_layers, quantized_inputs
 from workbench.sensitivity.metrics import metric_title
+from workbench.session.session import Session
 from workbench.session.workspace import State
 
 READY = "Ready"
+LEAST_FOR_MESSAGE, GAP = 150, 6
+"""Pixels of the message that are left, and between two parts."""
 SUM = "Sum of the losses of all layers; lower is better."
 
 
@@ -58,6 +63,29 @@ class StatusBar(QStatusBar):
         self.device_button = _button("", choose_device)
         self.device_button.setFlat(True)
         self.addPermanentWidget(self.device_button)
+        self._wanted: dict[QWidget, bool] = dict.fromkeys((self.bar, self.size_label, self.bits_label), False)
+
+    def minimumSizeHint(self) -> QSize:
+        """Any width will do: what there is no room for is hidden, since the window must fit its screen."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _want(self, widget: QWidget, visible: bool) -> None:
+        self._wanted[widget] = visible
+
+    def _fit(self) -> None:
+        """Show what is wanted, but for what does not fit beside some words of the message: the bar first."""
+        others = (self.share, self.cancel_button, self.retry_button, self.loss_label, self.device_button)
+        shown = [each for each in (*self._wanted, *others) if self._wanted.get(each, not each.isHidden())]
+        room = self.width() - LEAST_FOR_MESSAGE - sum(each.sizeHint().width() + GAP for each in shown)
+        for each, wanted in self._wanted.items():
+            fits = room >= 0
+            if wanted and not fits:
+                room += each.sizeHint().width() + GAP
+            each.setVisible(wanted and fits)
 
     def show_placement(self, placement: Placement, cluster: str) -> None:
         """Show where models run, and the address of the processes that help."""
@@ -82,7 +110,7 @@ class StatusBar(QStatusBar):
         running = next((view for view in views if view.status == "running"), None)
         queued = sum(view.status == "queued" for view in views)
         before, self._job = self._job, running.id if running else 0
-        self.bar.setVisible(running is not None)
+        self._want(self.bar, running is not None)
         self.share.setVisible(running is not None)
         self.cancel_button.setVisible(running is not None)
         if running is not None:
@@ -95,19 +123,22 @@ class StatusBar(QStatusBar):
         last = views[-1] if views else None
         self._failed = last.id if last is not None and last.status == "failed" else 0
         self.retry_button.setVisible(bool(self._failed))
+        self._fit()
 
     def show_state(self, state: State) -> None:
         """Show bytes, bits per weight and the predicted loss."""
         totals, session = state.totals, state.session
-        for figure in (self.size_label, self.bits_label, self.loss_label):
-            figure.setVisible(session is not None)
-        if session is None:
-            return
+        self._want(self.size_label, session is not None)
+        self._want(self.bits_label, session is not None and totals is not None)
+        self.loss_label.setVisible(session is not None and totals is not None)
+        if session is not None:
+            self._show_figures(session, totals, state)
+        self._fit()
+
+    def _show_figures(self, session: Session, totals: Totals | None, state: State) -> None:
         if totals is None:
             self.size_label.setText("the plan does not fit the model")
             self.size_label.setToolTip(state.plan_error)
-            self.bits_label.clear()
-            self.loss_label.clear()
             return
         ratio = quantities.reduction(session.model.nbytes, totals.nbytes)
         self.size_label.setText(f"{quantities.data_size(totals.nbytes)} ({tr(ratio)})")
