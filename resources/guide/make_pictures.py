@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent / "pictures"
 SIZES = {"small": (1280, 720), "large": (1920, 1080)}
+WIDE = {"wide": (2560, 1440)}
 COLOURS = 256
 """Colours of a picture: text stays sharp, and files a fifth as large."""
 
@@ -53,13 +55,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the guide's pictures.")
     parser.add_argument("--session", help="the session of a demo run before (default: run the demo)")
     parser.add_argument("--out", default=str(HERE), help="where the pictures go")
+    parser.add_argument("--wide", action="store_true", help="also for 2560 x 1440, as the design document has them")
     options = parser.parse_args()
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         scene = filled(options.session or demo(Path(scratch)))
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    for name, size in SIZES.items():
+    for name, size in (SIZES | WIDE if options.wide else SIZES).items():
         for dark in (False, True):
             draw(scene, out, f"{name}{'-dark' if dark else ''}", size, dark)
 
@@ -73,11 +76,8 @@ def demo(folder: Path) -> str:
 def filled(path: str) -> Scene:
     """Compute what the demo leaves out: other plans, a measured table, an error budget, a sweep, a judgement."""
     import workbench as wb
-    from workbench.gui.context.context import Context
-    from workbench.gui.screenshot import worst_layer
     from workbench.models.sources import reopen
     from workbench.session.session import Session
-    from workbench.session.workspace import Workspace
     from workbench.steps.browse_samples import BROWSE_SAMPLES, BrowseSamplesOptions
     from workbench.steps.checks.audit import AUDIT, AuditOptions
     from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
@@ -100,15 +100,20 @@ def filled(path: str) -> Scene:
     session = replace(session, error_budget=ERROR_BUDGET(session, ErrorBudgetOptions(samples=4), model=model))
     swept = sweep_batches(session)
     session = replace(session, timings=with_timings(session.timings, swept))
-    context = Context(Workspace())
-    context.workspace.open(session, None)
-    layer = worst_layer(context.workspace.state)
+    layer = worst_layer(session)
     session = replace(session, audit=AUDIT(session, AuditOptions(samples=8), model=model))
     return Scene(
         session=session, other=other, quality=QUALITY(session, QualityOptions(), model=model),
         samples=BROWSE_SAMPLES(session, BrowseSamplesOptions(), model=model), ceilings=measure_ceilings(),
         after=BEFORE_AFTER(session, BeforeAfterOptions(layer=layer), model=model), layer=layer,
     )  # fmt: skip
+
+
+def worst_layer(session: Session) -> str:
+    """Return the layer that costs most of those that have inputs to show."""
+    table = session.sensitivities["predicted_kl"]
+    names = [name for name in table.layers if (name, "input") in session.statistics]
+    return max(names, key=lambda name: table.of(name, session.plan.of(name).weights))
 
 
 def draw(scene: Scene, out: Path, name: str, size: tuple[int, int], dark: bool) -> None:
@@ -145,8 +150,13 @@ def views(window: Any, name: str, scene: Scene) -> dict[str, Callable[[], object
     if kind == "ComparePanel":
         workspace.compare_with(scene.other, Path("five-bits.qwb"))
     if kind == "DistributionsPanel":
-        return {"": lambda: None, "after": lambda: panel.show_after(scene.after)}
+        return {"": lambda: None, "after": partial(_show_after, panel, scene)}
     return {"": lambda: None}
+
+
+def _show_after(panel: Any, scene: Scene) -> None:
+    panel.after.store(scene.layer, scene.after)
+    panel.compared.setChecked(True)
 
 
 def _tabs(tabs: Any, *names: str) -> dict[str, Callable[[], object]]:

@@ -980,10 +980,6 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Token eines Fensters laufenden Textes, höchstens eines Satzes, Punkte eines Tonrahmens</translation>
     </message>
     <message>
-        <source>256 tokens in calibration; 2,048 in evaluation where the model has room for them</source>
-        <translation>256 Token beim Kalibrieren; 2,048 beim Auswerten, wo das Modell Platz dafür hat</translation>
-    </message>
-    <message>
         <source>tokens</source>
         <translation>Token</translation>
     </message>
@@ -5490,6 +5486,18 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>{n} layers left out</source>
         <translation>{n} Schichten ausgelassen</translation>
+    </message>
+    <message>
+        <source>of weights alone</source>
+        <translation>nur der Gewichte</translation>
+    </message>
+    <message>
+        <source>weights alone</source>
+        <translation>nur Gewichte</translation>
+    </message>
+    <message>
+        <source>256 tokens; up to 2,048 in evaluation</source>
+        <translation>256 Tokens; bis zu 2.048 in der Auswertung</translation>
     </message>
 </context>
 </TS>

@@ -13,7 +13,7 @@ from workbench.insight.latest import same_objects
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.plan_differences import priced, smallest_batch_time
 from workbench.insight.roofline import PlanTime
-from workbench.insight.sums import shown_unit, whole_bits
+from workbench.insight.sums import activations, shown_unit, whole_bits
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import Plan
@@ -192,12 +192,18 @@ def _predicted(session: Session, state: State, totals: Totals, differences: tupl
         tip += "\nThe range holds the mean of other samples of the same data 95 times in 100."
     if nats and coarseness(totals.predicted):
         tip += f"\nCoarse plan: {quantities.marked_in(coarseness(totals.predicted))}."
-    title = _with_unit(metric_title(state.metric, unit), unit)
+    title, missing_parts = _with_unit(metric_title(state.metric, unit), unit), activations(state)[1]
+    if missing_parts:
+        tip += (
+            f"\nOf weights alone: {' and '.join(missing_parts)} have no scores yet. Sensitivity (F6) by the predicted "
+            "KL of inputs, or of the KV cache, adds them."
+        )
     if totals.predicted is None:
         return KeyFigure(title=title, value=quantities.NONE, detail=missing, tip=tip)
     return KeyFigure(
-        title=title, value=quantities.number(totals.predicted), detail=_range(*sure) if sure else "", tip=tip,
-        short=_width(*sure) if sure else "", differences=differences,
+        title=title, value=quantities.number(totals.predicted), differences=differences, tip=tip,
+        detail="of weights alone" if missing_parts else _range(*sure) if sure else "",
+        short="weights alone" if missing_parts else _width(*sure) if sure else "",
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from workbench.measurement.units import is_divergence, loss_unit
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary, searchable
 from workbench.planning.plan import KEEP
-from workbench.planning.totals import Totals
+from workbench.planning.totals import Totals, cached_layers, quantized_inputs
 from workbench.sensitivity.metrics import BY_NAME
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
@@ -24,6 +24,25 @@ def shown_unit(session: Session | None, metric: str) -> str:
     if table is not None:
         return table.unit
     return loss_unit(session.model.output) if session is not None and is_divergence(unit) else unit
+
+
+_rounded, _cached = Latest(quantized_inputs), Latest(cached_layers)
+
+
+def activations(state: State) -> tuple[list[str], list[str]]:
+    """Return what of the plan's rounded activations its predicted loss includes, and what it does not (no scores)."""
+    session = state.session
+    if session is None or not state.assignments:
+        return [], []
+    rounded, cached = _rounded(session.model, state.assignments), _cached(session.model.layers, state.assignments)
+    included, missing = list[str](), list[str]()
+    for what, places, table in (
+        ("the rounded inputs", rounded, session.inputs_table(state.metric)),
+        ("the rounded keys and values", cached, session.cache_table(state.metric)),
+    ):
+        if places:
+            (included if table is not None else missing).append(f"{what} of {quantities.plural(len(places), 'layer')}")
+    return included, missing
 
 
 def whole_bits(session: Session, totals: Totals) -> float:

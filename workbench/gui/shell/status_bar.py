@@ -14,11 +14,10 @@ from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.widgets import button, label, named
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
-from workbench.insight.latest import Latest
-from workbench.insight.sums import shown_unit, whole_bits
+from workbench.insight.sums import activations, shown_unit, whole_bits
 from workbench.measurement.units import short_unit
 from workbench.models.placement import Placement
-from workbench.planning.totals import Totals, cached_layers, quantized_inputs
+from workbench.planning.totals import Totals
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -164,22 +163,10 @@ def _loss(state: State) -> str:
     return f"{title}: {tr('not scored')}"
 
 
-_rounded, _cached = Latest(quantized_inputs), Latest(cached_layers)
-
-
 def _summed(state: State) -> str:
     """Return what the sum includes and what it does not."""
-    session = state.session
-    assert session is not None
-    rounded = _rounded(session.model, state.assignments)
-    cached = _cached(session.model.layers, state.assignments)
-    included, missing = ["weights"], list[str]()
-    for what, places, table in (
-        ("the rounded inputs", rounded, session.inputs_table(state.metric)),
-        ("the rounded keys and values", cached, session.cache_table(state.metric)),
-    ):
-        if places:
-            (included if table is not None else missing).append(f"{what} of {quantities.plural(len(places), 'layer')}")
+    included, missing = activations(state)
+    included = ["weights", *included]
     sentences = [f"It includes {' and '.join(included)}."]
     if missing:
         sentences.append(f"{' and '.join(missing).capitalize()} have no scores yet; score them to include them.")
