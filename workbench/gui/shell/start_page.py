@@ -62,7 +62,7 @@ class StartPage(QWidget):
         self.opened.setTextVisible(False)  # no colour can be read on both halves of it
         self.opened.setFixedHeight(BAR_HEIGHT)
         self._middle = middle = QWidget()
-        content = fill_dialog(
+        self._content = content = fill_dialog(
             middle, label("Quantization Workbench", "title"), text, purpose, self._role_text,
             self.model_button, self.session_button, self.demo_button, self.opening, self.opened, self._recent,
         )  # fmt: skip
@@ -88,7 +88,7 @@ class StartPage(QWidget):
         """Make the page as wide as the longest text of a button, in the window's style."""
         super().showEvent(event)
         buttons = (self.model_button, self.session_button, self.demo_button)
-        margins = self._middle.layout().contentsMargins()
+        margins = self._content.contentsMargins()
         widest = max(each.sizeHint().width() for each in buttons) + margins.left() + margins.right()
         self._middle.setFixedWidth(max(WIDTH, widest))
 
