@@ -5499,5 +5499,13 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>256 tokens; up to 2,048 in evaluation</source>
         <translation>256 Tokens; bis zu 2.048 in der Auswertung</translation>
     </message>
+    <message>
+        <source>Of a repeat</source>
+        <translation>Bei Wiederholung</translation>
+    </message>
+    <message>
+        <source>The same of our own evaluation after a change of 1e-7 in one layer's weights, as another order of sums makes it: where inputs are rounded, no two programs agree better</source>
+        <translation>Dasselbe bei unserer eigenen Auswertung nach einer Änderung der Gewichte einer Schicht um 1e-7, wie sie eine andere Reihenfolge der Summen bewirkt: wo Eingaben gerundet werden, stimmen zwei Programme nie besser überein</translation>
+    </message>
 </context>
 </TS>
