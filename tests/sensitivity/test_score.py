@@ -378,3 +378,25 @@ def test_what_is_missing_is_named():
         score(model, "weight_error", ["int99"])
     with pytest.raises(ModelError, match="'upp'.*up"):
         score(model, "weight_error", SCHEMES, layers=["upp"])
+
+
+class Masked(nn.Module):
+    """A network that answers only about positions that are marked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.where(x[:, :1] > 1, self.layer(x), torch.tensor([0.0, -1e4, -1e4]))
+
+
+@pytest.mark.parametrize("metric", ["predicted_kl", "measured_kl"])
+@pytest.mark.parametrize("marked", [False, True])
+def test_losses_that_are_all_0_are_said_to_tell_nothing(metric: str, marked: bool) -> None:
+    torch.manual_seed(0)
+    model, data = model_of(Masked(), OutputKind.CLASS_LOGITS), Rows(inputs=torch.rand(12, 4) + marked)
+    curvature, notes = calibrate(model, data).curvature, list[str]()
+    table = score(model, metric, ("int4-channel",), curvature=curvature, dataset=data, notes=notes)
+    assert bool(table.score.any()) == marked
+    assert any(each.startswith("every loss is 0: on these data the output is the same") for each in notes) != marked

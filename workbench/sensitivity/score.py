@@ -89,8 +89,20 @@ def score(
         record.fill(scoring, open_cells)
     if record.check is not None and open_cells:
         record.check(scoring, open_cells)
+    if open_cells and layers is None and record.part == "weights" and table.samples:
+        _say_if_nothing_counts(scoring)
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()
+
+
+def _say_if_nothing_counts(scoring: Scoring) -> None:
+    """Add a note where no scheme of any layer changes the output on the data."""
+    known = scoring.table.score[np.isfinite(scoring.table.score)]
+    if known.size and not known.any():
+        scoring.finite.notes.append(
+            "every loss is 0: on these data the output is the same whatever the weights, so that no plan can be found "
+            "by them; the data may lack what the model answers about (a table's cells, a mask, labels to predict)"
+        )
 
 
 def _rerouting(previous: Sensitivity, table: Sensitivity) -> np.ndarray | None:

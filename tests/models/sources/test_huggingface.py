@@ -14,6 +14,7 @@ from safetensors import safe_open
 from workbench.errors import ModelTooLargeError, NotAModelError, UnsafeModelError
 from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model, reopen, stored
+from workbench.models.sources.huggingface import further_blocks
 from workbench.models.summary import OutputKind
 
 IDS = torch.arange(12).reshape(2, 6)
@@ -320,3 +321,22 @@ def test_parts_of_default_sizes_are_refused_before_they_are_made(tmp_path: Path)
     with pytest.raises(NotAModelError, match="with its defaults, describes a network of [67],.* weights"):
         open_model(tmp_path)
     assert psutil.Process().memory_info().rss - start < 1 << 29
+
+
+def test_blocks_that_the_configuration_does_not_count_are_named(tmp_path: Path) -> None:
+    save(tmp_path, "BertModel", bert())
+    settings = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(settings | {"num_hidden_layers": 1}))
+    with pytest.raises(NotAModelError, match=r"the weights have encoder.layer.1.*, which config.json does not count"):
+        open_model(tmp_path)
+
+
+def test_what_is_left_out_and_is_no_further_block_is_let_pass() -> None:
+    used = [f"layers.{number}.{part}" for number in range(2) for part in ("up.weight", "experts.0.w", "experts.1.w")]
+    block = [name.replace("layers.0", "layers.2") for name in used[:3]]
+    assert further_blocks(used, block) == ["layers.2"]
+    assert further_blocks(used, ["layers.1.experts.2.w"]) == ["layers.1.experts.2"]
+    assert further_blocks(used, [*block, "layers.2.next_token.weight"]) == []  # a head that predicts further tokens
+    assert further_blocks(used, ["layers.2.up.weight", "cls.weight", "layers.0.rotary.inv_freq"]) == []
+    rotary = [f"layers.{number}.rotary.inv_freq" for number in range(3)]  # left out of every block
+    assert further_blocks(used, [*block, *rotary]) == ["layers.2"]

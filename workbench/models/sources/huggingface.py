@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,6 +35,7 @@ from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, fits, memory_to_run, require_largest, tensors_in_files
 from workbench.models.summary import ModelSource, OutputKind
 from workbench.plain_file import read_json, require_files
+from workbench.readable import few
 
 NAMED = 3
 """So many tensors are named of those that are missing or of another shape."""
@@ -226,6 +227,12 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
             f"{', '.join(missing[:NAMED])}{', ...' if len(missing) > NAMED else ''}; the configuration and the weights "
             "do not belong together"
         )
+    further = further_blocks(network.state_dict(), report["unexpected_keys"])
+    if further:
+        raise NotAModelError(
+            f"{folder}: the weights have {few(further)}, which config.json does not count; the configuration and the "
+            "weights do not belong together"
+        )
     return network
 
 
@@ -254,6 +261,25 @@ def names_in_network(folder: Path, architecture: str, names: Collection[str]) ->
             return loaded_names(made(settings), names)
     except Exception:  # transformers raises nearly everything for a folder that it does not understand
         return {}
+
+
+def further_blocks(used: Collection[str], left: Collection[str]) -> list[str]:
+    """Return the blocks (``encoder.layer.2``) of which only tensors in ``left`` are there, as whole as a used one.
+
+    A block with tensors that no used one has, as of a head that predicts further tokens, is none of these.
+    """
+    names: dict[tuple[str, int], set[str]] = defaultdict(set)
+    filled: set[tuple[str, int]] = set()
+    for number, name in enumerate((*used, *left)):
+        parts = name.split(".")
+        for place, part in enumerate(parts):
+            if part.isdecimal():
+                block = ".".join(parts[:place]), int(part)
+                names[block].add(".".join(parts[place + 1 :]))
+                filled |= {block} if number < len(used) else set()
+    whole = {(prefix, frozenset(names[prefix, number])) for prefix, number in filled}
+    further = sorted(block for block in names.keys() - filled if (block[0], frozenset(names[block])) in whole)
+    return [f"{prefix}.{number}" for prefix, number in further]
 
 
 def _require_filled(made: Any, settings: Any, store: TensorStore, folder: Path) -> None:
