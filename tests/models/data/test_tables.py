@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -156,7 +158,6 @@ def test_conversations_go_through_the_chat_template(
     ):
         settings = json.loads((folder / "tokenizer_config.json").read_text())
         (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": template}))
-        (folder / "tokenizer.json").touch()
         with pytest.raises(DataError, match=reason):
             open_dataset(file, decoder)
 
@@ -286,3 +287,24 @@ def test_options_follow_a_path_and_come_back() -> None:
     stated = Reading(column="a b,c", window=64, stride=3, text="windows")
     assert Reading.of(stated.after("/data/x.csv")) == ("/data/x.csv", stated)
     assert Reading.of("/data/x.csv") == ("/data/x.csv", Reading())
+
+
+REALISTIC = (
+    "{% set state = namespace(n=0) %}{% for m in messages %}{% if m['role'] == \"user\" %}"
+    "{{ 'w5 ' + m['content'] + '\\n' }}{% else %}"
+    "{{ m['content'] | tojson }}{% endif %}{% endfor %}{{ strftime_now('%Y') }}"
+)
+
+
+def test_a_process_that_has_just_begun_writes_by_a_template_of_real_models(tmp_path: Path, folder: Path) -> None:
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": REALISTIC}))
+    program = (
+        "import sys; from pathlib import Path; from workbench.models.data.inputs import InputSpec; "
+        "from workbench.models.data.text import chat_texts; "
+        "rows = [[{'role': 'user', 'content': 'w7'}, {'role': 'assistant', 'content': 'w8'}]]; "
+        "print(chat_texts(rows, InputSpec(tokens=True, tokenizer=Path(sys.argv[1])), Path('chat.jsonl')))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "w5 w7" in ended.stdout and '"w8"' in ended.stdout

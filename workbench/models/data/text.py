@@ -27,6 +27,9 @@ LONGEST_SENTENCE = 512
 TEMPLATE_SECONDS, ROWS_PER_SECOND = 10.0, 100
 """Processor time that a chat template may take, and conversations that it writes in a second at least beyond it."""
 
+SETTINGS = (".json", ".jinja", ".model", ".txt")
+"""What a tokenizer is made of: it is loaded again when one of these files has changed."""
+
 
 def read_text(file: Path, spec: InputSpec) -> str:
     """Return a text file's text; raises DataError for what is no text, or where the model takes none."""
@@ -66,14 +69,14 @@ def tokenizer_of(spec: InputSpec, file: Path) -> Any:
     if (spec.tokenizer / "tokenizer.json").is_file():
         require_tokenizer(spec.tokenizer / "tokenizer.json")
     try:
-        return _loaded(spec.tokenizer, (spec.tokenizer / "tokenizer.json").stat().st_mtime_ns
-                       if (spec.tokenizer / "tokenizer.json").is_file() else 0)  # fmt: skip
+        settings = sorted(each for each in spec.tokenizer.iterdir() if each.suffix in SETTINGS)
+        return _loaded(spec.tokenizer, tuple((each.name, each.stat().st_mtime_ns) for each in settings))
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {first_line(error)}") from error
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: Path, changed: int) -> Any:
+def _loaded(folder: Path, changed: tuple[tuple[str, int], ...]) -> Any:
     from workbench.models.sources.lean_transformers import transformers
 
     if (folder / "config.json").is_file() or (folder / "tokenizer_config.json").is_file():
@@ -138,6 +141,10 @@ def windows(
     return {"input_ids": ids, "scored": scored}
 
 
+EVERYTHING = """{% set own = namespace(text='\\n') %}{{ own.text + (messages | tojson) + strftime_now('%d %b %Y') }}"""
+"""A template that needs what templates load on their way: the codec of string literals, JSON, the date."""
+
+
 def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
     """Return conversations as the tokenizer's chat template writes them; raises DataError.
 
@@ -151,7 +158,7 @@ def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
         )
     messages = [messages_of(value, file, row) for row, value in enumerate(rows)]
     write = partial(tokenizer.apply_chat_template, tokenize=False)
-    write([{"role": "user", "content": ""}], chat_template="nothing")  # this and the next load what a fork cannot
+    write([{"role": "user", "content": ""}], chat_template=EVERYTHING)  # this and the next load what a fork cannot
     importlib.import_module("jinja2.debug")
 
     def work() -> list[np.ndarray]:
