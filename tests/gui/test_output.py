@@ -27,6 +27,7 @@ from workbench.gui.report.pictures import save_picture
 from workbench.gui.report.report import page
 from workbench.gui.report.sections import Section, Table
 from workbench.gui.tables.files import raw_rows
+from workbench.insight.dashboard import Dashboard
 from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.session.workspace import Workspace
 
@@ -238,6 +239,14 @@ def test_tables_of_the_report_sort_and_the_page_loads_nothing(qapp: QApplication
     workspace.open(sessions.full(1), None)
     text = report.html(workspace.state)
     assert "aria-sort" in text and not re.search(r'(src|href)="(?!data:|#)', text)
+    for figure in Dashboard().figures(workspace.state)[:4]:
+        assert figure.title in text and figure.value in text, "the summary has the key figures"
+
+
+def test_a_long_name_breaks_its_own_cell_only() -> None:
+    table = Table(caption="Layers", rows=[["Layer", "Size"], ["x" * 200, "16.6 kB"]])
+    text = page("x", "", [Section(title="Plan", tables=[table])])
+    assert f'<td class="long">{"x" * 200}</td><td>16.6 kB</td>' in text
 
 
 def test_the_text_of_the_pdf_is_as_large_as_that_of_the_page(qapp: QApplication) -> None:

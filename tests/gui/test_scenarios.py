@@ -44,7 +44,7 @@ def test_make_this_model_4_5_bits_and_export_it_for_llama_cpp(live: Callable[...
         await person.until(lambda: window.stepper.marks[0].status is StageStatus.DONE)
         person.picture("opened")
         await person.press(Qt.Key.Key_F5, window, control=True)
-        await person.until(lambda: window.stepper.marks[4].status is StageStatus.DONE, 220)
+        await person.until(lambda: window.stepper.marks[4].status is StageStatus.DONE, 600)
         person.picture("planned")
         totals = person.state.totals
         assert 0.9 * BITS < totals.bits_per_weight <= BITS
@@ -66,7 +66,7 @@ def test_make_this_model_4_5_bits_and_export_it_for_llama_cpp(live: Callable[...
         quantized = {each.weights for each in person.state.assignments.values()} - {KEEP}
         assert {tensor.tensor_type.name.lower() for tensor in tensors} >= quantized
 
-    live(story, size=HD)
+    live(story, size=HD, seconds=900)
 
 
 def test_two_sessions_are_compared_and_reported(live: Callable[..., None], tmp_path: Path) -> None:

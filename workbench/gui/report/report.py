@@ -26,6 +26,9 @@ from workbench.session.workspace import State
 LONGEST_NAME = 56
 """Letters of layers' names up to which a line of their table fits the width of A4 without breaking words."""
 
+LONGEST_TITLE = 120
+"""Letters of a model's name in the title; the summary has all of it."""
+
 POINTS = 0.6
 """Points on paper for each pixel on the screen: a table of ten columns fits the width of A4."""
 
@@ -60,7 +63,7 @@ def _content(state: State) -> tuple[str, str, Sequence[Section]]:
         raise ExportError("there is nothing to report; open a model or a session first")
     sections = [section for make in SECTIONS if (section := make(session, state)) is not None]
     subtitle = f"{session.plan.name}, {time.strftime('%Y-%m-%d %H:%M')}"
-    return f"Quantization of {session.model.name}", subtitle, sections
+    return f"Quantization of {readable(session.model.name, LONGEST_TITLE)}", subtitle, sections
 
 
 def write(state: State, path: Path) -> None:

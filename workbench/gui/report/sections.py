@@ -36,11 +36,11 @@ from workbench.insight.agreement import comparable_metrics, rank_agreement
 from workbench.insight.arrangement import by_family
 from workbench.insight.channels import outliers
 from workbench.insight.compare import compare_sessions
+from workbench.insight.dashboard import Dashboard, KeyFigure
 from workbench.insight.fronts import evaluated_plans, front_of, picture_of, uniform_plans
 from workbench.insight.layer_facts import layer_rows
 from workbench.insight.plan_parts import transitions
 from workbench.insight.roofline import points
-from workbench.insight.sums import shown_unit
 from workbench.insight.token_outliers import token_rows
 from workbench.measurement.metrics import metric_title as evaluation_title
 from workbench.sensitivity.metrics import metric_title
@@ -112,13 +112,19 @@ def _summary(session: Session, state: State) -> Section:
         if record is not None:
             rows.append([title, f"{record.name}, {record.samples:,} samples, {record.content_hash}"])
     if totals is not None:
-        rows.append(["Size", f"{quantities.data_size(totals.nbytes)} ({totals.nbytes:,} bytes)"])
-        rows.append(["Bits per weight", f"{totals.bits_per_weight:.4f}"])
-        title = metric_title(state.metric, shown_unit(session, state.metric))
-        rows.append([f"Loss ({title})", quantities.number(totals.predicted, 4)])
+        rows.append(["Bytes", f"{totals.nbytes:,}"])
+        known = (figure for figure in Dashboard().figures(state) if figure.value != quantities.NONE)
+        rows += [[figure.title, _in_words(figure)] for figure in known]
     made = session.environment
     rows.append(["Made with", f"workbench {made.workbench}, Python {made.python}, torch {made.torch}, {made.device}"])
     return Section(title="Summary", words=session.notes, tables=(Table(caption="The session", rows=rows),))
+
+
+def _in_words(figure: KeyFigure) -> str:
+    """Return a key figure with its interval and its differences from other plans."""
+    detail = f" ({figure.detail})" if figure.detail else ""
+    differences = (f"{each.text} against {each.against}" for each in figure.differences)
+    return "; ".join([f"{figure.value}{detail}", *differences])
 
 
 def _plan(session: Session, state: State) -> Section:
