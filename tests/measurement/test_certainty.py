@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,9 @@ from torch import nn
 
 from tests.models.networks import Rows, convolutions, images, model_of
 from workbench.measurement.certainty import doubts, surer_sentence
+from workbench.measurement.reference.cache import ArrayCache
+from workbench.measurement.reference.outputs import ReferenceOutputs
+from workbench.models.data.batches import samples_of
 from workbench.models.execution.network import NetworkModel
 from workbench.models.summary import OutputKind
 
@@ -43,3 +48,24 @@ def test_easier_calibration_data_are_named_and_like_ones_are_not() -> None:
 def test_the_first_samples_are_enough(batch_size: int) -> None:
     torch.manual_seed(0)
     assert 64 <= len(doubts(convolutions(), images(300), batch_size)) < 80
+
+
+def test_outputs_that_an_evaluation_left_are_not_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, data, cache = convolutions(), images(10), ArrayCache(folder=tmp_path)
+    expected = doubts(model, data, batch_size=4)
+    known = ReferenceOutputs(model=model, data=data, batch_size=4, cache=cache)
+    for number, batch in enumerate(data.batches(4)):
+        known.run(number, batch)
+    sizes: list[int] = []
+    run = type(model).run
+    monkeypatch.setattr(
+        type(model), "run", lambda self, batch, **how: sizes.append(samples_of(batch)) or run(self, batch, **how)
+    )
+    np.testing.assert_array_equal(doubts(model, data, batch_size=4, cache=cache), expected)
+    assert sizes == [1]  # the first sample alone, compared with what lies there
+    sizes.clear()
+    empty = ArrayCache(folder=tmp_path / "empty")
+    doubts(model, data, batch_size=4, cache=empty)
+    assert sizes == [4, 4, 2] and empty.load(known.key, f"{0:06}") is None  # nor are outputs stored for it

@@ -30,10 +30,12 @@ TOKENS, SAMPLES = 4096, 64
 def doubts(model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO_CACHE) -> np.ndarray:
     """Return ``1 - sum p ** 2`` of the first samples' answers, float64 ``[samples]``, means over a sample's tokens.
 
-    ``cache`` keeps them; they are used again where the first sample has the same doubt as then.
+    ``cache`` keeps them; they are used again where the first sample has the same doubt as then.  Outputs that an
+    evaluation has left there are not computed again.
     """
     batch_size = fitting_batch(batch_size, data, model, gradients=False)
-    key = ReferenceOutputs(model=model, data=data, batch_size=batch_size, cache=cache).key
+    known = ReferenceOutputs(model=model, data=data, batch_size=batch_size, cache=cache, stores=False)
+    key = known.key
     stored = (cache.load(key, "doubts") or {}).get("doubts")
     if stored is not None and stored.ndim == 1 and stored.size:
         batch = next(iter(data.batches(batch_size)))
@@ -41,7 +43,7 @@ def doubts(model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO
         if abs(_doubts(model, first_output(model, batch), first)[0] - stored[0]) <= NOISE * stored[0]:
             return np.asarray(stored)
     means, positions = list[float](), 0
-    for _, batch, output in FiniteBatches(model=model).of(data, batch_size):
+    for _, batch, output in FiniteBatches(model=model).of(data, batch_size, known.run):
         means += _doubts(model, output, batch)
         positions += output[..., 0].numel()
         if positions >= (TOKENS if output.ndim > 2 else SAMPLES):

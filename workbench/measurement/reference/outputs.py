@@ -32,13 +32,14 @@ class ReferenceOutputs:
     """Runs ``model`` on batches of ``data``, or reads what it gave.
 
     Logits of many tokens come as :mod:`workbench.measurement.reference.coded_logits` stores them, the first time too:
-    figures do not depend on what is on the disk.  All other outputs are exact.
+    figures do not depend on what is on the disk.  All other outputs are exact.  ``stores``: what runs is kept there.
     """
 
     model: Model
     data: Data
     batch_size: int
     cache: ArrayCache
+    stores: bool = True
     _trusted: bool | None = field(default=None)
 
     def run(self, number: int, batch: Batch) -> torch.Tensor:
@@ -53,6 +54,8 @@ class ReferenceOutputs:
         with torch.no_grad():
             output = _wide(self.model.run(batch))
         if not bool(output.isfinite().all()):
+            return output
+        if not self.stores:
             return output
         arrays = self._arrays(output, batch)
         if self.model.is_original:
