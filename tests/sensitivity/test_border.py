@@ -54,6 +54,15 @@ def test_an_evaluation_says_how_many_objects_are_found() -> None:
     figures = evaluate(model, model.with_weights({"decoder": weight + 0.01 * torch.randn_like(weight)}), data)
     assert set(figures) == {"kl", "objects_found"}
     assert 90 < figures["objects_found"].value <= 100 == figures["objects_found"].baseline
+    with torch.no_grad():
+        model.body.network.scores.bias.sub_(50)  # nothing is as likely as a half
+    notes = list[str]()
+    assert set(evaluate(model, model, data, notes=notes)) == {"kl"}
+    assert any("no figure for Objects found: the floating-point model answers nothing" in note for note in notes)
+
+
+def test_a_plan_that_changes_nothing_finds_all_objects() -> None:
+    model, data = proposing()
     same = evaluate(model, model, data)
     assert (same["kl"].value, same["objects_found"].value) == (0, 100)
 

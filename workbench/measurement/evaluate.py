@@ -69,7 +69,10 @@ def evaluate(
         figure = column.figure(seed)
         if figure is None:
             which = f"{dataset.record.name} gives no figure for {column.metric.title}"
-            notes.append(f"{which}: its labels are empty, unlabelled (negative, or 255 of a mask), or all the same")
+            notes.append(f"{which}: " + (
+                "the floating-point model answers nothing there that counts" if column.metric.compares_models else
+                "its labels are empty, unlabelled (negative, or 255 of a mask), or all the same"
+            ))  # fmt: skip
         else:
             figures[figure.name] = figure
     if reference.summary.output is OutputKind.CLASS_LOGITS and "accuracy" not in figures:
