@@ -10,6 +10,7 @@ import ctypes
 import gc
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 CGROUP_USED = Path("/sys/fs/cgroup/memory.current")
 STATUS = Path("/proc/self/status")
+
+DONT_NEED = 4
+"""Linux's advice for pages that may leave; those of a shared file keep what was written."""
 
 SPILLED = 1 << 20
 """Smaller tensors stay in memory: a file of their own would cost more than they take."""
@@ -209,6 +213,13 @@ class Scratch:
         made.copy_(tensor.detach())
         return made
 
+    def put_away(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a copy that a file backs and none of whose pages is in the process's memory until it is read."""
+        made = self.copy(tensor)
+        if sys.platform == "linux":
+            ctypes.CDLL(None).madvise(ctypes.c_void_p(made.data_ptr()), ctypes.c_size_t(made.nbytes), DONT_NEED)
+        return made
+
 
 SCRATCH_VARIABLE = "WORKBENCH_SCRATCH_FOLDER"
 """The environment variable that names the folder for what does not fit into memory."""
@@ -245,6 +256,10 @@ class Spill:
     def keep(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the tensor, or a copy of it in a file; what lies on a device stays there."""
         return tensor if tensor.device.type != "cpu" or self.takes(tensor.nbytes) else Scratch().copy(tensor)
+
+    def put_away(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the tensor, or a copy of it in a file, which takes no memory until it is read."""
+        return tensor if tensor.device.type != "cpu" or self.takes(tensor.nbytes) else Scratch().put_away(tensor)
 
     def zeros(self, like: torch.Tensor, *shape: int) -> torch.Tensor:
         """Return zeros of the dtype and on the device of ``like``."""

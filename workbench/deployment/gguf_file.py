@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import mmap
 import re
 import struct
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.deployment.checkpoints.folder import has_settings
 from workbench.deployment.gguf_again import tensors_again
 from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_type, refusals, require_fit
 from workbench.errors import ExportError, ModelError
@@ -118,7 +121,8 @@ def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
     """Return the model's folder and its configuration with every default of transformers filled in."""
     from workbench.models.sources.catalog import resolve
 
-    if summary.source.kind not in ("huggingface", "quantized_checkpoint"):
+    beside = summary.source.kind == "safetensors" and has_settings(Path(summary.source.path))
+    if summary.source.kind not in ("huggingface", "quantized_checkpoint") and not beside:
         raise ExportError(
             f"{summary.name} comes from {summary.source.kind}; a GGUF file needs the configuration and the "
             "tokenizer of a Hugging Face folder: open that"
@@ -201,6 +205,9 @@ def prove(path: Path, content: Content, progress: Progress) -> None:
     for place, tensor in enumerate(content.tensors):
         progress(place / len(content.tensors), f"comparing {tensor.name}")
         _compare(tensor, stored[tensor.name])
+        pages = getattr(reader.data, "_mmap", None)
+        if pages is not None and sys.platform == "linux":
+            pages.madvise(mmap.MADV_DONTNEED)  # what was compared need not stay resident
 
 
 def _reader(path: Path) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.memory import Spill
@@ -73,6 +73,14 @@ class QuantizedModel:
 def encoded(scheme: str, rounded: Rounded) -> QuantizedTensor:
     """Return the stored form of a weight that is on the grid of ``scheme``."""
     return parse_scheme(scheme).encode(rounded.values, rounded.parameters)
+
+
+def put_away(stored: QuantizedTensor, spill: Spill) -> QuantizedTensor:
+    """Return the stored form with what does not fit into the memory of ``spill`` in files."""
+    import torch
+
+    arrays = {name: spill.put_away(torch.from_numpy(array)).numpy() for name, array in stored.arrays.items()}
+    return replace(stored, arrays=arrays)
 
 
 def decoded(tensors: Mapping[str, QuantizedTensor]) -> dict[str, torch.Tensor]:

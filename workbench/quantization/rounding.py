@@ -10,6 +10,7 @@ from pathlib import Path
 from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
 from workbench.measurement.second_moments import digest_of
 from workbench.measurement.unfinished import Pieces, pieces_of
+from workbench.memory import Spill
 from workbench.models.data.batches import Data, batches_of, require_data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.model import Model, Replacement
@@ -21,7 +22,7 @@ from workbench.numerics.rounding.round_weight import is_weights_only, round_weig
 from workbench.planning.plan import Assignment
 from workbench.progress import Progress
 from workbench.quantization.learning.learn import learn_rounding, without_non_finite
-from workbench.quantization.quantized_model import decoded, encoded
+from workbench.quantization.quantized_model import decoded, encoded, put_away
 from workbench.quantization.sequential import prefix_moments, stages
 
 COMMAND = "workbench apply ... --session S.qwb"
@@ -53,6 +54,7 @@ class Rounding:
     left: dict[str, str] = field(default_factory=dict)
     saved: Pieces = field(init=False)
     waiting: dict[str, object] = field(default_factory=dict)
+    spill: Spill = field(default_factory=Spill)
 
     def __post_init__(self) -> None:
         self.saved = pieces_of("quantizing", (QuantizedTensor,), self._facts)
@@ -165,4 +167,4 @@ class Rounding:
         except (NonFiniteError, AlgorithmError) as error:
             self.left[name] = f"{error}; it was kept in floating point"
         else:
-            self.tensors[name] = encoded(scheme, rounded)
+            self.tensors[name] = put_away(encoded(scheme, rounded), self.spill)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -113,3 +114,30 @@ def test_a_safetensors_file_beside_its_configuration_will_do(kind: str, tmp_path
     assert whole.keys() == bare.keys() and all(torch.equal(whole[name], bare[name]) for name in whole)
     if kind == "compressed-tensors":
         assert torch.equal(open_model(tmp_path / "bare").weight(Q), open_model(tmp_path / "whole").weight(Q))
+
+
+def as_one_shard(folder: Path) -> Path:
+    """Give a folder's only file the name of the first shard of one, with an index beside it."""
+    name = "model-00001-of-00001.safetensors"
+    names = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").rename(folder / name)
+    index = {"metadata": {}, "weight_map": dict.fromkeys(names, name)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "gguf"])
+def test_tensors_beside_their_configuration_need_no_network_and_any_name(kind: str, tmp_path: Path) -> None:
+    folder = as_one_shard(folder_of("llama", tmp_path / "llama", tie_word_embeddings=False))
+    bare = open_model(folder / "model.safetensors.index.json")
+    assert bare.summary.cannot_run is not None
+    scheme = "q4_0" if kind == "gguf" else "int4-g32"
+    out = tmp_path / ("out.gguf" if kind == "gguf" else "out")
+    quantized = quantize(bare, Plan().assign([Q], weights=scheme, algorithm="rtn"))
+    exporter(kind).export(quantized, bare, out, silent)
+    again = open_model(out)
+    assert again.summary.cannot_run is None
+    stored = again.encoded(Q)
+    assert stored is not None and stored.scheme == scheme
+    for part, values in stored.arrays.items():
+        assert values.tobytes() == quantized.tensors[Q].arrays[part].tobytes()

@@ -58,3 +58,40 @@ def test_a_command_that_reads_what_is_gone_ends_with_one_line(path: Path) -> Non
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("workbench: what is read from a mapped file is no longer there")
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pages leave by Linux's advice")
+def test_tensors_that_were_read_one_after_another_do_not_stay_resident(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors.torch import save_file
+
+    from workbench.models.sources import stored
+
+    monkeypatch.setattr(stored, "RESIDENT", 1 << 20)
+    tensors = {f"w{number}": torch.full((1 << 20,), float(number)) for number in range(16)}
+    save_file(tensors, tmp_path / "model.safetensors")
+
+    def resident() -> int:
+        text = Path("/proc/self/status").read_text(encoding="utf-8")
+        return next(int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("RssFile"))
+
+    def grown(passing: bool) -> int:
+        store = stored.tensors_in_files([tmp_path / "model.safetensors"], passing=passing)
+        before = resident()
+        assert [float(store.read(name).sum()) / (1 << 20) for name in tensors] == list(map(float, range(16)))
+        first = store.read("w0")
+        assert all(bool((store.read(name) == tensors[name]).all()) for name in tensors) and not first.any()
+        return resident() - before
+
+    assert grown(passing=True) < 16 << 20 < 60 << 20 < grown(passing=False)
+
+
+def test_what_is_put_away_keeps_its_values() -> None:
+    from workbench.memory import Spill
+
+    values, spill = torch.randn(1 << 19), Spill(room=0)
+    away = spill.put_away(values)
+    assert torch.equal(away, values) and away.data_ptr() != values.data_ptr() and spill.spilled == values.nbytes
+    small = torch.randn(4)
+    assert spill.put_away(small) is small

@@ -28,7 +28,7 @@ def source_folder(model: Model, *, bare: bool = False) -> Path:
     ``bare``: a safetensors file that lies beside its config.json will do too, which needs no memory for a network.
     """
     source = model.summary.source
-    beside = bare and source.kind == "safetensors" and _has_settings(Path(source.path))
+    beside = bare and source.kind == "safetensors" and has_settings(Path(source.path))
     if source.kind not in ORIGINS and not beside:
         raise ExportError(
             f"{model.summary.name} comes from {source.kind}, so transformers has no config.json to load it with; "
@@ -43,7 +43,8 @@ def source_folder(model: Model, *, bare: bool = False) -> Path:
     return folder if folder.is_dir() else folder.parent
 
 
-def _has_settings(path: Path) -> bool:
+def has_settings(path: Path) -> bool:
+    """Tell whether config.json lies in a folder, or beside a file."""
     return ((path if path.is_dir() else path.parent) / "config.json").is_file()
 
 

@@ -45,14 +45,15 @@ def origin_of(model: Model, folder: Path) -> Origin:
     if not files:
         raise ExportError(f"{folder} no longer has its .safetensors files, whose names and layout are copied")
     try:
-        stores = {file.name: tensors_in_files([file]) for file in files}
+        stores = {file.name: tensors_in_files([file], passing=True) for file in files}
     except ModelError as error:
         raise ExportError(str(error)) from error
     shards = {name: file for file, store in stores.items() for name in store.tensors}
     logical: TensorStore | None = getattr(model, "logical", None)
     if logical is None:
         every = {name: tensor for store in stores.values() for name, tensor in store.tensors.items()}
-        logical = TensorStore(every, lambda name: stores[shards[name]].read(name))
+        places = dict(shards)
+        logical = TensorStore(every, lambda name: stores[places[name]].read(name))
     else:
         modules = {name.rpartition(".")[0]: file for name, file in shards.items()}
         shards = {name: shards.get(name, modules.get(name.rpartition(".")[0], files[0].name)) for name in

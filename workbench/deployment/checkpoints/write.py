@@ -269,7 +269,7 @@ def _prove(
     method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: Path, progress: Progress
 ) -> None:
     """Raise ExportError unless the libraries read the evaluated values out of the folder."""
-    store = tensors_in_files([folder / file for file in shards], ExportError)
+    store = tensors_in_files([folder / file for file in shards], ExportError, passing=True)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     modules: dict[str, list[str]] = {}
     for name in store.tensors:

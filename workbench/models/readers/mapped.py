@@ -56,6 +56,15 @@ class MappedFile:
             self._start = ctypes.addressof(ctypes.c_char.from_buffer(self.data))
             _mapped[self.data] = path, self.size, self._start
 
+    def let_go(self, start: int, end: int) -> None:
+        """Have the pages between two bytes leave the process, if the system can; what uses them reads them again.
+
+        What was written into their tensors is lost.
+        """
+        first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
+        if sys.platform == "linux" and isinstance(self.data, mmap.mmap) and last > first:
+            self.data.madvise(mmap.MADV_DONTNEED, first, last - first)
+
     def tensor(self, start: int, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Return the tensor whose numbers, row-major and little-endian, begin at byte ``start``.
 

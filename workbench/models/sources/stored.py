@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,9 @@ from workbench.models.readers.safetensors_header import Header, UnknownDtypeErro
 
 WORKING_SHARE = 1.2
 """A model in use takes its weights and about a fifth more: activations of a small batch, one layer's copies."""
+
+RESIDENT = 1 << 28
+"""Bytes of a file that stay resident where its tensors are read one after another."""
 
 LARGEST_COPIES = 2
 """A weight is rounded beside itself."""
@@ -35,8 +39,8 @@ class TensorStore:
 class _SafetensorsFile:
     """A file that stays mapped, as reading a header of 15,000 tensors takes 60 ms; mapped again when it has changed."""
 
-    def __init__(self, path: Path, error: type[WorkbenchError]) -> None:
-        self._path, self._error = path, error
+    def __init__(self, path: Path, error: type[WorkbenchError], window: Window | None = None) -> None:
+        self._path, self._error, self._window = path, error, window
         self._stamp: tuple[int, int] | None = None
         self._opened: tuple[MappedFile, Header] | None = None
 
@@ -62,19 +66,41 @@ class _SafetensorsFile:
         entry = header.tensors.get(name)
         if entry is None:
             raise self._error(f"{self._path} holds no tensor {name} any more; it was changed while it was open")
+        if self._window is not None:
+            self._window.read(file, entry.start, entry.end)
         return file.tensor(entry.start, entry.shape, getattr(torch, entry.dtype))
 
 
-def tensors_in_files(paths: Sequence[Path], error: type[WorkbenchError] = NotAModelError) -> TensorStore:
+class Window:
+    """The pages of tensors that were read last; older ones need not stay resident, and are read again if used again."""
+
+    def __init__(self) -> None:
+        self._latest, self._size = deque[tuple[MappedFile, int, int]](), 0
+
+    def read(self, file: MappedFile, start: int, end: int) -> None:
+        """Note that a tensor is read, and let go of the oldest beyond :data:`RESIDENT`."""
+        self._latest.append((file, start, end))
+        self._size += end - start
+        while self._size > RESIDENT and len(self._latest) > 1:
+            oldest, first, last = self._latest.popleft()
+            oldest.let_go(first, last)
+            self._size -= last - first
+
+
+def tensors_in_files(
+    paths: Sequence[Path], error: type[WorkbenchError] = NotAModelError, *, passing: bool = False
+) -> TensorStore:
     """Return the tensors of safetensors files, memory-mapped; only the headers are read at first.
 
+    ``passing``: tensors are read one after another and written into by nobody, so that little of the files is resident.
     Raises ``error`` for a foreign, damaged or truncated file.
     """
+    window = Window() if passing else None
     tensors, metadata = dict[str, StoredTensor](), dict[str, str]()
     file_of: dict[str, _SafetensorsFile] = {}
     with uncollected():
         for path in paths:
-            file = _SafetensorsFile(path, error)
+            file = _SafetensorsFile(path, error, window)
             _, header = file.opened()
             metadata |= header.metadata
             for name, entry in header.tensors.items():
