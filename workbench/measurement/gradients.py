@@ -21,6 +21,7 @@ from workbench.measurement.shared_ids import repeated
 from workbench.memory import available_memory, limit
 from workbench.models.data.batches import Data, output_mask, routed, samples_of, tappable
 from workbench.models.data.datasets import Dataset
+from workbench.models.execution.gradient_flow import Flow, flow_of, may_fail
 from workbench.models.execution.saved import SavedTensors
 from workbench.models.execution.stopped_gradients import ThroughStops
 from workbench.models.layer import LayerKind
@@ -181,13 +182,15 @@ class GradientPass:
 
     The user's model is never changed, and no gradient at a weight is formed.  Gradients flow back to the outputs of the
     embeddings and to the input of the first layer after them, or of every layer where the network has weights that no
-    tap sees.  Beyond what memory there is, what waits for its gradient lies on the disk.
+    tap sees.  Beyond what memory there is, what waits for its gradient lies on the disk.  Where they do not flow
+    through the network at all (:mod:`workbench.models.execution.gradient_flow`), passes only go forward.
     """
 
     def __init__(self, model: Model) -> None:
         self._summary = model.summary
         self._layers = tappable(model)
         self._model = model
+        self._flow: Flow | None = None  # the one that is tried
 
     def run(
         self, batch: Batch, number: int, seed: int, forward: Tap | None,
@@ -204,11 +207,14 @@ class GradientPass:
         place of the random ones.  Ids that samples share are repeated for each in the embeddings ``apart``.  Returns
         the detached output.
         """
+        flow = self._flow or flow_of(self._model, partial(self._attempt, batch, layers))
         everywhere = len(self._layers) < len(self._summary.layers)
         saved = self._saved()
         leaves: list[torch.Tensor] = []
 
         def start(tensor: torch.Tensor) -> torch.Tensor:  # gradients flow back to inputs, no weight needs its own
+            if flow is Flow.NONE:
+                return tensor
             if tensor.is_floating_point() and not tensor.requires_grad:
                 tensor = tensor.detach().requires_grad_()
                 leaves.append(tensor)
@@ -217,6 +223,8 @@ class GradientPass:
             return tensor
 
         def looked_up(tensor: torch.Tensor) -> torch.Tensor:  # a copy: networks may write into what they looked up
+            if flow is Flow.NONE:
+                return tensor
             leaves.append(tensor.detach().requires_grad_())
             return leaves[-1].clone()
 
@@ -234,22 +242,38 @@ class GradientPass:
         tables = [layer.name for layer in self._layers if layer.kind is LayerKind.EMBEDDING]
         starts: dict[str, Replacement] = {x.name: start for x in self._layers if x.name not in tables}
         starts |= dict.fromkeys(apart, repeated(samples_of(batch)))
-        with torch.enable_grad(), ThroughStops(), nullcontext() if saved is None else saved.saving():
+        with torch.enable_grad(), flow.mode() as stops, nullcontext() if saved is None else saved.saving():
             output = self._model.run(
                 batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, looked_up),
                 experts=None if experts is None else mixed, everywhere=all_experts,
             )  # fmt: skip
         if not proceed(output.detach()) or not output.requires_grad or not leaves:
             return output.detach()
+        ignored = isinstance(stops, ThroughStops) and stops.ignored
+        if self._flow is Flow.THROUGH_STOPS and not ignored and not may_fail(output):
+            return output.detach()  # only tried: torch has the derivative of all that it saw
         if targets is not None:
             for start_at, gradient in targets(output):
                 torch.autograd.grad(start_at, leaves, gradient, allow_unused=True, retain_graph=True)
-            return output.detach()
-        generator = batch_generator(seed, number)
+        else:
+            self._draw(output, leaves, batch, batch_generator(seed, number), draws, drawn)
+        return output.detach()
+
+    def _draw(
+        self, output: torch.Tensor, leaves: Sequence[torch.Tensor], batch: Batch, generator: torch.Generator,
+        draws: int, drawn: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Let random gradients flow back from ``output``, one after another."""
         for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generator, draws)):
             torch.autograd.grad(output, leaves, gradient, allow_unused=True, retain_graph=draw + 1 < draws)
             drawn()
-        return output.detach()
+
+    def _attempt(self, batch: Batch, layers: Sequence[str] | None, flow: Flow) -> None:
+        """Go forward and back with the first sample; raises what torch raises where it cannot."""
+        sample = batch if self._model.inputs.batch is not None else {name: each[:1] for name, each in batch.items()}
+        tried = GradientPass(self._model)
+        tried._flow = flow
+        tried.run(sample, 0, 0, None, lambda name, tensor, gradient: None, layers)
 
     def _saved(self) -> SavedTensors | None:
         """Return what holds the pass's tensors where memory is limited, None where it need not be watched."""

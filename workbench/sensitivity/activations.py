@@ -21,7 +21,7 @@ from workbench.measurement.divergence import Divergence
 from workbench.measurement.gradients import batch_generator, drawn_gradient
 from workbench.models.data.batches import Data, routed, tappable, units_of
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
-from workbench.models.execution.stopped_gradients import ThroughStops
+from workbench.models.execution.gradient_flow import Flow, flow_of
 from workbench.models.kv_cache import makes_keys_or_values, no_cache
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Replacement
@@ -102,7 +102,8 @@ class ActivationGradients:
     def forward(self, batch: Batch) -> torch.Tensor:
         """Run a batch and return the output, with its graph."""
         self.leaves = []
-        with torch.enable_grad(), ThroughStops():
+        flow = flow_of(self.model)
+        with torch.set_grad_enabled(flow is not Flow.NONE), flow.mode():
             if self.part == "inputs":
                 return self.model.run(batch, inputs={name: partial(self._entering, name) for name in self.layers})
             starts = dict.fromkeys(self.layers, self._started)

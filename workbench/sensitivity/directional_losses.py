@@ -28,7 +28,7 @@ from workbench.models.data.batches import (
     tappable,
     units_of,
 )
-from workbench.models.execution.stopped_gradients import ThroughStops
+from workbench.models.execution.gradient_flow import Flow, flow_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
 from workbench.progress import Progress, silent
@@ -175,13 +175,15 @@ class _Dots(SampleProducts):
 
     def add_one_by_one(self, names: Sequence[str], batch: Batch, number: int, seed: int, output: torch.Tensor) -> None:
         """Differentiate each sample at the weights ``names``, by the draws that batch ``number`` got for ``output``."""
-        kind, generator = self.model.summary.output, batch_generator(seed, number)
+        kind, generator, flow = self.model.summary.output, batch_generator(seed, number), flow_of(self.model)
+        if flow is Flow.NONE:
+            return
         draws = list(drawn_gradients(output, batch, kind, generator, DRAWS))
         leaves = {name: self.model.weight(name).detach().float().clone().requires_grad_() for name in names}
         view = self.model.with_weights(leaves)
         for index in range(samples_of(batch)):
             sample = {key: tensor[index : index + 1] for key, tensor in batch.items()}
-            with torch.enable_grad(), ThroughStops():
+            with torch.enable_grad(), flow.mode():
                 alone = view.run(sample)
             require_shape(output, alone)
             for draw, gradient in enumerate(draws):

@@ -25,15 +25,21 @@ class ThroughStops(TorchFunctionMode):
     """Lets gradients through ``detach``, ``.data`` and ``no_grad`` of the code that runs meanwhile.
 
     A difference that is detached stays so: straight-through estimators add it.  What runs in :func:`not_the_network`
-    is left alone, and so is ``inference_mode``, whose tensors cannot have gradients.
+    is left alone, and so is ``inference_mode``, whose tensors cannot have gradients.  ``ignored`` counts the stops.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ignored = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if not getattr(_outside, "depth", 0):
             name = getattr(func, "__name__", "")
             if name == "_set_grad_enabled":
+                self.ignored += 1
                 return None
             if (name == "detach" or func == _DATA) and _has_slope(args[0]):
+                self.ignored += 1
                 return args[0].view_as(args[0])
         return func(*args, **(kwargs or {}))
 

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from workbench.errors import DataError, first_line
+from workbench.models.execution.stopped_gradients import not_the_network
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import OnnxFile, StoredArray
 from workbench.models.onnx.graph import Normal, Weight
@@ -166,7 +167,7 @@ class OnnxNetwork(nn.Module):
 
         try:
             if self._onnx.refusal:
-                with torch.no_grad():
+                with not_the_network(), torch.no_grad():
                     return _run(self, inputs, False)
             return _run(self, inputs, torch.is_grad_enabled() or _traced())
         except (states.RuntimeException, states.InvalidArgument, states.Fail) as error:
@@ -206,7 +207,7 @@ def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: boo
             if in_torch:
                 values |= step.by_torch(taken, run.opset)
             else:
-                with torch.no_grad():
+                with not_the_network(), torch.no_grad():
                     tensors = list(taken.values())
                     results = _nodes(step.handle, tensors) if _traced() else step.by_runtime(tensors)
                 values |= zip(step.outputs, results, strict=True)
@@ -219,7 +220,7 @@ def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: boo
 def check(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
     """Run both ways; where torch gives other numbers, note why there are no gradients.  Returns the outputs."""
     run = network._onnx
-    with torch.no_grad():
+    with not_the_network(), torch.no_grad():
         theirs = _run(network, inputs, False)
         if not run.refusal:
             try:
