@@ -7,7 +7,10 @@ Sets are compared as detectors are trained and judged, by the matching that puts
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
 
 BOX = 4
 """The numbers of a box."""
@@ -52,6 +55,8 @@ def detection_divergence(reference: torch.Tensor, candidate: torch.Tensor) -> to
 
 def _label_divergence(reference: torch.Tensor, candidate: torch.Tensor) -> torch.Tensor:
     """Return the KL of each yes or no, as a sum of positive terms, so that small ones keep their digits."""
+    import torch
+
     yes, shift = reference.sigmoid(), candidate - reference
     parts = ((yes, (1 - yes) * shift), (1 - yes, -yes * shift))
     return torch.log1p(sum((p * (torch.expm1(s) - s) for p, s in parts), torch.zeros_like(shift))).clamp_min(0.0)
@@ -59,6 +64,8 @@ def _label_divergence(reference: torch.Tensor, candidate: torch.Tensor) -> torch
 
 def detection_root(outputs: torch.Tensor) -> torch.Tensor:
     """Return the square root of the (diagonal) Fisher information of every number of ``outputs``, of their shape."""
+    import torch
+
     probabilities = labels_of(outputs).sigmoid()
     root = (probabilities * (1 - probabilities)).sqrt()
     weight = certainty_of(outputs).sqrt() / SCALE
@@ -67,12 +74,16 @@ def detection_root(outputs: torch.Tensor) -> torch.Tensor:
 
 def matched(reference: torch.Tensor, candidate: torch.Tensor) -> torch.Tensor:
     """Return ``candidate`` with the objects of each sample in the order of those of ``reference`` that they match."""
+    import torch
+
     order = torch.stack([_order(*pair) for pair in zip(reference.detach(), candidate.detach(), strict=True)])
     return candidate.gather(1, order.unsqueeze(-1).expand_as(candidate))
 
 
 def _order(reference: torch.Tensor, candidate: torch.Tensor) -> torch.Tensor:
     """Return the place in ``candidate`` of each object of ``reference``, int64 ``[objects]``."""
+    import torch
+
     yes = labels_of(reference).double().sigmoid()
     logits = labels_of(candidate).double()
     log_yes, log_no = (torch.nn.functional.logsigmoid(sign * logits) for sign in (1, -1))
@@ -88,6 +99,8 @@ def _order(reference: torch.Tensor, candidate: torch.Tensor) -> torch.Tensor:
 
 def answers_of(outputs: torch.Tensor) -> torch.Tensor:
     """Return everything that ``outputs`` say as logits of "no" and "yes": ``[samples, objects, labels + 4, 2]``."""
+    import torch
+
     boxes = torch.logit(boxes_of(outputs), 1e-6)
     yes = torch.cat([labels_of(outputs), boxes], dim=-1)
     return torch.stack([torch.zeros_like(yes), yes], dim=-1)
@@ -107,6 +120,8 @@ def found(reference: torch.Tensor, candidate: torch.Tensor) -> tuple[torch.Tenso
 
 def _overlap(some: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
     """Return the intersection of boxes over their union."""
+    import torch
+
     ends = [(each[..., :2] - each[..., 2:] / 2, each[..., :2] + each[..., 2:] / 2) for each in (some, others)]
     (low, high), (other_low, other_high) = ends
     both = (torch.minimum(high, other_high) - torch.maximum(low, other_low)).clamp_min(0).prod(dim=-1)
