@@ -132,5 +132,6 @@ def test_the_command_line_says_so_in_one_line(capsys, tmp_path):
     from workbench.cli import main
 
     out = tmp_path / "s.qwb"
-    assert main(["calibrate", MODEL, "--cluster", "elsewhere", "--out", str(out)]) != 0
-    assert "'elsewhere' is not the address of a cluster" in capsys.readouterr().err and not Path(out).exists()
+    for model in (MODEL, "missing-folder"):  # before anything is opened
+        assert main(["calibrate", model, "--cluster", "elsewhere", "--out", str(out)]) != 0
+        assert "'elsewhere' is not the address of a cluster" in capsys.readouterr().err and not Path(out).exists()

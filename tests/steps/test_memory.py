@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+import workbench as wb
 from tests.gui import sessions
 from workbench.engine.failure import portable
 from workbench.errors import DataError, MemoryLimitError, ModelError, first_line
@@ -108,6 +111,22 @@ def test_a_model_file_that_changes_during_a_step_is_told(which: str, tmp_path: P
             reads(session, Written())
     else:
         assert reads(session, Written()) == 1
+
+
+def test_a_calibration_tells_that_the_model_file_changed_meanwhile(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
+        hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=32
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(tmp_path)
+    np.save(tmp_path / "tokens.npy", np.random.default_rng(0).integers(0, 32, (8, 16)))
+
+    def progress(fraction: float, text: str, partial: object = None) -> None:
+        if "batch 2 of" in text:
+            os.utime(tmp_path / "model.safetensors", (1, 1))
+
+    with pytest.raises(ModelError, match=r"Calibrate: .*model\.safetensors changed while it was read"):
+        wb.calibrate(wb.open(tmp_path), tmp_path / "tokens.npy", batch_size=2, progress=progress)
 
 
 def test_the_limit_of_a_placement_holds_in_the_step() -> None:

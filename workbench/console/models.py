@@ -96,10 +96,11 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Calibrate; return what was collected, with the tensors of the most extreme values."""
-    model, options, estimates = _model(arguments), options_of(CalibrateOptions, arguments), list[Estimate]()
-    context = Context(opened=model, says=watched(progress, [], estimates))
-    with opened_once(), STEP.estimated(context, options), workers_of(arguments):
-        session = calibrate(model, progress=progress, **asdict(options))
+    options, estimates = options_of(CalibrateOptions, arguments), list[Estimate]()
+    with workers_of(arguments), opened_once():  # a cluster that is not there is named before anything is opened
+        model = _model(arguments)
+        with STEP.estimated(Context(opened=model, says=watched(progress, [], estimates)), options):
+            session = calibrate(model, progress=progress, **asdict(options))
     session = with_estimate(session, STEP.name, estimates[-1]) if estimates else session
     session.save(arguments.out)
     record, layers = session.calibration, len({layer for layer, _ in session.statistics})

@@ -18,7 +18,7 @@ from workbench.steps import session_data
 from workbench.steps.files.first_look import start
 from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, OptionInfo, option
 from workbench.steps.requirements import RUNS, without_results
-from workbench.steps.step import Context, Step, arguments, short
+from workbench.steps.step import Context, Step, arguments, short, unchanged
 
 IMATRIX = OptionInfo(
     label="Importance matrix", path="file", metavar="FILE", empty="none: the inputs are those of the data",
@@ -65,15 +65,16 @@ def calibrate(
     from workbench.deployment.imatrix import with_imatrix
 
     curvature, note = with_imatrix(model.summary, {}, imatrix) if imatrix else ({}, "")  # a bad file costs no run
-    session = _with_weights(model, session, part_of(progress, 0.0, 0.1))
     without_data = bool(curvature) and not data and session_data.bundled_data(model.summary.source.path) is None
-    if model.summary.cannot_run is None and not without_data:
-        session = _observed(
-            model, session, data, samples, batch_size, seed, Reading(column=column, window=window), all_experts,
-            part_of(progress, 0.1, 0.85),
-        )  # fmt: skip
-    elif data:
-        raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
+    with unchanged(model.summary, CALIBRATE.title):
+        session = _with_weights(model, session, part_of(progress, 0.0, 0.1))
+        if model.summary.cannot_run is None and not without_data:
+            session = _observed(
+                model, session, data, samples, batch_size, seed, Reading(column=column, window=window), all_experts,
+                part_of(progress, 0.1, 0.85),
+            )  # fmt: skip
+        elif data:
+            raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
     if imatrix:
         curvature, note = with_imatrix(model.summary, session.curvature, imatrix)
         notes = tuple(dict.fromkeys((*session.notes, note, *((NO_GRADIENTS,) if without_data else ()))))

@@ -26,6 +26,7 @@ from workbench.measurement.unfinished import remembered
 from workbench.memory import give_back, limit, limited_to
 from workbench.models.model import Model
 from workbench.models.placement import Placement
+from workbench.models.summary import ModelSummary
 from workbench.preflight import Estimate, measured
 from workbench.progress import Progress, silent
 from workbench.session.edits import EditableParts
@@ -347,9 +348,19 @@ class Request(Generic[O, R]):
 
 def _stamp(step: AnyStep, context: Context) -> Stamp:
     """Return how the files of the session's model look that hold weights; none for a step that reads no model."""
-    if not step.runs_model or context.document is None:
-        return ()
-    return tuple(each for each in stamp(context.document.model.source) if each[0].endswith(WEIGHTS))
+    return () if not step.runs_model or context.document is None else _weights(context.document.model)
+
+
+def _weights(summary: ModelSummary) -> Stamp:
+    return tuple(each for each in stamp(summary.source) if each[0].endswith(WEIGHTS))
+
+
+@contextmanager
+def unchanged(summary: ModelSummary, title: str) -> Iterator[None]:
+    """Raise ModelError at the end where a file of the model's weights changed meanwhile."""
+    before = _weights(summary)
+    yield
+    _require_unchanged(before, _weights(summary), title, None)
 
 
 def _require_unchanged(before: Stamp, after: Stamp, title: str, written: object) -> None:
