@@ -83,7 +83,7 @@ def score(
     open_cells, workers = _open_cells(model, table, record.part), workers_in_use()
     if workers is not None and open_cells and can_spread(scoring):
         fill_spread(workers, scoring, open_cells)
-    elif open_cells:
+    elif open_cells or (record.part != "weights" and not table.score.size):  # which says that nothing was asked for
         if workers is not None:
             scoring.finite.notes.append("scored in this process: workers take no tables of this kind")
         record.fill(scoring, open_cells)

@@ -11,6 +11,7 @@ from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.models.model import Replacement
 from workbench.numerics.formats import parse_scheme, takes_range
+from workbench.numerics.granularity import PerBlock
 from workbench.numerics.ranges import Range
 from workbench.numerics.scheme import Parameters, Scheme
 
@@ -43,7 +44,9 @@ def input_quantizer(layer: Layer, scheme_name: str, ranges: Ranges) -> Replaceme
 def cache_quantizer(layer: Layer, scheme_name: str) -> Replacement:
     """Return the function that rounds what a layer gives the KV cache; PlanError for a static scheme.
 
-    Scales are of each token (or of groups of its features); keys are rounded before their rotation by position.
+    Scales are of each token (or of groups of its features), or with blocks of several rows of so many tokens of one
+    sample (``int2-b32x1-asym``: per-channel keys, Liu et al., "KIVI", ICML 2024).  Keys are rounded before their
+    rotation by position.
     """
     return _ActivationQuantizer(f"the output of {layer.name}", cache_scheme(scheme_name))
 
@@ -60,6 +63,11 @@ class _ActivationQuantizer:
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
             return tensor
+        blocks = self.scheme.granularity
+        if isinstance(blocks, PerBlock) and blocks.rows > 1 and tensor.ndim > 2 and not self.by_sample:
+            import torch
+
+            return torch.stack([self(sample) for sample in tensor])  # no block holds tokens of two samples
         rows = tensor.reshape(tensor.shape[0], -1) if self.by_sample else tensor.reshape(-1, tensor.shape[-1])
         try:
             parameters = self.scheme.fit(rows) if self.parameters is None else self.parameters.on(rows.device)
