@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ import psutil
 from workbench.errors import MemoryLimitError
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -213,13 +215,6 @@ class Scratch:
         made.copy_(tensor.detach())
         return made
 
-    def put_away(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return a copy that a file backs and none of whose pages is in the process's memory until it is read."""
-        made = self.copy(tensor)
-        if sys.platform == "linux":
-            ctypes.CDLL(None).madvise(ctypes.c_void_p(made.data_ptr()), ctypes.c_size_t(made.nbytes), DONT_NEED)
-        return made
-
 
 SCRATCH_VARIABLE = "WORKBENCH_SCRATCH_FOLDER"
 """The environment variable that names the folder for what does not fit into memory."""
@@ -237,6 +232,20 @@ def reserve(file: int, nbytes: int) -> None:
         os.posix_fallocate(file, 0, nbytes)
     else:
         os.truncate(file, nbytes)
+
+
+_away: list[weakref.ref[np.ndarray]] = []
+"""Arrays that lie in files, while they are used."""
+
+
+def put_away_again(*arrays: np.ndarray) -> None:
+    """Have the pages of arrays that lie in files leave the memory; without ``arrays``, of all that were put away."""
+    if sys.platform != "linux":
+        return
+    _away[:] = [*(each for each in _away if each() is not None), *map(weakref.ref, arrays)]
+    advise = ctypes.CDLL(None).madvise
+    for array in arrays or [array for each in _away if (array := each()) is not None]:
+        advise(ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes), DONT_NEED)
 
 
 class Spill:
@@ -257,9 +266,15 @@ class Spill:
         """Return the tensor, or a copy of it in a file; what lies on a device stays there."""
         return tensor if tensor.device.type != "cpu" or self.takes(tensor.nbytes) else Scratch().copy(tensor)
 
-    def put_away(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the tensor, or a copy of it in a file, which takes no memory until it is read."""
-        return tensor if tensor.device.type != "cpu" or self.takes(tensor.nbytes) else Scratch().put_away(tensor)
+    def put_away(self, array: np.ndarray) -> np.ndarray:
+        """Return the array, or a copy of it in a file, which takes no memory until it is read."""
+        import torch
+
+        if self.takes(array.nbytes):
+            return array
+        away: np.ndarray = Scratch().copy(torch.from_numpy(array)).numpy()
+        put_away_again(away)
+        return away
 
     def zeros(self, like: torch.Tensor, *shape: int) -> torch.Tensor:
         """Return zeros of the dtype and on the device of ``like``."""

@@ -19,6 +19,7 @@ from workbench.deployment.checkpoints.folder import has_settings
 from workbench.deployment.gguf_again import tensors_again
 from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_type, refusals, require_fit
 from workbench.errors import ExportError, ModelError
+from workbench.memory import put_away_again
 from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of
 from workbench.models.gguf.tensors import gguf_names, library, names_of
 from workbench.models.gguf.values import Value, value_of
@@ -169,6 +170,7 @@ def write(path: Path, content: Content, progress: Progress) -> None:
                 raise ExportError(f"{tensor.name} has {data.nbytes} bytes, its type and shape need {tensor.nbytes}")
             writer.write_tensor_data(data)
             done += data.nbytes
+            put_away_again()
     finally:
         writer.close()
 
@@ -208,6 +210,7 @@ def prove(path: Path, content: Content, progress: Progress) -> None:
         pages = getattr(reader.data, "_mmap", None)
         if pages is not None and sys.platform == "linux":
             pages.madvise(mmap.MADV_DONTNEED)  # what was compared need not stay resident
+        put_away_again()
 
 
 def _reader(path: Path) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
+from workbench.memory import put_away_again
 from workbench.models.dtypes import DTYPES, tensor_bytes
 from workbench.progress import Progress
 
@@ -40,6 +41,7 @@ def write_safetensors(path: Path, entries: Iterable[Entry], metadata: Mapping[st
                 raise ExportError(f"{entry.name} has {data.nbytes} bytes, its shape and dtype need {entry.nbytes}")
             file.write(data.data)
             done += data.nbytes
+            put_away_again()
 
 
 def _header(entries: list[Entry], metadata: Mapping[str, str]) -> tuple[bytes, int]:

@@ -77,10 +77,7 @@ def encoded(scheme: str, rounded: Rounded) -> QuantizedTensor:
 
 def put_away(stored: QuantizedTensor, spill: Spill) -> QuantizedTensor:
     """Return the stored form with what does not fit into the memory of ``spill`` in files."""
-    import torch
-
-    arrays = {name: spill.put_away(torch.from_numpy(array)).numpy() for name, array in stored.arrays.items()}
-    return replace(stored, arrays=arrays)
+    return replace(stored, arrays={name: spill.put_away(array) for name, array in stored.arrays.items()})
 
 
 def decoded(tensors: Mapping[str, QuantizedTensor]) -> dict[str, torch.Tensor]:

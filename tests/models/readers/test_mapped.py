@@ -88,10 +88,13 @@ def test_tensors_that_were_read_one_after_another_do_not_stay_resident(
 
 
 def test_what_is_put_away_keeps_its_values() -> None:
-    from workbench.memory import Spill
+    from workbench.memory import Spill, put_away_again
 
-    values, spill = torch.randn(1 << 19), Spill(room=0)
+    values, spill = torch.randn(1 << 19).numpy(), Spill(room=0)
     away = spill.put_away(values)
-    assert torch.equal(away, values) and away.data_ptr() != values.data_ptr() and spill.spilled == values.nbytes
-    small = torch.randn(4)
+    assert (away == values).all() and away is not values and spill.spilled == values.nbytes
+    away[:4] = 7.0
+    put_away_again()
+    assert (away[4:] == values[4:]).all() and (away[:4] == 7.0).all()
+    small = values[:4]
     assert spill.put_away(small) is small

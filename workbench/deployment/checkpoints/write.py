@@ -24,6 +24,7 @@ from workbench.deployment.checkpoints.origin import Origin, origin_of
 from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
 from workbench.deployment.tensors import Entry, check, other_entries, require_equal, require_that_all_fit
 from workbench.errors import ExportError, first_line
+from workbench.memory import put_away_again
 from workbench.models.checkpoints.experts import rows_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.sources.stored import tensors_in_files
@@ -288,6 +289,7 @@ def _prove(
             raise ExportError(
                 f"{layer.name} in {stored.scheme} cannot be read back from {method.what}: {first_line(error)}"
             ) from error
+        put_away_again()
         require_equal(layer.name, values, parse_scheme(stored.scheme).decode(stored), ulps=ulps)
         read |= {name for name in modules[module] if not name.endswith(".bias")}
     others = [entry for entries in shards.values() for entry in entries if entry.name not in read]
