@@ -1,4 +1,4 @@
-"""Inside the engine process: a receiver, which receives a cancel at any time, and one thread that runs the jobs.
+"""Inside the engine process: a receiver, which takes a cancel at any time, and one thread that runs the jobs.
 
 The process is nice, takes all cores but one, and ends as soon as the window's end of the pipe closes, however the
 window ended.  Progress is a latest-value slot here too: a job writes it as often as it likes, a reporter sends it.
