@@ -177,6 +177,35 @@ class ExpertListeners(Protocol):
         ...
 
 
+class _Leaves:
+    """The tensors that gradients flow back to; none where they do not flow.  ``everywhere``: the input of every layer.
+
+    Otherwise they are the inputs from which nothing before has begun to flow; no weight needs a gradient of its own.
+    """
+
+    def __init__(self, flow: Flow, *, everywhere: bool) -> None:
+        self.tensors: list[torch.Tensor] = []
+        self._flow, self._everywhere = flow, everywhere
+
+    def start(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the input of a layer, from which gradients are known."""
+        if self._flow is Flow.NONE or not tensor.is_floating_point():
+            return tensor
+        if not tensor.requires_grad:
+            tensor = tensor.detach().requires_grad_()
+        elif not self._everywhere and self.tensors:
+            return tensor
+        self.tensors.append(tensor)
+        return tensor
+
+    def looked_up(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a copy of an embedding's output: networks may write into what they looked up."""
+        if self._flow is Flow.NONE:
+            return tensor
+        self.tensors.append(tensor.detach().requires_grad_())
+        return self.tensors[-1].clone()
+
+
 class GradientPass:
     """Runs batches forward and backward, and hands every layer's input, output and output gradient to its listeners.
 
@@ -208,25 +237,8 @@ class GradientPass:
         the detached output.
         """
         flow = self._flow or flow_of(self._model, partial(self._attempt, batch, layers))
-        everywhere = len(self._layers) < len(self._summary.layers)
         saved = self._saved()
-        leaves: list[torch.Tensor] = []
-
-        def start(tensor: torch.Tensor) -> torch.Tensor:  # gradients flow back to inputs, no weight needs its own
-            if flow is Flow.NONE:
-                return tensor
-            if tensor.is_floating_point() and not tensor.requires_grad:
-                tensor = tensor.detach().requires_grad_()
-                leaves.append(tensor)
-            elif tensor.is_floating_point() and (everywhere or not leaves):
-                leaves.append(tensor)
-            return tensor
-
-        def looked_up(tensor: torch.Tensor) -> torch.Tensor:  # a copy: networks may write into what they looked up
-            if flow is Flow.NONE:
-                return tensor
-            leaves.append(tensor.detach().requires_grad_())
-            return leaves[-1].clone()
+        leaves = _Leaves(flow, everywhere=len(self._layers) < len(self._summary.layers))
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if forward is not None:
@@ -240,23 +252,23 @@ class GradientPass:
 
         names = tuple(layers) if layers is not None else tuple(x.name for x in (*self._layers, *routed(self._model)))
         tables = [layer.name for layer in self._layers if layer.kind is LayerKind.EMBEDDING]
-        starts: dict[str, Replacement] = {x.name: start for x in self._layers if x.name not in tables}
+        starts: dict[str, Replacement] = {x.name: leaves.start for x in self._layers if x.name not in tables}
         starts |= dict.fromkeys(apart, repeated(samples_of(batch)))
         with torch.enable_grad(), flow.mode() as stops, nullcontext() if saved is None else saved.saving():
             output = self._model.run(
-                batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, looked_up),
+                batch, tap=tap, inputs=starts, layers=names, outputs=dict.fromkeys(tables, leaves.looked_up),
                 experts=None if experts is None else mixed, everywhere=all_experts,
             )  # fmt: skip
-        if not proceed(output.detach()) or not output.requires_grad or not leaves:
+        if not proceed(output.detach()) or not output.requires_grad or not leaves.tensors:
             return output.detach()
         ignored = isinstance(stops, ThroughStops) and stops.ignored
         if self._flow is Flow.THROUGH_STOPS and not ignored and not may_fail(output):
             return output.detach()  # only tried: torch has the derivative of all that it saw
         if targets is not None:
             for start_at, gradient in targets(output):
-                torch.autograd.grad(start_at, leaves, gradient, allow_unused=True, retain_graph=True)
+                torch.autograd.grad(start_at, leaves.tensors, gradient, allow_unused=True, retain_graph=True)
         else:
-            self._draw(output, leaves, batch, batch_generator(seed, number), draws, drawn)
+            self._draw(output, leaves.tensors, batch, batch_generator(seed, number), draws, drawn)
         return output.detach()
 
     def _draw(

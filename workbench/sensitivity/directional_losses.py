@@ -102,7 +102,7 @@ class SampleProducts:
         self._batch, self._samples = {}, samples_of(batch)
 
     def taken(self) -> dict[str, torch.Tensor]:
-        """Return the products since the last time, ``[samples, schemes]`` by layer, and begin anew."""
+        """Return the products since the last time, ``[samples, schemes]`` by layer, and forget them."""
         batch, self._batch = self._batch, {}
         return batch
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.errors import ModelError, nearest
+from workbench.errors import MissingResultError, ModelError, nearest
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import fitting_batch
 from workbench.measurement.second_moments import digest_of
@@ -52,6 +52,8 @@ def score(
     """
     record = find_metric(metric)
     table = _empty_table(model, record, schemes, dataset, seed, algorithm, layers)
+    if record.part != "weights" and not table.score.size:
+        raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
     if table.samples:
         table = _without_unused(model, table, dataset)
     saved = pieces_of("scoring", (Sensitivity, Directions), lambda: {
@@ -66,14 +68,7 @@ def score(
         cells = int(np.isfinite(interrupted.score).sum())
         saved.goes_on(f"scoring continues after {cells} of {interrupted.score.size} cells")
     if previous is not None and previous.computed_like(table):
-        known = previous.cells(table.layers, table.schemes)
-        error = None if previous.error is None else np.array(
-            [previous.error[previous.row[name]] if name in previous.row else np.nan for name in table.layers]
-        )  # fmt: skip
-        table = replace(
-            table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions, error=error,
-            rerouting=_rerouting(previous, table), measured=previous.measured,
-        )
+        table = _going_on(previous, table)
     fits = batch_size if dataset is None else fitting_batch(batch_size, dataset, model, gradients=False)
     scoring = Scoring(
         model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=fits, seed=seed,
@@ -83,7 +78,7 @@ def score(
     open_cells, workers = _open_cells(model, table, record.part), workers_in_use()
     if workers is not None and open_cells and can_spread(scoring):
         fill_spread(workers, scoring, open_cells)
-    elif open_cells or (record.part != "weights" and not table.score.size):  # which says that nothing was asked for
+    elif open_cells:
         if workers is not None:
             scoring.finite.notes.append("scored in this process: workers take no tables of this kind")
         record.fill(scoring, open_cells)
@@ -93,6 +88,18 @@ def score(
         _say_if_nothing_counts(scoring)
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()
+
+
+def _going_on(previous: Sensitivity, table: Sensitivity) -> Sensitivity:
+    """Return ``table`` with the cells that ``previous`` has."""
+    known = previous.cells(table.layers, table.schemes)
+    error = None if previous.error is None else np.array(
+        [previous.error[previous.row[name]] if name in previous.row else np.nan for name in table.layers]
+    )  # fmt: skip
+    return replace(
+        table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions, error=error,
+        rerouting=_rerouting(previous, table), measured=previous.measured,
+    )
 
 
 def _say_if_nothing_counts(scoring: Scoring) -> None:

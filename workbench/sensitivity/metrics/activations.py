@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.errors import MissingResultError
 from workbench.measurement.units import NATS
 from workbench.sensitivity.metrics.metric import OpenCells, Part, SensitivityMetric
 
@@ -17,8 +16,6 @@ def _fill(scoring: Scoring, cells: OpenCells, *, part: Part, measured: bool) -> 
     from workbench.sensitivity.activations import measured_losses, predicted_losses, quantizers_of
 
     data = scoring.require_data("an activation's loss" if part == "inputs" else "a KV cache's loss")
-    if not cells:
-        raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
     quantizers = quantizers_of(scoring.model, part, cells, scoring.ranges)
     losses = (measured_losses if measured else predicted_losses)(scoring, quantizers, part, data)
     scoring.fill(losses.items(), len(losses))
