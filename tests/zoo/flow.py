@@ -108,7 +108,8 @@ def _through(model: Model, row: Row, data: Rows, out: Path) -> None:
     scheme = {name: TINIER if measured.of(name, TINY) > LARGE else TINY for name in matter}
     row.ratios = {name: table.of(name, scheme[name]) / measured.of(name, scheme[name]) for name in matter}
     try:
-        plan = search(model.summary, table, base=Plan(), budgets=Budgets(bits_per_weight=4.5))
+        summary = model.summary.with_unused(dict.fromkeys(table.unused, "unused"))
+        plan = search(summary, table, base=Plan(), budgets=Budgets(bits_per_weight=4.5))
     except BudgetError as error:  # rows so short that their scales alone take more
         row.refusal = str(error).partition(";")[0]
         plan = Plan.uniform(quantizable(model.summary.layers), "int4-channel")
@@ -130,6 +131,7 @@ def plainly(folder: Path, model: Model, batch: Batch) -> torch.Tensor:
 
     name = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"][0]
     network = getattr(transformers, name).from_pretrained(str(folder), dtype=torch.float32).eval()
+    network.config = model.body.network.config  # type: ignore[attr-defined]  # the call sets what fills up texts
     result: torch.Tensor = model.body.call(network, batch)  # type: ignore[attr-defined]
     pixels = model.summary.output is OutputKind.POSITION_CLASSES and result.ndim > 3
     return result.flatten(2).transpose(1, 2) if pixels else result

@@ -36,6 +36,27 @@ class Doubled(nn.Module):
         return self.c(self.b(states + more).relu())
 
 
+class Trained(torch.autograd.Function):
+    """A way back of a network's own, which asserts that it is trained (Reformer)."""
+
+    @staticmethod
+    def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: object, gradient: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("put the model into training mode")
+
+
+class Reversible(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.c = nn.Linear(6, 12), nn.Linear(12, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.c(Trained.apply(self.a(x).relu()))
+
+
 class Plain(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -47,6 +68,7 @@ class Plain(nn.Module):
 
 @pytest.mark.parametrize(("network", "flow"), [
     (Doubled(stopped=False), Flow.NONE), (Doubled(stopped=True), Flow.AS_WRITTEN), (Plain(), Flow.THROUGH_STOPS),
+    (Reversible(), Flow.NONE),
 ])  # fmt: skip
 def test_what_has_no_derivative_is_measured(network: nn.Module, flow: Flow) -> None:
     torch.manual_seed(0)

@@ -219,6 +219,26 @@ def test_functions_are_tapped_and_their_inputs_replaced() -> None:
     torch.testing.assert_close(halved, expected(batch["inputs"]))
 
 
+class Video(nn.Module):
+    """Frames go through a convolution one by one: its first axis is not that of the samples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frames = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.frames(x.flatten(0, 1)).unflatten(0, x.shape[:2]).mean(dim=(1, 3, 4))
+
+
+def test_channels_are_not_samples() -> None:
+    """The probe has as many samples as a picture has channels."""
+    pictures = Rows(inputs=torch.randn(16, 2, 3, 8, 8))
+    model = opened(Video(), OutputKind.EMBEDDING, pictures)
+    shapes: list[tuple[int, ...]] = []
+    model.run(next(pictures.batches(4)), tap=lambda name, x, y: shapes.append(tuple(x.shape)))
+    assert shapes == [(8, 3, 8, 8)]
+
+
 @pytest.mark.parametrize(
     ("kind", "output", "data", "batch"),
     [(Functional, OutputKind.CLASS_LOGITS, VECTORS, 32), (Shared, OutputKind.TOKEN_LOGITS, IDS, 32),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,49 @@ def test_answers_of_other_lengths_are_told(run: Any) -> None:
         run(model, Rows(inputs=torch.randn(5, 6)))
     with pytest.raises(DataError, match="a quantized model cannot be compared"):
         sample_divergence(torch.zeros(2, 3), torch.zeros(2, 4), {}, OutputKind.EMBEDDING)
+
+
+def test_choices_are_classes(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "BertForMultipleChoice")
+    model = open_model(tmp_path)
+    batch = model.sample(3)
+    assert batch is not None and batch["input_ids"].ndim == 3
+    assert model.summary.output is OutputKind.CLASS_LOGITS
+    assert tuple(model.run(batch).shape) == tuple(batch["input_ids"].shape[:2])
+
+
+def test_a_classifier_without_a_padding_id_takes_any_number_of_texts(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "LlamaForSequenceClassification")
+    config = tmp_path / "config.json"
+    settings = {**json.loads(config.read_text(encoding="utf-8")), "pad_token_id": None}
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    model = open_model(tmp_path)
+    batch = model.sample(3)
+    assert batch is not None
+    ids = batch["input_ids"]
+    mask = torch.ones_like(ids)
+    mask[1, 4:] = mask[2, 2:] = 0
+    ids[mask == 0] = 7
+    ids[:, 1] = 8
+    alone = [model.run({"input_ids": ids[row : row + 1, : int(mask[row].sum())]}) for row in range(3)]
+    torch.testing.assert_close(model.run({"input_ids": ids, "attention_mask": mask}), torch.cat(alone))
+    assert model.body.network.config.pad_token_id is None
+    ids[1, 3] = 7
+    with pytest.raises(DataError, match="names no pad_token_id"):
+        model.run({"input_ids": ids, "attention_mask": mask})
+
+
+def test_encoder_decoders_that_classify_take_the_text_alone(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "BartForSequenceClassification")
+    model = open_model(tmp_path)
+    batch = model.sample(3)
+    assert batch is not None and set(batch) == {"input_ids"} and not model.inputs.has_decoder
+    assert tuple(model.run(batch).shape) == (3, 5)
+
+
+def test_a_codec_gives_its_sound_and_not_its_codes(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "EncodecModel")
+    model = open_model(tmp_path)
+    batch = model.sample(2)
+    assert batch is not None and model.run(batch).is_floating_point()
+    assert any(not layer.keep for layer in model.summary.stored)

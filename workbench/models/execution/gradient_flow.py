@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from workbench.errors import out_of_memory
-from workbench.models.execution.network import NetworkModel
+from workbench.models.execution.network import REFUSALS, NetworkModel
 from workbench.models.execution.stopped_gradients import ThroughStops
 from workbench.models.model import Model
 
@@ -38,8 +38,8 @@ _known: WeakKeyDictionary[nn.Module, Flow] = WeakKeyDictionary()
 def flow_of(model: Model, attempt: Callable[[Flow], None] | None = None) -> Flow:
     """Return how far gradients flow through a model's network, also for views of it.
 
-    ``attempt(flow)`` goes forward and back with a sample and raises RuntimeError where that fails; without it, what is
-    not known yet is taken to work.
+    ``attempt(flow)`` goes forward and back with a sample and raises one of the network's REFUSALS where that fails (a
+    way back of its own may assert that it is trained); without it, what is not known yet is taken to work.
     """
     if not isinstance(model, NetworkModel):
         return Flow.THROUGH_STOPS
@@ -53,7 +53,7 @@ def _tried(attempt: Callable[[Flow], None]) -> Flow:
     for flow in (Flow.THROUGH_STOPS, Flow.AS_WRITTEN):
         try:
             attempt(flow)
-        except RuntimeError as error:
+        except REFUSALS as error:
             if out_of_memory(error):
                 raise
         else:

@@ -138,7 +138,7 @@ class UseRecorder(TorchFunctionMode):
             return None
         whole = product.weight.numel() == parameter.numel() and product.plain
         x, groups = product.x, kwargs.get("groups", args[6] if convolution and len(args) > 6 else 1)
-        sizes = x.shape if convolution else x.shape[:-1]
+        sizes = x.shape[:1] if convolution else x.shape[:-1]  # a picture has 3 channels, as the probe 3 samples
         sized = [axis for axis, size in enumerate(sizes) if size == self._samples]
         return Use(
             kind=product.kind, whole=whole and (convolution or product.weight.ndim == parameter.ndim == 2),

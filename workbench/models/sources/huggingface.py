@@ -79,7 +79,7 @@ class HuggingFaceFolder:
         inputs = inputs_of(folder, config, network)
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
         return network_model(
-            source, network, parts, store, output_kind(head, network.config), call_of(head, inputs, network.config),
+            source, network, parts, store, output_kind(network), call_of(head, inputs, network.config),
             inputs, sample_of(network, inputs),
         )  # fmt: skip
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 
 from workbench.models.data.inputs import SHAPES, InputSpec, arguments_for, arguments_of
 from workbench.models.execution.network import Call, Forward
+from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch
 from workbench.models.sources.probabilities import label_logits
 from workbench.models.summary import OutputKind
@@ -20,6 +22,7 @@ HEADS: Mapping[str, OutputKind] = {
     "ForImageClassification": OutputKind.CLASS_LOGITS, "ForImageClassificationWithTeacher": OutputKind.CLASS_LOGITS,
     "ForAudioClassification": OutputKind.CLASS_LOGITS, "ForVideoClassification": OutputKind.CLASS_LOGITS,
     "ForNextSentencePrediction": OutputKind.CLASS_LOGITS, "ForXVector": OutputKind.CLASS_LOGITS,
+    "ForMultipleChoice": OutputKind.CLASS_LOGITS,
     "ForQuestionAnswering": OutputKind.POSITION_CLASSES, "ForAudioFrameClassification": OutputKind.POSITION_CLASSES,
     "ForSemanticSegmentation": OutputKind.POSITION_CLASSES, "ForUniversalSegmentation": OutputKind.POSITION_CLASSES,
     "ForInstanceSegmentation": OutputKind.POSITION_CLASSES, "DetForObjectDetection": OutputKind.POSITION_CLASSES,
@@ -33,6 +36,12 @@ Detectors of text (PP-OCR, ``...DetForObjectDetection``) answer pixels.
 Any other class with a head gives plain numbers: its first output with a row for each sample (depths, boxes, pixels).
 """
 
+CHOOSES = "ForMultipleChoice"
+"""Such a class's ids are samples x choices x tokens, and its classes the choices, whatever ``num_labels`` says."""
+
+POOLED = ("ForSequenceClassification", "ForQuestionAnswering", "ForTokenClassification")
+"""Heads of encoder-decoders that make the decoder's ids of the encoder's; the first pools at the end of the text."""
+
 MULTI_LABEL = "multi_label_classification"
 BANDS = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_dim")
 """What configurations call the number of a sound's frequency bands."""
@@ -43,7 +52,7 @@ LARGEST = 30.0
 CHARACTERS = 256
 """Ids of a sample for a model that takes any character."""
 
-LENGTH, DECODER_LENGTH, PIXELS, POINTS, FIRST_ID = 7, 5, 64, 1600, 4
+LENGTH, DECODER_LENGTH, CHOICES, PIXELS, POINTS, FIRST_ID = 7, 5, 4, 64, 1600, 4
 """Sizes of a sample where the configuration gives none; ids below the fourth are special in most vocabularies."""
 
 
@@ -52,8 +61,11 @@ def head_of(architecture: str) -> OutputKind | None:
     return next((output for ending, output in HEADS.items() if architecture.endswith(ending)), None)
 
 
-def output_kind(head: OutputKind | None, config: Any) -> OutputKind:
-    """Return what a network with ``head`` gives: logits of labels that exclude each other or not, or plain numbers."""
+def output_kind(network: Any) -> OutputKind:
+    """Return what a network gives: logits of labels (or choices) that exclude each other or not, or plain numbers."""
+    head, config = head_of(type(network).__name__), network.config
+    if type(network).__name__.endswith(CHOOSES):
+        return OutputKind.CLASS_LOGITS
     if head is OutputKind.CLASS_LOGITS and config.problem_type == MULTI_LABEL:
         return OutputKind.POSITION_CLASSES
     plain = config.num_labels == 1 or config.problem_type == "regression"
@@ -66,9 +78,12 @@ def call_of(head: OutputKind | None, spec: InputSpec, config: Any) -> Call:
     positions = head is OutputKind.POSITION_CLASSES
     labels = None if "input_ids" in spec.takes else config.num_labels  # those of a text are as many as its words
     options = {"use_cache": False} if head is OutputKind.TOKEN_LOGITS and "use_cache" in spec.takes else {}
+    text = text_config(config) if head is OutputKind.CLASS_LOGITS and "input_ids" in spec.takes else None
+    without_padding_id = text is not None and getattr(text, "pad_token_id", 0) is None
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
-        answer = forward(**arguments_for(batch, spec), **options)
+        with padding_id(text, batch) if without_padding_id else nullcontext():
+            answer = forward(**arguments_for(batch, spec), **options)
         result = _result(answer, head, batch, labels)
         single = positions and result.ndim == 2  # one number for each position: in the answer or not (TAPAS)
         return label_logits(result) if several or single else result
@@ -76,12 +91,38 @@ def call_of(head: OutputKind | None, spec: InputSpec, config: Any) -> Call:
     return call
 
 
+@contextmanager
+def padding_id(config: Any, batch: Batch) -> Iterator[None]:
+    """Let a classifier that looks for the last token before the padding know which id that is in ``batch``.
+
+    Its configuration names none, and it refuses more than one sample.  Without padding no id is one.  Raises ValueError
+    where the padding's id also ends a text.
+    """
+    mask, ids = batch.get("attention_mask"), batch.get("input_ids")
+    padding = -1
+    if mask is not None and ids is not None and mask.shape == ids.shape and bool((mask == 0).any()):
+        fillers = list(set(ids[mask == 0].tolist()))
+        places = torch.arange(ids.shape[1], device=ids.device)
+        last = ids.gather(1, ((mask != 0) * places).argmax(dim=1, keepdim=True))
+        if len(fillers) > 1 or bool((last == fillers[0]).any()):
+            raise ValueError(
+                "config.json names no pad_token_id, and the ids that fill up the texts also end one: name it there"
+            )
+        padding = fillers[0]
+    config.pad_token_id = padding
+    try:
+        yield
+    finally:
+        config.pad_token_id = None
+
+
 def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | None) -> torch.Tensor:
     if head is OutputKind.EMBEDDING:
         pair = [answer.get(name) for name in ("image_embeds", "audio_embeds", "text_embeds")]
         if sum(each is not None for each in pair) == 2:  # of a pair of towers, whose logits mix the samples
             return torch.cat([each.flatten(1) for each in pair if each is not None], dim=1)
-        return mean_pooled(answer[0], batch.get("attention_mask"))
+        states = next((each for each in tensors_of(answer) if each.is_floating_point()), answer[0])  # a codec has codes
+        return mean_pooled(states, batch.get("attention_mask"))
     if "start_logits" in answer:
         return torch.stack([answer["start_logits"], answer["end_logits"]], dim=1)
     if head is OutputKind.DETECTIONS:
@@ -157,7 +198,7 @@ def required_inputs(network: Any) -> tuple[str, ...]:
     other = next((end for end, part in PAIRS.items() if end in takes and part in settings), None)
     if main == "input_ids" and other and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
         names.append(other)
-    if network.config.is_encoder_decoder and "decoder_input_ids" in takes:
+    if network.config.is_encoder_decoder and "decoder_input_ids" in takes and not name.endswith(POOLED):
         names.append("decoder_input_ids")
     elif main != "input_ids" and "input_ids" in takes and head_of(name) is OutputKind.TOKEN_LOGITS:
         names.append("input_ids")  # a text beside the picture (BLIP, Kosmos-2)
@@ -167,6 +208,9 @@ def required_inputs(network: Any) -> tuple[str, ...]:
 def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
     """Return what makes random samples for a network, of the sizes that its configuration gives: an empty batch where
     one of them is not known."""
+
+    end: Any = getattr(network.config, "eos_token_id", None)
+    pools = network.config.is_encoder_decoder and isinstance(end, int) and type(network).__name__.endswith(POOLED[0])
 
     def sample(count: int) -> Batch:
         generator = torch.Generator().manual_seed(0)
@@ -178,6 +222,8 @@ def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
             if name.endswith("input_ids"):
                 top = spec.vocabulary or getattr(text_config(network.config), "vocab_size", None) or CHARACTERS
                 batch[name] = torch.randint(min(FIRST_ID, top - 1), top, (count, *shape), generator=generator)
+                if pools:
+                    batch[name][:, -1] = end
             else:
                 batch[name] = torch.randn(count, *shape, generator=generator)
         return batch
@@ -189,7 +235,8 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
     """Return one sample's shape of the input ``name``, None where it is not known."""
     config, settings = network.config, network.config.to_dict()
     if name == "input_ids":
-        return (min(LENGTH, spec.positions or LENGTH),)
+        choices = (CHOICES,) if type(network).__name__.endswith(CHOOSES) else ()
+        return (*choices, min(LENGTH, spec.positions or LENGTH))
     if name == "decoder_input_ids":
         return (DECODER_LENGTH,)
     if name == "pixel_values":
@@ -207,6 +254,8 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
             return (1, audio["spec_size"] * (audio["spec_size"] // bands), bands)
         frames = 2 * getattr(config, "max_source_positions", 32)
         return (bands, frames) if settings["model_type"] == "whisper" else (min(frames, PIXELS), bands)
+    if name == "input_values" and settings.get("audio_channels"):  # a codec
+        return (settings["audio_channels"], POINTS)
     if name == "input_values":
         return (settings["max_length"], bands) if bands and "max_length" in settings else (POINTS,)
     return None

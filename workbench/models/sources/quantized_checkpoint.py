@@ -300,7 +300,7 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
     parts = find_layers(network, stored_dtypes(checkpoint.logical.tensors, "float32"))
     inputs = inputs_of(folder, config, network)
     built = network_model(
-        source, network, parts, checkpoint.raw, output_kind(head, network.config),
+        source, network, parts, checkpoint.raw, output_kind(network),
         call_of(head, inputs, network.config), inputs, sample_of(network, inputs),
     )  # fmt: skip
     renamed = {new: name for name, new in loaded_names(network, checkpoint.logical.tensors).items()}
