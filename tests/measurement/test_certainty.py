@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from tests.models.networks import Rows, convolutions, images, model_of
+from workbench.measurement import certainty
 from workbench.measurement.certainty import doubts, surer_sentence
 from workbench.measurement.reference.cache import ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs
@@ -69,3 +70,21 @@ def test_outputs_that_an_evaluation_left_are_not_computed_again(
     empty = ArrayCache(folder=tmp_path / "empty")
     doubts(model, data, batch_size=4, cache=empty)
     assert sizes == [4, 4, 2] and empty.load(known.key, f"{0:06}") is None  # nor are outputs stored for it
+
+
+def test_no_more_samples_run_once_they_are_enough_and_all_do_where_they_are_not(tmp_path: Path) -> None:
+    model, data, cache = convolutions(), images(10), ArrayCache(folder=tmp_path)
+    whole = doubts(model, data, batch_size=4)
+    for _ in range(2):  # the second time from the disk
+        np.testing.assert_array_equal(doubts(model, data, 4, cache, enough=lambda means: len(means) > 3), whole[:4])
+    np.testing.assert_array_equal(doubts(model, data, 4, cache, enough=lambda means: len(means) > 5), whole[:8])
+    np.testing.assert_array_equal(doubts(model, data, 4, cache), whole)
+    np.testing.assert_array_equal(doubts(model, data, 4, cache, enough=lambda means: len(means) > 3), whole)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0, 3.0, 6.0, 30.0])
+def test_looking_at_fewer_samples_says_the_same(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, own, other = classifier(), scaled(factor, 1), scaled(2.0, 2)
+    early = surer_sentence(model, own, other, batch_size=8)
+    monkeypatch.setattr(certainty, "_sure_enough", lambda others: lambda means: False)
+    assert surer_sentence(model, own, other, batch_size=8) == early

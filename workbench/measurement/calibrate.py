@@ -16,6 +16,7 @@ import torch
 
 from workbench.errors import DataError
 from workbench.measurement.expert_sums import ExpertSums, Observed, RoutedSums, add_to, relative_error, scatter_of
+from workbench.measurement.finite_batches import all_finite
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.measurement.unfinished import pieces_of
@@ -234,7 +235,7 @@ class _BatchSums:
             self.bad = self.bad or f"the gradient at the output of {name}"
 
     def is_finite(self, output: torch.Tensor) -> bool:
-        if not self.bad and not bool(output.sum().isfinite() or output.isfinite().all()):  # a finite sum says it all
+        if not self.bad and not all_finite(output):
             self.bad = "the model's output"
         return not self.bad
 

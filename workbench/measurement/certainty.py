@@ -7,6 +7,7 @@ output's Fisher information, ``1 - sum p ** 2``.  Training images and easy text 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -15,52 +16,91 @@ from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import fitting_batch
 from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs, first_output
-from workbench.models.data.batches import NOISE, Data, token_mask
+from workbench.models.data.batches import NOISE, Data, token_ids, token_mask
 from workbench.models.model import Batch, Model
 from workbench.models.summary import OutputKind
 from workbench.numerics.detections import answers_of
+from workbench.numerics.logits.rows import doubts_of_rows
 
 SURER = 0.8
 """Calibration data with less than this share of the other data's doubt are named."""
 
 TOKENS, SAMPLES = 4096, 64
-"""So many tokens, or samples of one answer each, are looked at."""
+"""So many tokens, or samples of one answer each, are looked at at most."""
+
+FEW, ERRORS = 512, 3.0
+"""Tokens of the calibration data after which it is asked whether more are needed, and how plain it has to be."""
 
 
-def doubts(model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO_CACHE) -> np.ndarray:
+def doubts(
+    model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO_CACHE,
+    enough: Callable[[np.ndarray], bool] = lambda means: False,
+) -> np.ndarray:  # fmt: skip
     """Return ``1 - sum p ** 2`` of the first samples' answers, float64 ``[samples]``, means over a sample's tokens.
 
     ``cache`` keeps them; they are used again where the first sample has the same doubt as then.  Outputs that an
-    evaluation has left there are not computed again.
+    evaluation has left there are not computed again.  No more samples are looked at once they are ``enough``.
     """
     batch_size = fitting_batch(batch_size, data, model, gradients=False)
     known = ReferenceOutputs(model=model, data=data, batch_size=batch_size, cache=cache, stores=False)
     key = known.key
-    stored = (cache.load(key, "doubts") or {}).get("doubts")
-    if stored is not None and stored.ndim == 1 and stored.size:
+    stored = cache.load(key, "doubts") or {}
+    earlier, whole = stored.get("doubts", np.empty(0)), bool(stored.get("whole", False))
+    if earlier.ndim == 1 and earlier.size and (whole or enough(earlier)):
         batch = next(iter(data.batches(batch_size)))
         first = {name: tensor[:1] for name, tensor in batch.items()}
-        if abs(_doubts(model, first_output(model, batch), first)[0] - stored[0]) <= NOISE * stored[0]:
-            return np.asarray(stored)
-    means, positions = list[float](), 0
+        if known.compared or _agree(_doubts(model, first_output(model, batch), first)[0], earlier[0]):
+            return earlier
+    means, positions, whole = list[float](), 0, True
     for _, batch, output in FiniteBatches(model=model).of(data, batch_size, known.run):
         means += _doubts(model, output, batch)
         positions += output[..., 0].numel()
         if positions >= (TOKENS if output.ndim > 2 else SAMPLES):
             break
+        if enough(np.array(means)):
+            whole = False
+            break
     if model.is_original:
-        cache.store(key, "doubts", {"doubts": np.array(means)})
+        cache.store(key, "doubts", {"doubts": np.array(means), "whole": np.array(whole)})
     return np.array(means)
+
+
+def _agree(now: float, then: float) -> bool:
+    return abs(now - then) <= NOISE * then
 
 
 def _doubts(model: Model, output: torch.Tensor, batch: Batch) -> list[float]:
     """Return the mean doubt of each sample."""
     if model.summary.output is OutputKind.DETECTIONS:
         output = answers_of(output)
-    each = torch.stack([1.0 - torch.softmax(row.float(), dim=-1).square().sum(dim=-1) for row in output])
+    each = torch.stack([doubts_of_rows(row) for row in output])
     mask = token_mask(batch)
     counted = torch.ones_like(each) if mask is None or mask.shape != each.shape else mask.to(each)
     return [float((e * c).sum() / c.sum().clamp_min(1)) for e, c in zip(each, counted, strict=True)]
+
+
+def _sure_enough(others: np.ndarray) -> Callable[[np.ndarray], bool]:
+    """Return the function that says when doubts cannot be less than a share SURER of ``others`` by chance.
+
+    That is where they are more by ERRORS standard errors, samples taken to scatter as the others do.
+    """
+
+    def enough(own: np.ndarray) -> bool:
+        if own.size < 2 or others.size < 2:
+            return False
+        scatter = float(max(others.std(ddof=1), own.std(ddof=1)))
+        error = scatter * math.sqrt(1 / own.size + SURER**2 / others.size)
+        return bool(own.mean() - SURER * others.mean() > ERRORS * error)
+
+    return enough
+
+
+def _few(model: Model, data: Data, batch_size: int) -> int:
+    """Return how many samples are looked at before it is asked whether they are enough: about FEW tokens' worth."""
+    if not model.summary.output.per_token:
+        return batch_size
+    ids = token_ids(next(iter(data.batches(1))))
+    return max(1, min(batch_size, FEW // ids.shape[1])) if ids.ndim > 1 else batch_size
 
 
 def surer_sentence(
@@ -72,7 +112,8 @@ def surer_sentence(
     """
     if not model.summary.output.is_logits:
         return ""
-    own, others = (doubts(model, data, batch_size, cache) for data in (calibration, other))
+    others = doubts(model, other, batch_size, cache)
+    own = doubts(model, calibration, _few(model, calibration, batch_size), cache, _sure_enough(others))
     if min(own.size, others.size) < 2 or not own.mean() < SURER * others.mean():
         return ""
     error = math.hypot(*(float(x.std(ddof=1)) / math.sqrt(x.size) for x in (own, others)))

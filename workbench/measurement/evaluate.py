@@ -55,7 +55,7 @@ def evaluate(
                 reference=base, quantized=quantized, batch=batch, kind=reference.summary.output, text=text
             )
             if not number and not known.compared and not repeatable:
-                require_repeatable(reference, batch)
+                require_repeatable(reference, batch, base)
             require_classes(outputs)
             for column in columns:
                 sums = column.metric.measure(outputs)
@@ -63,7 +63,7 @@ def evaluate(
                     column.batches.append(sums)
             named = outputs.kind in (OutputKind.TOKEN_LOGITS, OutputKind.CLASS_LOGITS)  # answers have a text or a label
             if most_changed is not None and named and outputs.kind.is_logits and outputs.kl.ndim == base.ndim - 1:
-                most_changed.add(outputs.kl, base, outputs.quantized, batch, number * batch_size)
+                most_changed.add(outputs.kl, outputs.compared.answers, batch, number * batch_size)
     figures: dict[str, Metric] = {}
     for column in (column for column in columns if column.batches):
         figure = column.figure(seed)

@@ -31,13 +31,12 @@ class MostChanged:
         self._flips: list[Changed] = []
 
     def add(
-        self, divergence: torch.Tensor, base: torch.Tensor, other: torch.Tensor, batch: Batch, first_sample: int
+        self, divergence: torch.Tensor, answers: tuple[torch.Tensor, torch.Tensor], batch: Batch, first_sample: int
     ) -> None:
-        """Add a batch: ``divergence`` ``[samples]`` or ``[samples, tokens]`` in nats, 0 at padding, and the logits.
+        """Add a batch: ``divergence`` in nats, 0 at padding, and both models' likeliest entries.
 
-        ``first_sample`` is the number of its first sample.
+        All are ``[samples]`` or ``[samples, tokens]``; ``first_sample`` is the number of the batch's first sample.
         """
-        answers = base.argmax(-1), other.argmax(-1)
         flips = torch.where(answers[0] != answers[1], divergence, torch.zeros_like(divergence))
         for values, largest in ((divergence.flatten(), self._worst), (flips.flatten(), self._flips)):
             least = largest[-1].kl if len(largest) == KEPT else 0.0

@@ -15,6 +15,7 @@ import torch
 
 from workbench.errors import AlgorithmError
 from workbench.measurement.expert_sums import ExpertMoments, shown_everything
+from workbench.measurement.finite_batches import all_finite
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.symmetric_sum import SymmetricSum, held_bytes
 from workbench.measurement.unfinished import digest
@@ -230,7 +231,7 @@ class _Sums:
         self.sampled[name] += len(some)
 
     def is_finite(self, output: torch.Tensor) -> bool:
-        self.finite = bool(output.sum().isfinite() or output.isfinite().all())  # a finite sum says it all
+        self.finite = all_finite(output)
         return self.finite
 
     def differing(self) -> set[str]:

@@ -27,9 +27,11 @@ def _kl(outputs: Outputs) -> Sums | None:
 
 
 def _agreement(outputs: Outputs) -> Sums | None:
+    import torch
+
     if not outputs.kind.is_logits or outputs.kind is OutputKind.DETECTIONS:
         return None
-    same = outputs.reference.argmax(-1) == outputs.quantized.argmax(-1)
+    same = torch.eq(*outputs.compared.answers)
     if outputs.kind is OutputKind.CLASS_LOGITS:
         return Sums(100.0 * same, 100.0 * outputs.ones, outputs.ones)
     units = outputs.tokens.sum(dim=1)
@@ -42,8 +44,9 @@ def _perplexity(outputs: Outputs) -> Sums | None:
     ids, counted = next_tokens(outputs.batch, outputs.tokens)
     if ids.shape[1] < 1:
         return None
-    both = (outputs.quantized, outputs.reference)
-    losses, baselines = (_log_likelihood_loss(logits, ids, counted) for logits in both)
+    baseline, loss = outputs.compared.log_sums
+    losses = _log_likelihood_loss(outputs.quantized, loss, ids, counted)
+    baselines = _log_likelihood_loss(outputs.reference, baseline, ids, counted)
     return Sums(losses, baselines, counted.sum(dim=1))
 
 
@@ -62,19 +65,14 @@ def next_tokens(batch: Batch, tokens: torch.Tensor) -> tuple[torch.Tensor, torch
     return ids[:, 1:], pairs & (batch["scored"][:, 1:] != 0) if "scored" in batch else pairs
 
 
-def _log_likelihood_loss(logits: torch.Tensor, ids: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+def _log_likelihood_loss(
+    logits: torch.Tensor, log_sums: torch.Tensor, ids: torch.Tensor, counted: torch.Tensor
+) -> torch.Tensor:
     """Return each window's summed negative log-likelihood of ``ids`` where they are ``counted``, float64."""
-    import torch
-
-    from workbench.measurement.divergence import TILE
-
-    step = max(TILE // logits.shape[-1], 1)
-    losses = []
-    for row, each, which in zip(logits, ids, counted, strict=True):
-        tiles = zip(row[: len(each)].split(step), each.long().split(step), strict=True)
-        own = [torch.nn.functional.cross_entropy(tile.double(), ids, reduction="none") for tile, ids in tiles]
-        losses.append(torch.cat(own)[which].sum())
-    return torch.stack(losses)
+    tokens = ids.shape[1]
+    chosen = logits[:, :tokens].gather(-1, ids[..., None].long()).squeeze(-1)
+    losses = log_sums[:, :tokens] - chosen.double()
+    return losses.where(counted, losses.new_zeros(())).sum(dim=1)
 
 
 def _accuracy(outputs: Outputs) -> Sums | None:

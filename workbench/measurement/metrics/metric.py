@@ -16,6 +16,7 @@ from workbench.models.summary import OutputKind
 if TYPE_CHECKING:
     import torch
 
+    from workbench.measurement.divergence import Comparison
     from workbench.models.data.text import Transcriber
 
 
@@ -50,14 +51,19 @@ class Outputs:
     @cached_property
     def kl(self) -> torch.Tensor:
         """KL in nats of each token (0 at padding) or sample, float64 ``[samples, tokens]`` or ``[samples]``."""
-        import torch
+        from workbench.measurement.divergence import sample_divergence
 
-        from workbench.measurement.divergence import logit_divergence, sample_divergence
-
-        if self.kind in (OutputKind.CLASS_LOGITS, OutputKind.DETECTIONS):
+        if self.kind is OutputKind.DETECTIONS:
             return sample_divergence(self.reference, self.quantized, self.batch, self.kind)
-        rows = zip(self.reference, self.quantized, strict=True)
-        return torch.stack([logit_divergence(reference, quantized) for reference, quantized in rows]) * self.tokens
+        one = self.kind is OutputKind.CLASS_LOGITS
+        return self.compared.divergence if one else self.compared.divergence * self.tokens
+
+    @cached_property
+    def compared(self) -> Comparison:
+        """Both outputs compared, where they are logits."""
+        from workbench.measurement.divergence import compare_logits
+
+        return compare_logits(self.reference, self.quantized)
 
     @cached_property
     def ones(self) -> torch.Tensor:

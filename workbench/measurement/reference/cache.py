@@ -12,7 +12,7 @@ import shutil
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,14 @@ def cache_folder() -> Path | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayCache:
-    """Arrays by key and number in ``folder`` (None: nothing is stored)."""
+    """Arrays by key and number in ``folder`` (None: nothing is stored).
+
+    ``agreed`` notes, while this object lives, of which networks what lies there was compared with what they give now.
+    """
 
     folder: Path | None
     most_bytes: int = MOST_BYTES
+    agreed: dict[str, bool] = field(default_factory=dict)
 
     def load(self, key: str, name: str) -> dict[str, np.ndarray] | None:
         """Return the arrays that were stored under ``key`` and ``name``; None unless they are there and whole."""

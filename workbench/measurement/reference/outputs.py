@@ -7,12 +7,13 @@ the first sample is run again and compared before anything from the disk is used
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from workbench.errors import DataError
+from workbench.measurement.finite_batches import all_finite
 from workbench.measurement.metrics.logits import next_tokens
 from workbench.measurement.reference.cache import ArrayCache
 from workbench.measurement.reference.coded_logits import decoded, encoded
@@ -21,7 +22,7 @@ from workbench.models.model import Batch, Model
 from workbench.models.placement import ran_on
 from workbench.models.summary import OutputKind
 
-VERSION = 1
+VERSION = 2
 
 CODED_FROM = 1 << 26
 """Values of all outputs together from which logits of tokens are coded: 256 MB in float32."""
@@ -40,22 +41,20 @@ class ReferenceOutputs:
     batch_size: int
     cache: ArrayCache
     stores: bool = True
-    _trusted: bool | None = field(default=None)
 
     def run(self, number: int, batch: Batch) -> torch.Tensor:
         """Return the output for batch ``number``, without gradients, on the model's device, in float32 or wider."""
-        known = None if self._trusted is False or not self.model.is_original else self._known(number, batch)
-        if known is not None and self._trusted is None:
-            self._trusted = self._agrees(known, batch)
-            if not self._trusted:
+        agreed = self.cache.agreed.get(self._network)
+        known = None if agreed is False or not self.model.is_original else self._known(number, batch)
+        if known is not None and agreed is None:
+            agreed = self.cache.agreed[self._network] = self._agrees(known, batch)
+            if not agreed:
                 self.cache.discard(self.key)
-        if known is not None and self._trusted:
+        if known is not None and agreed:
             return known.to(self.model.device)
         with torch.no_grad():
             output = _wide(self.model.run(batch))
-        if not bool(output.isfinite().all()):
-            return output
-        if not self.stores:
+        if not self.stores or not all_finite(output):
             return output
         arrays = self._arrays(output, batch)
         if self.model.is_original:
@@ -64,16 +63,20 @@ class ReferenceOutputs:
 
     @property
     def compared(self) -> bool:
-        """Whether outputs come from the disk, and the model was seen to give the same again."""
-        return bool(self._trusted)
+        """Whether outputs came from the disk, and the model was seen to give the same again."""
+        return bool(self.cache.agreed.get(self._network))
 
     @property
     def key(self) -> str:
         """What the outputs depend on, as far as it has a name."""
-        summary, record = self.model.summary, self.data.record
-        facts = [VERSION, summary.fingerprint, str(summary.output), record.content_hash, self.batch_size,
-                 torch.__version__, torch.get_num_threads(), len(self.data), ran_on(self.model)]  # fmt: skip
-        return json.dumps(facts)
+        return json.dumps([self._network, self.data.record.content_hash, self.batch_size, len(self.data)])
+
+    @property
+    def _network(self) -> str:
+        """What of that is not of the data."""
+        summary = self.model.summary
+        facts = [VERSION, summary.fingerprint, str(summary.output), torch.__version__, torch.get_num_threads()]
+        return json.dumps([*facts, ran_on(self.model)])
 
     def _known(self, number: int, batch: Batch) -> torch.Tensor | None:
         arrays = self.cache.load(self.key, f"{number:06}")
