@@ -3892,8 +3892,16 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{w} nicht bewertet</translation>
     </message>
     <message>
-        <source>{n}× of floating point</source>
-        <translation>{n}× von Gleitkomma</translation>
+        <source>In the colour of its points</source>
+        <translation>In der Farbe seiner Punkte</translation>
+    </message>
+    <message>
+        <source>{n}× as fast as floating point</source>
+        <translation>{n}× so schnell wie Gleitkomma</translation>
+    </message>
+    <message>
+        <source>{n}× as fast</source>
+        <translation>{n}× so schnell</translation>
     </message>
     <message>
         <source>batch {n}</source>
@@ -4256,20 +4264,24 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{}: {} spart {n} Bytes und kostet einen Verlust von {}</translation>
     </message>
     <message>
-        <source>{} would take {n} bytes more and avoid {}: {} a byte, more than the {} that a byte buys elsewhere</source>
-        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je Byte, mehr als die {}, die ein Byte anderswo bringt</translation>
+        <source>{} would take {n} bytes more and avoid {}: {} for each kB, more than the {} that one buys elsewhere</source>
+        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je kB, mehr als die {}, die eines anderswo bringt</translation>
     </message>
     <message>
-        <source>{} would take {n} bytes more and avoid {}: {} a byte, less than the {} that a byte buys elsewhere</source>
-        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je Byte, weniger als die {}, die ein Byte anderswo bringt</translation>
+        <source>{} would take {n} bytes more and avoid {}: {} for each kB, less than the {} that one buys elsewhere</source>
+        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je kB, weniger als die {}, die eines anderswo bringt</translation>
     </message>
     <message>
-        <source>{} would save {n} bytes more and add {}: {} a byte. The next {} take {w} from {} to {} and avoid {}.</source>
-        <translation>{} sparte {n} Bytes mehr und kostete {}: {} je Byte. Die nächsten {} bringen {w} von {} auf {} und vermeiden {}.</translation>
+        <source>{} would take {n} bytes more and avoid {}: {} for each kB, as much as one buys elsewhere</source>
+        <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je kB, so viel, wie eines anderswo bringt</translation>
     </message>
     <message>
-        <source>{} would save {n} bytes more and add {}: {} a byte</source>
-        <translation>{} sparte {n} Bytes mehr und kostete {}: {} je Byte</translation>
+        <source>{} would save {n} bytes more and add {}: {} for each kB. The next {} take {w} from {} to {} and avoid {}.</source>
+        <translation>{} sparte {n} Bytes mehr und kostete {}: {} je kB. Die nächsten {} bringen {w} von {} auf {} und vermeiden {}.</translation>
+    </message>
+    <message>
+        <source>{} would save {n} bytes more and add {}: {} for each kB</source>
+        <translation>{} sparte {n} Bytes mehr und kostete {}: {} je kB</translation>
     </message>
     <message>
         <source>{}: measured {} {} ({} to {}), predicted {}</source>

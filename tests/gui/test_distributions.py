@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+import pyqtgraph as pg
 import pytest
+import torch
 from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
@@ -19,7 +23,10 @@ from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.panels.distributions.panel import CACHE, MANY, OVERLAY
 from workbench.gui.panels.distributions.range_editor import range_of
+from workbench.gui.plots.histogram import TICK_PIXELS, Histogram, count_ticks
+from workbench.gui.shell import theme
 from workbench.models.layer import LayerKind
+from workbench.numerics.statistics.observe import observe
 from workbench.planning.plan import KEEP
 from workbench.session.table import of_tap
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
@@ -355,5 +362,39 @@ def test_every_curve_has_a_name_where_there_are_several(live: Callable[..., None
         assert [action.text() for action in plot.context_menu().actions()] == [
             "Show &All", "&Copy the Picture", "Copy the &Data",
         ]  # fmt: skip
+
+    live(story)
+
+
+def test_a_tick_stands_where_its_count_does(qapp: object) -> None:
+    """A bar of c is log10(c + 1) high: "1" below all bars, and "10" where 9 is, would be a false axis."""
+    for top, per_pixel in ((0.9, 0.01), (3.2, 0.02), (6.5, 0.06), (6.5, 0.2)):
+        ticks = count_ticks(top, per_pixel)
+        assert ticks[0] == (0.0, "0") and len(ticks) > 1
+        for place, text in ticks:
+            assert place == pytest.approx(math.log10(float(text.replace(",", "")) + 1.0)) and place <= top
+        gaps = [after - before for (before, _), (after, _) in zip(ticks, ticks[1:], strict=False)]
+        assert min(gaps) >= TICK_PIXELS * per_pixel, "texts do not overlap"
+
+
+def test_few_values_are_no_comb(qapp: object) -> None:
+    values = torch.from_numpy(np.random.default_rng(0).uniform(size=(100, 4)).astype(np.float32))
+    plot = Histogram("few", theme.LIGHT, bottom="weight")
+    plot.show_statistics(observe(values, 1))
+    (curve,) = [item for item in plot.item.items if isinstance(item, pg.PlotCurveItem)]
+    heights = curve.getData()[1]
+    assert 20 < heights.size < 100 and (heights[1:-1] > 0).mean() > 0.95
+
+
+def test_names_of_layers_without_a_block_are_not_doubled(live: Callable[..., None]) -> None:
+    opened = sessions.opened()
+    model = opened.model
+    alone = replace(model.layers[1], name="inp", block="inp")
+    session = replace(opened, model=replace(model, layers=(model.layers[0], alone, *model.layers[2:])))
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.context.workspace.select(("inp",)))
+        assert person.window.panels["distributions"].title.text() == "inp"
 
     live(story)

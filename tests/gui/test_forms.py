@@ -16,6 +16,7 @@ from tests.gui.conftest import Person
 from workbench.gui.shell import settings
 from workbench.gui.shell.forms import Form
 from workbench.models.data.files import BUNDLED_TEXT, locate
+from workbench.models.layer import LayerKind
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
@@ -98,3 +99,12 @@ def test_chosen_schemes_come_first_and_are_counted(qapp: object) -> None:
     box.item(5).setCheckState(Qt.CheckState.Checked)
     assert set(form.value().schemes) == {*chosen, values[5]}
     form.deleteLater()
+
+
+def test_a_mixtures_option_is_offered_for_mixtures_only(qapp: object) -> None:
+    dense = sessions.opened().model
+    experts = replace(dense.layers[1], kind=LayerKind.EXPERTS, shape=(4, *dense.layers[1].shape))
+    mixed = replace(dense, layers=(*dense.layers[:1], experts, *dense.layers[2:]))
+    for model, offered in ((dense, False), (mixed, True)):
+        assert ("all_experts" in Form(CalibrateOptions(), model=model).widgets) is offered
+    assert Form(CalibrateOptions(), model=dense).value() == CalibrateOptions(), "what is not offered keeps its default"

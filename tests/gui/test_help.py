@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import MissingResultError
-from workbench.gui.commands.tour import STOPS, FirstRun
+from workbench.gui.commands.tour import STOPS, FirstRun, beside
 from workbench.gui.shell import settings
 from workbench.steps.devices import DEVICES, DevicesOptions
 from workbench.steps.step import Context, Request, Step
@@ -63,7 +63,10 @@ def test_the_tour_comes_once_and_is_walked_by_keyboard(live: Callable[..., None]
         tour = person.dialog("tour")
         for number, step in enumerate(STOPS):
             assert tour.at == number and person.window.panels[step.panel].isVisible()
-            assert person.window.rect().contains(person.window.mapFromGlobal(tour.pos()))
+            panel = person.window.panels[step.panel]
+            place = QRect(panel.mapToGlobal(QPoint(0, 0)), panel.size())
+            assert not place.intersects(QRect(tour.pos(), tour.size())), f"the text covers {step.panel}"
+            assert person.window.screen().availableGeometry().contains(QRect(tour.pos(), tour.size()))
             person.picture(f"tour-{number}")
             await person.press(Qt.Key.Key_Return, tour.next)
         await person.until(lambda: person.dialog("tour") is None, 5)
@@ -199,3 +202,17 @@ def test_the_tour_offers_to_fill_empty_panels(live: Callable[..., None]) -> None
         await person.act(person.dialog("tour").reject)
 
     live(story)
+
+
+def test_where_a_text_goes_beside_its_panel() -> None:
+    room = QRect(0, 0, 1280, 720)
+    for area, place in (
+        (QRect(0, 60, 400, 300), QPoint(412 - 1, 72)),
+        (QRect(600, 60, 680, 300), QPoint(600 - 12 - 440, 72)),
+        (QRect(100, 60, 1100, 300), QPoint(100, 60 + 300 - 1 + 12)),
+        (QRect(100, 400, 1100, 300), QPoint(100, 400 - 12 - 150)),
+    ):
+        found = beside(area, 440, 150, room)
+        assert found == place and not area.intersects(QRect(found, QSize(440, 150)))
+    crowded = beside(QRect(20, 20, 1240, 600), 440, 150, room)  # it fits nowhere: it covers as little as it can
+    assert room.contains(QRect(crowded, QSize(440, 150))) and crowded.y() == 720 - 1 - 150

@@ -93,6 +93,8 @@ def test_a_path_that_is_no_model_is_a_dialog_that_blocks_nothing(live: Callable[
             await person.until(lambda: person.dialog("error") is None, 5)
         assert person.state.session is None
         assert [message.level for message in person.context.messages.entries] == ["error", "warning", "error"]
+        assert not [view for view in person.context.jobs.views if view.listed], "refused openings are no jobs"
+        assert not person.window.status.retry_button.isVisible()
 
     live(story)
 
@@ -116,12 +118,14 @@ def test_a_python_file_is_run_only_when_it_is_trusted(live: Callable[..., None],
             await person.act(lambda: document.open_path(str(file), factory="build"))
             await person.until(lambda: person.dialog("question"))
             assert str(file) in person.dialog("question").informativeText()
+            assert not person.window.status.retry_button.isVisible(), "nothing has failed"
             await person.answer("question", answer)
             if answer == "cancel":
                 await person.settle(0.2)
                 assert person.state.session is None
         await person.until(lambda: person.state.session is not None)
         assert len(person.state.session.model.layers) == 2
+        assert [view.status for view in person.context.jobs.views if view.listed] == ["done"]
 
     live(story)
 

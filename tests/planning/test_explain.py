@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tests.planning.synthetic import decoder, linear, summary_of, table_of
 from workbench.errors import BudgetError, PlanError
 from workbench.planning.budgets import Budgets
 from workbench.planning.constraints import Constraints
-from workbench.planning.explain import explain, next_purchase
+from workbench.planning.explain import Explanation, Step, explain, next_purchase
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.search.search import pareto, search
 from workbench.planning.strategies import Threshold, TopK, simple_plan
@@ -36,7 +37,7 @@ def test_every_choice_of_the_front_is_justified_by_the_price(seed: int):
             assert why.bigger.nbytes > 0 and why.bigger.price <= price * (1 + 1e-9)
         if why.smaller:
             assert why.smaller.nbytes < 0 and why.smaller.price >= price * (1 - 1e-9)
-        assert f"{why.saved:,.0f} bytes" in why.sentence
+        assert f"{why.saved:,.0f} bytes" in why.sentence and "e-0" not in why.sentence
 
 
 def test_the_next_purchase_is_the_next_plan_of_the_front():
@@ -108,3 +109,11 @@ def test_within_a_budget_no_simple_rule_beats_the_search(name: str):
         simple_plan(name, summary, table, base, Budgets(bits_per_weight=1.0), rules)
     with pytest.raises(PlanError, match="optimal, threshold, top-k"):
         simple_plan("magic", summary, table, base, Budgets())
+
+
+def test_a_price_that_reads_the_same_is_not_called_less():
+    step = Step(scheme="int6", nbytes=1000, loss=0.0344 - 1e-9)
+    why = Explanation(layer="a", layers=("a",), scheme="int5", saved=0, added=0, price=3.44e-5, bigger=step)
+    assert "0.0344 for each kB, as much as one buys elsewhere" in why.sentence
+    cheaper = replace(why, bigger=replace(step, loss=0.01))
+    assert "0.01 for each kB, less than the 0.0344 that one buys elsewhere" in cheaper.sentence

@@ -239,6 +239,13 @@ class Jobs:
                 del self._requests[number]
                 self._retriable.pop(number, None)
 
+    def withdraw(self, job_id: int) -> None:
+        """Take a job that is over off the list, with all that it holds: it was refused before it began."""
+        if job_id in self._views and self._views[job_id].status.over:
+            for ledger in (self._views, self._requests, self._retriable):
+                ledger.pop(job_id, None)
+            self._report()
+
     def partial(self, job_id: int) -> object:
         """Return the latest partial result of a running job, or None."""
         running = [lane.running for lane in self._lanes if lane.running is not None]
@@ -291,7 +298,7 @@ class Jobs:
             job.fail(portable(error, job.view.title))
 
     def _show(self, job: Job[R]) -> None:
-        """Note the job's view and tell the listeners; one that raises is reported and does not stop the queue."""
+        """Note the job's view and tell the listeners."""
         self._views[job.id] = job.view
         self._requests.setdefault(job.id, job.request)
         if job.view.status is JobStatus.DONE:
@@ -302,6 +309,10 @@ class Jobs:
                 break
             for ledger in (self._views, self._requests, self._retriable):
                 ledger.pop(oldest, None)
+        self._report()
+
+    def _report(self) -> None:
+        """Tell the listeners; one that raises is reported and does not stop the queue."""
         views = self.views
         for listener in tuple(self._listeners):
             try:

@@ -232,9 +232,10 @@ def _timed(time: PlanTime | None, differences: tuple[Difference, ...]) -> KeyFig
     if time is None or time.missing:
         detail = "not timed" if time is None else f"{quantities.plural(time.missing, 'layer')} not timed"
         return KeyFigure(title="Kernels", value=quantities.NONE, detail=detail, tip=f"{TIME_TIP} Time them with F9.")
-    speed = f"{quantities.fixed(time.baseline / time.microseconds, 2)}× of floating point" if time.microseconds else ""
+    ratio = f"{quantities.fixed(time.baseline / time.microseconds, 2)}×" if time.microseconds else ""
     return KeyFigure(
-        title="Kernels", value=quantities.microseconds(time.microseconds), detail=f"{speed}, batch {time.batch}",
+        title="Kernels", value=quantities.microseconds(time.microseconds), short=f"{ratio} as fast",
+        detail=f"{ratio} as fast as floating point, batch {time.batch}",
         tip=f"{TIME_TIP}\nOn {time.device}.", differences=differences,
     )  # fmt: skip
 

@@ -68,8 +68,13 @@ def fixed(value: float, places: int) -> str:
 
 
 def short(value: float, digits: int = 6) -> str:
-    """Return ``value`` with no more digits than it needs, ``digits`` significant ones at most: 4.5, 0.25, 1e-07."""
-    return marked(f"{value:.{digits}g}")
+    """Return ``value`` with no more digits than it needs, ``digits`` significant ones at most: 4.5, 0.25, 1e-7."""
+    return typeset(f"{value:.{digits}g}")
+
+
+def typeset(text: str) -> str:
+    """Return one number, as Python writes it, in the window's style: −0.2, 1e-5, 1e6, with the user's mark."""
+    return marked(text).replace("e-0", "e-").replace("e+0", "e").replace("e+", "e").replace("-", "−", text[:1] == "-")
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -87,7 +92,7 @@ def number(value: float | None, digits: int = 3) -> str:
         text = f"{value:.{max(digits - 2, 0)}e}"
     else:
         text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(magnitude)))}f}"
-    return marked(text).replace("e-0", "e-").replace("e+0", "e").replace("-", "−", 1 if value < 0 else 0)
+    return typeset(text)
 
 
 def cell(value: float, narrow: bool = False) -> str:
@@ -98,7 +103,7 @@ def cell(value: float, narrow: bool = False) -> str:
         return "0"
     if 0.95 <= abs(value) < (100 if narrow else 1e4):
         return number(value, 2)
-    return marked(f"{value:.{0 if narrow else 1}e}").replace("e-0", "e-").replace("e+0", "e")
+    return typeset(f"{value:.{0 if narrow else 1}e}")
 
 
 def data_size(nbytes: float | None) -> str:

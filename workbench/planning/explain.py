@@ -67,21 +67,35 @@ class Explanation:
         if math.isnan(self.added):
             return parts[0]
         if self.bigger:
-            verdict = "less than" if self.bigger.price <= self.price else "more than"
             parts.append(
                 f"{self.bigger.scheme} would take {self.bigger.nbytes:,.0f} bytes more and avoid "
-                f"{self._lost(self.bigger.loss)}: {self.bigger.price:.3g} a byte, {verdict} the {self.price:.3g} that "
-                "a byte buys elsewhere"
+                f"{self._lost(self.bigger.loss)}: {_per_kilobyte(self.bigger.price)}, {self._verdict(self.bigger)}"
             )
         if self.smaller:
             parts.append(
                 f"{self.smaller.scheme} would save {-self.smaller.nbytes:,.0f} bytes more and add "
-                f"{self._lost(-self.smaller.loss)}: {self.smaller.price:.3g} a byte"
+                f"{self._lost(-self.smaller.loss)}: {_per_kilobyte(self.smaller.price)}"
             )
         return "; ".join(parts)
 
+    def _verdict(self, step: Step) -> str:
+        offered, usual = _per_kilobyte(step.price), _per_kilobyte(self.price)
+        if offered == usual:
+            return "as much as one buys elsewhere"
+        verdict = "less" if step.price <= self.price else "more"
+        return f"{verdict} than the {_digits(1000 * self.price)} that one buys elsewhere"
+
     def _lost(self, loss: float) -> str:
-        return f"{loss:.3g} {self.unit}".rstrip()
+        return f"{_digits(loss)} {self.unit}".rstrip()
+
+
+def _per_kilobyte(price: float) -> str:
+    return f"{_digits(1000 * price)} for each kB"
+
+
+def _digits(value: float) -> str:
+    """Return three significant digits: 0.00115, 3.44e-5."""
+    return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

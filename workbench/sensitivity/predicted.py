@@ -94,9 +94,13 @@ def _loss(values: torch.Tensor, weight: torch.Tensor, use: Curvature, correlated
 
 
 def directional_rows(
-    scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str]], rerouting: Rerouting | None = None
+    scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str]], rerouting: Rerouting | None = None,
+    start: float = 0.0,
 ) -> Iterator[Sloped]:  # fmt: skip
-    """Yield (layer, scheme to loss, scheme to slopes), in as many passes over the data as the differences ask for."""
+    """Yield (layer, scheme to loss, scheme to slopes), in as many passes over the data as the differences ask for.
+
+    The progress goes on from ``start``.
+    """
     model = scoring.model
     rows = looked_up(model, data, tuple(cells), scoring.batch_size) if rerouting is None else {}
     counts = {name: len(each) for name, each in rows.items()}
@@ -106,7 +110,7 @@ def directional_rows(
         changes = _changes(scoring, part, rows)
 
         def report(fraction: float, text: str, partial: object = None, done: int = done) -> None:
-            scoring.progress((done + fraction) / len(chunks), text)
+            scoring.progress(start + (1 - start) * (done + fraction) / len(chunks), text)
 
         losses_of = directional_losses(
             model, changes, data, batch_size=scoring.batch_size, seed=scoring.seed, progress=report

@@ -29,6 +29,7 @@ ALL_EXPERTS = OptionInfo(
     label="All tokens through all experts",
     help="Lets every expert of a mixture see all tokens, not only those that its router sends; the outputs stay as "
     "they are, and a run takes as much longer as there are experts for each one that is chosen.",
+    suits=lambda model: any(layer.experts > 1 for layer in model.layers),
 )  # fmt: skip
 
 

@@ -10,10 +10,13 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench.errors import SchemeError
 from workbench.numerics.formats import parse_scheme, standard_schemes
+
+if TYPE_CHECKING:
+    from workbench.models.summary import ModelSummary
 
 T = TypeVar("T")
 
@@ -40,7 +43,8 @@ class OptionInfo:
     what no value (None, an empty text or tuple) means. ``flag`` is the spelling on the command line where it is not the
     field's name, ``metavar`` its placeholder there, ``positional`` makes it an argument without a flag; ``repeated``:
     several values are given by repeating the flag, not by commas. ``parse`` reads a text that is not simply a number or
-    a name; it raises ValueError. ``form`` and ``command`` say where the option is offered.
+    a name; it raises ValueError. ``form`` and ``command`` say where the option is offered; a form offers it for models
+    that it ``suits``.
     """
 
     label: str
@@ -60,6 +64,7 @@ class OptionInfo:
     parse: Callable[[str], object] | None = None
     form: bool = True
     command: bool = True
+    suits: Callable[[ModelSummary], bool] = lambda model: True
 
     @property
     def metadata(self) -> Mapping[str, OptionInfo]:

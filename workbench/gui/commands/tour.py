@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QWidget
 
 from workbench.gui.commands.command import MainWindow
@@ -119,7 +119,9 @@ class Tour(Popup):
         self._mark.setGeometry(area)
         self._mark.show()
         self._mark.raise_()
-        self.move(window.mapToGlobal(beside(area, self.width(), self.height(), window.rect())))
+        screen = window.screen().availableGeometry()  # the text may stand beside the window as well
+        room = QRect(window.mapFromGlobal(screen.topLeft()), screen.size())
+        self.move(window.mapToGlobal(beside(area, self.width(), self.height(), room)))
 
     def _end(self) -> None:
         settings.end_tour()
@@ -156,10 +158,21 @@ def begin(context: Context, window: MainWindow) -> None:
 
 
 def beside(area: QRect, width: int, height: int, room: QRect) -> QPoint:
-    """Return where a text of that size goes: right of the panel, else left of it, else inside its lower edge."""
-    top = min(max(area.top() + GAP, room.top()), max(room.bottom() - height, room.top()))
-    if area.right() + GAP + width <= room.right():
-        return QPoint(area.right() + GAP, top)
-    if area.left() - GAP - width >= room.left():
-        return QPoint(area.left() - GAP - width, top)
-    return QPoint(max(area.center().x() - width // 2, room.left()), area.bottom() - GAP - height)
+    """Return where in ``room`` a text of that size goes: right of the panel, left of it, below or above it.
+
+    Where it fits nowhere, it goes where it covers least of the panel.
+    """
+    across = min(max(area.left(), room.left()), max(room.right() - width, room.left()))
+    down = min(max(area.top() + GAP, room.top()), max(room.bottom() - height, room.top()))
+    right, left = QPoint(area.right() + GAP, down), QPoint(area.left() - GAP - width, down)
+    below, above = QPoint(across, area.bottom() + GAP), QPoint(across, area.top() - GAP - height)
+    corners = (QPoint(x, y) for y in (room.bottom() - height, room.top()) for x in (room.left(), room.right() - width))
+    size = QSize(width, height)
+    places = [place for place in (right, left, below, above) if room.contains(QRect(place, size))]
+    return min((*places, *corners), key=lambda place: _covered(area, QRect(place, size)))
+
+
+def _covered(area: QRect, text: QRect) -> int:
+    """Return how many pixels of ``area`` lie below a text."""
+    both = area.intersected(text)
+    return max(both.width(), 0) * max(both.height(), 0)

@@ -13,6 +13,8 @@ from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError
 from workbench.gui.context.messages import MessageLog
 from workbench.models.placement import Placement
 from workbench.session.workspace import State, Workspace
+from workbench.steps.files.open_model import OPEN
+from workbench.steps.files.open_session import OPEN_SESSION
 from workbench.steps.step import Request
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ R = TypeVar("R")
 Update = Callable[[Request[O, R]], Request[O, R]]
 ErrorHandler = Callable[[WorkbenchError], bool]
 """Gets the error of a failed request; returns whether a line in the log is enough.  Otherwise a dialog shows it."""
+
+OPENINGS = (OPEN, OPEN_SESSION)
 
 
 def show_dialog(error: WorkbenchError) -> bool:
@@ -185,9 +189,15 @@ class JobRunner:
         if request.session is not None and request.session.model.source.path in self._trusted:
             request = replace(request, trust=True)
         while True:
+            job = self._jobs.submit(request, functools.partial(prepare, request), again)
             try:
-                return await self._jobs.submit(request, functools.partial(prepare, request), again).result()
-            except TrustRequiredError as error:
+                return await job.result()
+            except WorkbenchError as error:
+                if request.step in OPENINGS and not isinstance(error, EngineDiedError | CancelledError):
+                    self._jobs.withdraw(job.id)  # what was refused is no job: a dialog says why
+                if not isinstance(error, TrustRequiredError):
+                    raise
+                self._jobs.withdraw(job.id)
                 if not await self.ask_trust(error.file):
                     raise CancelledError(f"{error.file} was not trusted") from None
                 self._trusted.add(error.file)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from PySide6.QtWidgets import QComboBox
 
@@ -12,7 +14,7 @@ from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
-from workbench.insight.agreement import Cells, common_cells, comparable_metrics, rank_agreement
+from workbench.insight.agreement import Cells, SchemeAgreement, common_cells, comparable_metrics, rank_agreement
 from workbench.sensitivity.metrics import metric_title
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.workspace import State
@@ -41,7 +43,8 @@ class AgreementPanel(Panel):
         self.plot = Agreement(self.colours)
         self.plot.setToolTip(tr("Each point is a layer under a scheme: its tip names them, a click selects the layer"))
         self.plot.chosen.connect(lambda index: self.context.workspace.select((self._cells.layer(index),)))
-        self.table = RecordsView("Agreement by scheme", FIELDS, lambda row: row.scheme)
+        scheme = replace(FIELDS[0], colour=self._colour_of, tip="In the colour of its points")
+        self.table = RecordsView("Agreement by scheme", (scheme, *FIELDS[1:]), lambda row: row.scheme)
         self.table.setMinimumWidth(110)
         self.table.setMaximumWidth(240)
         middle = row(self.plot, self.table, stretch=self.plot)
@@ -63,6 +66,9 @@ class AgreementPanel(Panel):
         ):
             _offer(self.across, tuple(self._pairs))
             self._offer_partners()
+
+    def _colour_of(self, row: SchemeAgreement) -> str:
+        return self.plot.colour_of(self._cells.schemes.index(row.scheme))
 
     def _offer_partners(self) -> None:
         _offer(self.up, self._pairs[self.across.currentData()])

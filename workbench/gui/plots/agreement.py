@@ -41,6 +41,10 @@ class Agreement(Plot):
         self._plans = np.log10(evaluated[_positive(evaluated)])
         self.redraw()
 
+    def colour_of(self, group: int) -> str:
+        """Return the colour of a group's points."""
+        return self.colours.series[group % len(self.colours.series)]
+
     def draw(self) -> None:
         if not self._x.size and not self._plans.size:
             return
@@ -50,7 +54,7 @@ class Agreement(Plot):
         for number in np.unique(self._group):
             chosen = self._group == number
             points = self.add_points(
-                self._x[chosen], self._y[chosen], self.colours.series[int(number) % len(self.colours.series)],
+                self._x[chosen], self._y[chosen], self.colour_of(int(number)),
                 size=5, alpha=150, pen=None, data=self._index[chosen], hoverable=self._x.size <= MAX_TIPS, hoverSize=9,
                 tip=lambda x, y, data: self._tip(int(data)),
             )  # fmt: skip

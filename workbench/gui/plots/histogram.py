@@ -16,14 +16,15 @@ from workbench.gui.plots.plot import AXES, Plot, faded, pen
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
+from workbench.insight import quantities
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
-BINS = 512
-"""Bins of the picture; the statistics have 2048."""
+BINS, LEAST_BINS, BINS_BY_ROOT = 512, 8, 2
+"""The most bins that are drawn, of the statistics' 2048; few values are drawn in fewer, else they would be a comb."""
 
 TICK_PIXELS = 14.0
-"""The least distance between powers of ten."""
+"""The least distance between ticks."""
 
 GRID_PIXELS = 12
 """Height of the row below the axis in which a format's values stand."""
@@ -162,16 +163,14 @@ class Histogram(Plot):
         for number, (method, limits) in enumerate(() if self._others else sorted(self._ranges.items())):
             text, colour = METHOD_LABELS.get(method, method), self._colour(number + 2)
             self._marks.append(Mark(text=text, colour=colour, row=number, ends=(limits.low, limits.high)))
-        decades = range(0, int(top) + 1, math.ceil(TICK_PIXELS * ceiling / self._height()))
-        ticks = [(power, f"1e{power}" if power > 3 else f"{10**power}") for power in decades]
-        self.item.getAxis("left").setTicks([ticks] if self._log else None)
+        self.item.getAxis("left").setTicks([count_ticks(top, ceiling / self._height())] if self._log else None)
         self.span = low, high
         self.item.setXRange(low, high, padding=0)
         self.item.setYRange(self._draw_grids(grids, ceiling), ceiling, padding=0)
 
     def _bars(self, statistics: LayerStatistics, scale: int) -> tuple[np.ndarray, np.ndarray]:
         """Return edges and heights, counts scaled to ``scale`` values."""
-        edges, counts = statistics.display(BINS)
+        edges, counts = statistics.display(int(min(BINS, LEAST_BINS + BINS_BY_ROOT * math.sqrt(statistics.count))))
         shown = counts * (scale / max(statistics.count, 1))
         heights: np.ndarray = np.log10(shown + 1.0) if self._log else shown
         return edges, heights
@@ -263,6 +262,19 @@ class Histogram(Plot):
             line.setCursor(Qt.CursorShape.SizeHorCursor)
         self.region.sigRegionChanged.connect(lambda region: self.region_moved.emit(*region.getRegion()))
         self.region.sigRegionChangeFinished.connect(lambda region: self.region_set.emit(*region.getRegion()))
+
+
+def count_ticks(top: float, per_pixel: float) -> list[tuple[float, str]]:
+    """Return ticks of counts up to ``top``, where a count of c stands at log10(c + 1), so far apart as their texts ask.
+
+    A count of 0 is the axis itself; where there are few decades, 2 and 5 of each are marked as well.
+    """
+    apart = TICK_PIXELS * per_pixel
+    steps = (1, 2, 5) if apart < math.log10(1.5) else (1,)
+    counts = (step * 10**power for power in range(0, math.ceil(top), math.ceil(apart)) for step in steps)
+    places = [(math.log10(count + 1.0), count) for count in counts]
+    return [(0.0, "0"), *((place, quantities.typeset(f"{count:,}" if count < 1e5 else f"{count:.0e}"))
+            for place, count in places if apart <= place <= top)]  # fmt: skip
 
 
 class LinkedZoom:

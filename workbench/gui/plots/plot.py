@@ -52,8 +52,8 @@ def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
     steps = (1, 2, 5) if high - low < 2.5 else (1,)
     decades = range(math.floor(low), math.ceil(high) + 1)
     ticks = [(decade + math.log10(step), step * 10.0**decade) for decade in decades for step in steps]
-    return [(at, quantities.marked(f"{value:,.12g}") if 1e-3 <= value < 1e6 else f"{value:.0e}") for at, value in ticks
-            if low - 1e-9 <= at <= high + 1e-9]  # fmt: skip
+    return [(at, quantities.typeset(f"{value:,.12g}" if 1e-3 <= value < 1e5 else f"{value:.0e}"))
+            for at, value in ticks if low - 1e-9 <= at <= high + 1e-9]  # fmt: skip
 
 
 def _points(item: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -81,8 +81,8 @@ class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
 
 
 def _ticks(axis: Any, values: Any, scale: float, spacing: float) -> list[str]:
-    """Return an axis' numbers with the user's decimal mark."""
-    return [quantities.marked(text) for text in pg.AxisItem.tickStrings(axis, values, scale, spacing)]
+    """Return an axis' numbers in the style of all others, with the user's decimal mark."""
+    return [quantities.typeset(text) for text in pg.AxisItem.tickStrings(axis, values, scale, spacing)]
 
 
 class Box(pg.ViewBox):  # type: ignore[misc]
@@ -124,8 +124,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item.getViewBox().open_menu = self._open_menu
         for axis in AXES:
             self.item.getAxis(axis).enableAutoSIPrefix(False)  # with a label, this call itself scales the axis
-            if quantities.has_comma():
-                self.item.getAxis(axis).tickStrings = partial(_ticks, self.item.getAxis(axis))
+            self.item.getAxis(axis).tickStrings = partial(_ticks, self.item.getAxis(axis))
         self._labels = {"left": tr(self.left), "bottom": tr(bottom or self.bottom)}
         if self._labels["bottom"]:
             self.item.getAxis("bottom").setHeight(AXIS_HEIGHT)

@@ -30,6 +30,7 @@ from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import label, named, page, row
 from workbench.gui.shell.words import tr
+from workbench.models.summary import ModelSummary
 from workbench.steps.options import Choice, OptionField, OptionInfo, option_fields
 
 MANY_HEIGHT = 150
@@ -52,7 +53,7 @@ class Form(QWidget):
 
     ``choices`` gives the choices of options that depend on the document, ``missing(value)`` what its values lack
     there, as :attr:`Step.missing` does; ``folder`` is where paths are looked for, ``bundled`` names data that came
-    with the workbench and suit the document.
+    with the workbench and suit the document.  ``model``: options that mean nothing for it are not offered.
     """
 
     changed = Signal()
@@ -62,7 +63,7 @@ class Form(QWidget):
     def __init__(
         self, options: typing.Any, choices: Mapping[str, Sequence[Choice]] | None = None,
         missing: Callable[[typing.Any], Mapping[str, str]] | None = None, folder: str = "",
-        bundled: Sequence[str] = (),
+        bundled: Sequence[str] = (), model: ModelSummary | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self._choices, self._missing, self._folder = choices or {}, missing or (lambda value: {}), folder
@@ -76,7 +77,7 @@ class Form(QWidget):
         self._layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         keys = {"c"}  # the dialog's Cancel
         for item in option_fields(type(options)):
-            if item.info.form:
+            if item.info.form and (model is None or item.info.suits(model)):
                 self._add(item, getattr(options, item.name), keys)
 
     @property

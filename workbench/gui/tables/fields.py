@@ -22,7 +22,7 @@ class Field:
 
     Where they differ from those, ``text(record)`` is the text, ``tooltip(record)`` the tooltip and ``key(record)`` the
     sort key.  ``unit`` is the raw value's.  Numbers are aligned at the right.  ``words``: texts are ours, not
-    names, and are shown in the user's language.
+    names, and are shown in the user's language.  ``colour(record)`` is the colour of its points in a plot.
     """
 
     title: str
@@ -36,6 +36,7 @@ class Field:
     text: Callable[[Any], str] | None = None
     tooltip: Callable[[Any], str] | None = None
     key: Callable[[Any], Any] | None = None
+    colour: Callable[[Any], str] | None = None
 
     def shown(self, record: Any) -> str:
         """Return the text of a record's cell."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QObject, QPersistentModelIndex, Qt
-from PySide6.QtGui import QKeyEvent, QKeySequence, QShowEvent
+from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -124,6 +124,8 @@ class RecordsModel(QAbstractTableModel):
             return as_tip(column.explained(self.record(index.row())))
         if role == RAW:
             return plain(column.value(self.record(index.row())))
+        if role == Qt.ItemDataRole.DecorationRole and column.colour is not None:
+            return QColor(column.colour(self.record(index.row())))
         return alignment(column) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
 

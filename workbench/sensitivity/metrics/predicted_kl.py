@@ -15,6 +15,10 @@ from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
 if TYPE_CHECKING:
     from workbench.sensitivity.scoring import Row, Scoring
 
+MOST_BEFORE_SLOPES = 0.5
+"""The share of the progress after which the passes for the slopes begin at the latest: a single layer takes a whole
+pass with gradients over the data, on a small Llama as long as all others."""
+
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
     from workbench.sensitivity.predicted import directional_rows, kronecker_rows, split_forms
@@ -31,12 +35,13 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
             progress=scoring.progress,
         )  # fmt: skip
     separable = {name: cells[name] for name in kronecker}
-    scoring.fill(kronecker_rows(scoring, separable, rerouting, len(kronecker) / len(cells)), len(cells))
+    share = 1.0 if not directional else min(len(kronecker) / len(cells), MOST_BEFORE_SLOPES)
+    scoring.fill(kronecker_rows(scoring, separable, rerouting, share), round(len(kronecker) / share) if share else 0)
     if directional:
         data = scoring.require_data("a predicted loss")
         sloped_layers = [name for name in directional if name not in scoring.measured]
-        sloped = directional_rows(scoring, data, dict.fromkeys(sloped_layers, scoring.table.schemes), rerouting)
-        scoring.fill(scoring.with_slopes(sloped), len(directional), start=len(kronecker) / len(cells))
+        sloped = directional_rows(scoring, data, dict.fromkeys(sloped_layers, scoring.table.schemes), rerouting, share)
+        scoring.fill(scoring.with_slopes(sloped), len(directional), start=share)
         _fill_flat(scoring, {name: cells[name] for name in directional})
 
 

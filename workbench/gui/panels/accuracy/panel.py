@@ -58,7 +58,7 @@ FIELDS = (
     Number("Predicted", lambda row: row.predicted,
            tip="Predicted loss of the plan: KL in nats, or half the squared distance where outputs are no logits"),
     Field("Unit", lambda row: row.metric.unit,
-          text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}",
+          text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}".lstrip(),
           tip="↑ higher is better, ↓ lower is better"),
     Number("Bits/weight", lambda row: row.run.bits_per_weight, partial(quantities.fixed, places=3),
            tip="Bits per weight over the quantizable layers, scales and zero points included"),
@@ -154,8 +154,9 @@ def _row(run: Evaluation, metric: Metric) -> Row:
 
 
 def show_metric(plot: Comparison, name: str, runs: Sequence[Evaluation]) -> None:
-    """Show a metric of the newest evaluations that have it."""
-    rows = [_row(run, run.metrics[name]) for run in runs if name in run.metrics][-MAX_BARS:]
+    """Show a metric of the newest evaluations that have it, the plan of fewest bits first as the axis has it."""
+    newest = [run for run in runs if name in run.metrics][-MAX_BARS:]
+    rows = [_row(run, run.metrics[name]) for run in sorted(newest, key=lambda run: run.bits_per_weight)]
     bars = [
         Bar(name=quantities.fixed(run.bits_per_weight, 2), value=metric.value, low=metric.low, high=metric.high,
             predicted=predicted)

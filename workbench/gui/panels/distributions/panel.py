@@ -35,6 +35,8 @@ FORMATS = (PLANNED, "int3-tensor", "int4-tensor", "fp4-e2m1-channel", "nf4-b64",
 
 SINGLE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and values"
 MAX_OVERLAID = 5
+ROOM, ROOM_OF_NOTHING = {"weight": 4, "input": 6, "output": 4}, 3
+"""Shares of the panel's width: a tensor that was not seen leaves its room to the others."""
 APART_MS = 12
 """A job's results are drawn tensor by tensor, so far apart that each fits into one frame."""
 
@@ -70,13 +72,13 @@ class DistributionsPanel(Panel):
 
     def _plots_page(self) -> QWidget:
         self._frames: dict[str, QWidget] = {}
-        plots, line = QWidget(), row()
+        plots, self._line = QWidget(), row()
         for tap, plot in self.plots.items():
             frame = self._frames[tap] = page(self.captions[tap], plot, stretch=plot, top=0, gap=1)
-            line.addWidget(frame, 3 if tap == "input" else 2)
+            self._line.addWidget(frame, ROOM[tap])
             plot.region_moved.connect(partial(self.line.follow, tap))
             plot.region_set.connect(partial(self.line.set_dragged, tap))
-        plots.setLayout(line)
+        plots.setLayout(self._line)
         return plots
 
     def _build_controls(self) -> None:
@@ -152,6 +154,7 @@ class DistributionsPanel(Panel):
             statistics, ranges, active, movable=active is not None, grids=grids, reason=reason
         )
         self.captions[tap].setText(tensor_in_words(tap, statistics))
+        self._line.setStretchFactor(self._frames[tap], ROOM[tap] if statistics is not None else ROOM_OF_NOTHING)
 
     def _show_many(self) -> None:
         """Show the other selected layers beside or over the first one."""
@@ -267,8 +270,8 @@ def cached_layers(session: Session) -> tuple[str, ...]:
 
 def _short(session: Session, name: str) -> str:
     layer = session.model.by_name[name]
-    block = layer.block.rsplit(".", 1)[-1]
-    return f"{block}.{short_name(layer)}" if block else short_name(layer)
+    within = short_name(layer)  # a layer that is a block of its own has its whole name already
+    return f"{layer.block.rsplit('.', 1)[-1]}.{within}" if within != layer.name else within
 
 
 def _taps(session: Session, layer: str, tap: str) -> tuple[object, ...]:
