@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMessageBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.plots.comparison import Comparison
 from workbench.measurement.evaluation import Changed, Evaluation
 from workbench.session.session import Session
 
@@ -62,6 +63,19 @@ def test_the_first_evaluation_brings_the_metrics_to_the_front(live: Callable[...
         assert panel.empty_text and not panel.tabs.isTabEnabled(0)
         await person.act(lambda: person.context.workspace.update(lambda now: session))
         assert panel.tabs.currentIndex() == 0 and panel.tabs.isTabEnabled(0) and panel.table.isVisible()
+
+    live(story)
+
+
+def test_bars_stand_in_the_order_of_their_bits(live: Callable[..., None]) -> None:
+    runs = tuple(sessions.evaluation(bits, 0.1) for bits in (5.5, 3.5, 4.5))
+
+    async def story(person: Person) -> None:
+        await person.open(replace(sessions.full(1), evaluations=runs))
+        await person.act(lambda: person.window.reveal("accuracy"))
+        plot = person.window.panels["accuracy"].findChildren(Comparison)[0]
+        ((ticks,),) = [plot.item.getAxis("bottom")._tickLevels]
+        assert [text for _, text in ticks] == ["FP", "3.50", "4.50", "5.50"]
 
     live(story)
 

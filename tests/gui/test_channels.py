@@ -107,6 +107,10 @@ def test_predicted_against_measured(live: Callable[..., None]) -> None:
         assert panel.across.currentData() == "predicted_kl" and panel.up.currentData() == "measured_kl"
         assert panel.figure.text().startswith("rank agreement 1.0 over")
         assert panel.table.records.record(0).ratio == pytest.approx(0.8)
+        for row in range(panel.table.records.rowCount()):
+            scheme = panel.table.records.record(row).scheme
+            marked = panel.table.records.index(row, 0).data(Qt.ItemDataRole.DecorationRole).name()
+            assert marked == panel.plot.colour_of(predicted.schemes.index(scheme)), "in the colour of its points"
         axis, metrics = panel.plot.item.getAxis("bottom"), panel.fontMetrics()
         ((ticks,),) = [axis._tickLevels]
         scale = panel.plot.item.getViewBox().width() / np.ptp(panel.plot.item.viewRange()[0])
