@@ -55,9 +55,9 @@ def test_tensors_on_the_disk_are_files_without_names(tmp_path: Path) -> None:
 
 def test_the_first_tensors_stay_in_memory() -> None:
     spill, each = Spill(room=5 << 20), torch.ones(1 << 19)
-    kept = [spill.keep(each) for _ in range(4)]
-    assert [tensor is each for tensor in kept] == [True, True, False, False]
-    assert all(torch.equal(tensor, each) for tensor in kept) and spill.spilled == 4 << 20
+    copies = [spill.keep(each) for _ in range(4)]
+    assert [tensor is each for tensor in copies] == [True, True, False, False]
+    assert all(torch.equal(tensor, each) for tensor in copies) and spill.spilled == 4 << 20
     assert spill.keep(torch.ones(5)).numel() == 5 and spill.spilled == 4 << 20
     assert spill.zeros(each, 1024, 1024).sum() == 0
 

@@ -73,8 +73,8 @@ def left_text(nbytes: int) -> str:
     bound = limit()
     if bound is None:
         return f"{size_text(nbytes)} of memory are free"
-    taken, left = size_text(anonymous_memory()), size_text(nbytes) if nbytes else "nothing"
-    return f"of {size_text(bound)} that are allowed, the program takes {taken} already, and {left} is left"
+    used, left = size_text(anonymous_memory()), size_text(nbytes) if nbytes else "nothing"
+    return f"of {size_text(bound)} that are allowed, the program takes {used} already, and {left} is left"
 
 
 def memory_limit(size: str | int) -> AbstractContextManager[None]:
@@ -211,9 +211,9 @@ class Scratch:
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a copy that a file backs."""
-        made = self.empty(tuple(tensor.shape), tensor.dtype)
-        made.copy_(tensor.detach())
-        return made
+        copy = self.empty(tuple(tensor.shape), tensor.dtype)
+        copy.copy_(tensor.detach())
+        return copy
 
 
 SCRATCH_VARIABLE = "WORKBENCH_SCRATCH_FOLDER"

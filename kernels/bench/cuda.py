@@ -73,20 +73,20 @@ def check_results(op: CudaOp, results: tuple[torch.Tensor, ...], expected: tuple
     return worst
 
 
-def _error(op: CudaOp, number: int, got: torch.Tensor, want: torch.Tensor) -> float:
-    if not want.dtype.is_floating_point:
-        wrong = int((got != want).sum())
+def _error(op: CudaOp, number: int, actual: torch.Tensor, expected: torch.Tensor) -> float:
+    if not expected.dtype.is_floating_point:
+        wrong = int((actual != expected).sum())
         if wrong:
-            raise WrongResultError(f"{op.name}: {wrong} of {want.numel()} integers of result {number} are wrong")
+            raise WrongResultError(f"{op.name}: {wrong} of {expected.numel()} integers of result {number} are wrong")
         return 0.0
-    got, want = got.double(), want.double()
-    finite = want.isfinite()
-    if not torch.equal(got[~finite], want[~finite]):
+    actual, expected = actual.double(), expected.double()
+    finite = expected.isfinite()
+    if not torch.equal(actual[~finite], expected[~finite]):
         raise WrongResultError(f"{op.name}: result {number} is wrong where the reference is not finite")
     if not finite.any():
         return 0.0
-    scale = float(want[finite].abs().max()) or 1.0
-    error = float((got - want)[finite].abs().max()) / scale
+    scale = float(expected[finite].abs().max()) or 1.0
+    error = float((actual - expected)[finite].abs().max()) / scale
     if not error <= op.tolerance:
         raise WrongResultError(
             f"{op.name}: result {number} is off by {error:.2e} of the largest value; {op.tolerance:.0e} is allowed"

@@ -52,7 +52,7 @@ def raw_documents() -> Iterator[Document]:
 def documents() -> list[Document]:
     """Documents without repeated paragraphs, e-mail addresses and folders of one machine; nearly empty ones go."""
     seen: set[str] = set()
-    kept: list[Document] = []
+    whole: list[Document] = []
     for document in raw_documents():
         paragraphs: list[str] = []
         for paragraph in re.split(r"\n\s*\n", document.text):
@@ -62,11 +62,11 @@ def documents() -> list[Document]:
                 paragraphs.append(paragraph.rstrip().expandtabs())
         text = "\n\n".join(paragraphs).strip("\n")
         if len(text) >= 200:
-            kept.append(Document(name=document.name, text=text))
-    return kept
+            whole.append(Document(name=document.name, text=text))
+    return whole
 
 
-def split(found: list[Document], held_out: int) -> tuple[list[Document], list[Document], list[Document]]:
+def split(documents: list[Document], held_out: int) -> tuple[list[Document], list[Document], list[Document]]:
     """Train, calibration, evaluation: whole documents in the order of the hash of their name.
 
     Calibration and evaluation stop once they hold `held_out` characters; longer documents than a fifth of that train.
@@ -74,7 +74,7 @@ def split(found: list[Document], held_out: int) -> tuple[list[Document], list[Do
     train: list[Document] = []
     calibration: list[Document] = []
     evaluation: list[Document] = []
-    for document in sorted(found, key=lambda d: hashlib.sha256(d.name.encode()).digest()):
+    for document in sorted(documents, key=lambda d: hashlib.sha256(d.name.encode()).digest()):
         short = len(document.text) <= held_out // 5
         wanting = [part for part in (evaluation, calibration) if sum(len(d.text) for d in part) < held_out]
         (wanting[0] if short and wanting else train).append(document)

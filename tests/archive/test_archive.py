@@ -89,10 +89,10 @@ def test_what_later_files_of_version_1_say_besides() -> None:
     assert [(item.sample, item.position, item.flipped) for item in first.changed] == [(3, 7, False), (0, -1, True)]
     assert first.changed[0].context == "a\0b\n" and first.changed[0].baseline == "層" and first.changed[0].kl == 0.125
     assert second.changed == () and second.notes == ("a", "b\nc")
-    kept = first.metrics["top/1"]
-    assert first.metrics["kl"].baseline_per_sample is None and kept.baseline_per_sample is not None
-    assert np.array_equal(kept.baseline_per_sample, kept.per_sample[::-1], equal_nan=True)
-    assert kept.weights is not None and list(kept.weights) == [0, 1, 2, 3, 4]
+    recorded = first.metrics["top/1"]
+    assert first.metrics["kl"].baseline_per_sample is None and recorded.baseline_per_sample is not None
+    assert np.array_equal(recorded.baseline_per_sample, recorded.per_sample[::-1], equal_nan=True)
+    assert recorded.weights is not None and list(recorded.weights) == [0, 1, 2, 3, 4]
     pair = new.error_budget
     assert pair is not None and pair.predicted is not None and pair.gains.gain.shape == (3, 2)
     assert pair.measured.blocks == ("block/0", "output") and (pair.gains.samples, pair.gains.seed) == (8, 1)
@@ -110,8 +110,8 @@ def test_outlier_tokens_of_version_1() -> None:
 def test_an_audit_of_version_1() -> None:
     *older, new = (Session.load(ARCHIVE / name) for name in FILES)
     assert all(session.audit is None for session in older) and new.audit is not None
-    told, result = new.audit, new.audit.audit
-    assert (told.plan_name, told.plan_hash, told.rounded_inputs, told.cached) == ("p/層", "sha256:3", 2, 1)
+    report, result = new.audit, new.audit.audit
+    assert (report.plan_name, report.plan_hash, report.rounded_inputs, report.cached) == ("p/層", "sha256:3", 2, 1)
     assert result.layers == tuple(layer.name for layer in new.model.layers[:4]) and result.samples == 16
     assert np.isnan(result.predicted[1]) and result.alone.shape == result.joined.shape == (4,)
     assert result.whole == 0.30000000000000004

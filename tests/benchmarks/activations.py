@@ -63,19 +63,20 @@ def main() -> None:
     predicted = score(model, "predicted_kl_inputs", schemes, dataset=data, ranges=ranges, batch_size=size)
     passes = (time.perf_counter() - start) / bare
     measured = score(model, "measured_kl_inputs", schemes, dataset=data, ranges=ranges, batch_size=size)
-    found = {}
+    figures = {}
     print(f"{len(predicted.layers)} layers x {len(schemes)} schemes: {passes:.1f} bare passes")
     for column, name in enumerate(schemes):
         a, b = predicted.score[:, column], measured.score[:, column]
         whole = quantize(model, Plan().assign(predicted.layers, inputs=name), ranges=ranges).bind(model)
         together = evaluate(model, whole, data, batch_size=size)["kl"].value
-        found[name] = {
+        figures[name] = {
             "spearman": float(spearmanr(a, b).statistic), "ratio": float(np.median(a / b)),
             "all": float(a.sum() / together),
         }  # fmt: skip
-        print(f"{name:18} rank agreement {found[name]['spearman']:.3f}   predicted / measured "
-              f"{found[name]['ratio']:.2f}   all inputs: predicted {a.sum():.3g}, measured {together:.3g}")  # fmt: skip
-    print(json.dumps({"model": model.summary.name, "passes": passes, "schemes": found}))
+        print(f"{name:18} rank agreement {figures[name]['spearman']:.3f}   predicted / measured "
+              f"{figures[name]['ratio']:.2f}   all inputs: predicted {a.sum():.3g}, "
+              f"measured {together:.3g}")  # fmt: skip
+    print(json.dumps({"model": model.summary.name, "passes": passes, "schemes": figures}))
 
 
 if __name__ == "__main__":

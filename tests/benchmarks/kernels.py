@@ -212,27 +212,27 @@ def parsed() -> argparse.Namespace:
 
 def main() -> None:
     """Print the tables and the JSON line."""
-    given = parsed()
-    if given.ncu:
-        print(ncu_command(named(given.ncu)))
+    options = parsed()
+    if options.ncu:
+        print(ncu_command(named(options.ncu)))
         return
-    if given.profile:
-        op = named(given.profile)
+    if options.profile:
+        op = named(options.profile)
         profile(CudaDevice(), op, op.sizes[0])
         return
     result: Row = {"cpu": cpu_name()}
-    if not given.no_cpu:
-        table = cpu_table(given.rows, given.columns, given.batches, given.repeats)
-        result |= {"cpu_rows": table, "choices": choices(table, given.rows, given.columns, given.batches)}
+    if not options.no_cpu:
+        table = cpu_table(options.rows, options.columns, options.batches, options.repeats)
+        result |= {"cpu_rows": table, "choices": choices(table, options.rows, options.columns, options.batches)}
         try:
-            result["formats"] = format_table(given.rows, given.columns, 3)
+            result["formats"] = format_table(options.rows, options.columns, 3)
         except ImportError as error:  # kernels need neither numba nor what else the workbench needs
             result["formats"] = str(error)
             print(f"\nnumber formats: {error}")
     reason = cuda_reason()
     if reason:
         print(f"\nCUDA: {reason}")
-    result["cuda"] = reason or cuda_tables(given.ops)
+    result["cuda"] = reason or cuda_tables(options.ops)
     print(json.dumps(result))
 
 

@@ -37,9 +37,9 @@ def _ended(code: int) -> None:
     raise Ended
 
 
-def _read_here(image: bytes, settings: hdf5_child.Settings, result: IO[bytes], told: IO[bytes]) -> int:
+def _read_here(image: bytes, settings: hdf5_child.Settings, result: IO[bytes], errors: IO[bytes]) -> int:
     with mock.patch("os._exit", _ended), mock.patch.object(hdf5_child, "_limit"), suppress(Ended):
-        hdf5_child.read(bytes(image), settings, cast("Any", result), cast("Any", told))
+        hdf5_child.read(bytes(image), settings, cast("Any", result), cast("Any", errors))
     return 0
 
 

@@ -132,13 +132,13 @@ def report(model: Model, data: Data, held_out: Data, batch_size: int, *, costs_o
     rows = plans(model, held_out, table, batch_size)
     for scheme, result in agreement.items():
         print(f"{scheme:24} rank agreement {result['spearman']:.3f}   predicted / measured {result['ratio']:.2f}")
-    for one in rows:
-        ratio = one["predicted"] / one["measured"]
-        print(f"{one['plan']:30} {one['bits']:.3f} bits {one['bytes']:>10,} bytes   predicted {one['predicted']:.4f}   "
-              f"measured {one['measured']:.4f}   ratio {ratio:.2f}"
-              + (f" ({(one['predicted'] - one['interaction']) / one['measured']:.2f} by the sum alone)"
-                 if one["interaction"] else ""))  # fmt: skip
-    judged = [one["predicted"] / one["measured"] for one in rows if 3.49 <= one["bits"] <= 6.0]
+    for row in rows:
+        ratio = row["predicted"] / row["measured"]
+        print(f"{row['plan']:30} {row['bits']:.3f} bits {row['bytes']:>10,} bytes   predicted {row['predicted']:.4f}   "
+              f"measured {row['measured']:.4f}   ratio {ratio:.2f}"
+              + (f" ({(row['predicted'] - row['interaction']) / row['measured']:.2f} by the sum alone)"
+                 if row["interaction"] else ""))  # fmt: skip
+    judged = [row["predicted"] / row["measured"] for row in rows if 3.49 <= row["bits"] <= 6.0]
     within = sum(0.7 <= ratio <= 1.33 for ratio in judged)
     print(f"within 0.7 to 1.33 between 3.5 and 6 bits: {within} of {len(judged)} plans (asked: nine in ten)")
     return {"model": model.summary.name, "costs": cost, "ranks": agreement, "plans": rows}

@@ -31,10 +31,10 @@ from quality_rows import MORE_SIZES, RATIO, ROWS, SIZES, TOOLS, Row
 SLACK = 0.01
 """Two plans are of one size if they differ by no more bits per weight than this."""
 
-Found = dict[str, Any]
+Figures = dict[str, Any]
 
 
-def ours_of(case: Case, cache: Cache, sizes: list[float], learning: bool) -> list[Found]:
+def ours_of(case: Case, cache: Cache, sizes: list[float], learning: bool) -> list[Figures]:
     """Measure our sizes; print them as they come.  Without ``learning`` the best of our algorithms is rounding."""
     ours, limits, result = Ours(case=case, cache=cache), {size.bits: size for size in SIZES}, []
     print(f"\n{case.name}: {len(case.layers)} layers, {len(case.evaluation)} windows, KL in nats per token\n")
@@ -57,14 +57,14 @@ def ours_of(case: Case, cache: Cache, sizes: list[float], learning: bool) -> lis
     return result
 
 
-def ratios(found: list[Found]) -> Found:
+def ratios(rows: list[Figures]) -> Figures:
     """Return how many of the rounded plans between 3.5 and 6 bits were predicted within RATIO."""
-    judged = [row["ratio"] for row in found if 3.5 <= row["size"] <= 6.0]
+    judged = [row["ratio"] for row in rows if 3.5 <= row["size"] <= 6.0]
     within = sum(RATIO[0] <= ratio <= RATIO[1] for ratio in judged)
     return {"within": within, "of": len(judged), "met": within >= 0.9 * len(judged)}
 
 
-def peers_of(case: Case, cache: Cache, environment: Environment, tools: list[str], options: Any) -> list[Found]:
+def peers_of(case: Case, cache: Cache, environment: Environment, tools: list[str], options: Any) -> list[Figures]:
     """Run the peers' rows; what fails has its reason under ``error``."""
     calibration, evaluation = case.windows(cache.folder / "windows")
     subject = Subject(model=case.folder, calibration=calibration, evaluation=evaluation)
@@ -72,7 +72,7 @@ def peers_of(case: Case, cache: Cache, environment: Environment, tools: list[str
     for row in ROWS:
         if row.tool not in tools:
             if not row.tool and case.name == "llama-260k":
-                result.append(_said(row, {}))
+                result.append(_printed(row, {}))
             continue
         key = (case.name, "peer", row.key, case.evaluation.record.content_hash, environment.torch)
         measured = cache.get(*key)
@@ -82,15 +82,15 @@ def peers_of(case: Case, cache: Cache, environment: Environment, tools: list[str
                 measured = cache.put(run_row(environment, row, subject, options.threads, options.limit), *key)
             except PeerError as error:
                 measured = {"error": str(error)}
-        result.append(_said(row, measured))
+        result.append(_printed(row, measured))
     return result
 
 
-def _said(row: Row, measured: Found) -> Found:
+def _printed(row: Row, measured: Figures) -> Figures:
     return {"what": row.what, "key": row.key, "nominal": row.bits, "known": row.known, "rounds": row.rounds, **measured}
 
 
-def compare(case: Case, ours: list[Found], peers: list[Found]) -> None:
+def compare(case: Case, ours: list[Figures], peers: list[Figures]) -> None:
     """Print the peers' rows beside ours of the same size or smaller; mark in each whether it was ``lost``."""
     print(f"\n{case.name}: every peer beside our plan of the same size or the next smaller\n")
     print(f"{'bits':>6}  {'peer':<52}{'KL':>10}{'earlier':>9}{'ours':>10}{'at':>7}  rounding only")
@@ -112,7 +112,7 @@ def compare(case: Case, ours: list[Found], peers: list[Found]) -> None:
               + (f"  NOT RUN: {row['error']}" if "error" in row else ""))  # fmt: skip
 
 
-def _sizes_of_lost(peers: list[Found], known: list[float]) -> list[float]:
+def _sizes_of_lost(peers: list[Figures], known: list[float]) -> list[float]:
     """Return the sizes of the lost rows, in hundredths of a bit, that we have not measured."""
     lost = {math.floor(row["bits"] * 100) / 100 for row in peers if row["lost"] and "bits" in row}
     return sorted(lost - set(known))
@@ -122,7 +122,7 @@ def _kl(value: float | None) -> str:
     return "" if value is None else f"{value:.5f}"
 
 
-def report(case: Case, cache: Cache, environment: Environment, tools: list[str], options: Any) -> Found:
+def report(case: Case, cache: Cache, environment: Environment, tools: list[str], options: Any) -> Figures:
     """Measure one model and print both tables."""
     expected = {size.bits for size in SIZES} if options.sizes is None else set(options.sizes)
     more = set(MORE_SIZES) if tools and options.sizes is None else set()

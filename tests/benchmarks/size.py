@@ -89,9 +89,9 @@ class Clock:
         """Return CPU and wall seconds and start again from zero."""
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         now = time.process_time() + children.ru_utime + children.ru_stime, time.perf_counter()
-        gone = tuple(a - b for a, b in zip(now, getattr(self, "_from", now), strict=True))
+        elapsed = tuple(a - b for a, b in zip(now, getattr(self, "_from", now), strict=True))
         self._from = now
-        return gone[0], gone[1]
+        return elapsed[0], elapsed[1]
 
 
 def bare_pass(model: Any, data: Any, batch_size: int = 8) -> float:
@@ -135,36 +135,36 @@ def calibrate(case: Case) -> Figures:
     import workbench as wb
 
     model, data = opened(case)
-    one = bare_pass(model, data)
+    bare = bare_pass(model, data)
     clock = Clock()
     session = wb.calibrate(model, case.text, samples=case.windows, window=case.tokens)
     cpu, wall = clock.lap()
     top = peak()
     session.save(case.session)
-    return {"passes": cpu / one, "wall": wall, "peak": top, "file": float(case.session.stat().st_size)}
+    return {"passes": cpu / bare, "wall": wall, "peak": top, "file": float(case.session.stat().st_size)}
 
 
 def statistics(case: Case) -> Figures:
     from workbench.measurement.calibrate import calibrate as observe
 
     model, data = opened(case)
-    one = bare_pass(model, data)
+    bare = bare_pass(model, data)
     clock = Clock()
     observe(model, data, curvature=False)
-    return {"passes": clock.lap()[0] / one, "peak": peak()}
+    return {"passes": clock.lap()[0] / bare, "peak": peak()}
 
 
 def table(case: Case) -> Figures:
     import workbench as wb
 
     model, data = opened(case)
-    one = bare_pass(model, data)
+    bare = bare_pass(model, data)
     session = replace(wb.Session.load(case.session), sensitivities={})  # finished cells would be kept
     clock = Clock()
     session = wb.score(session, model=model)
     cpu, wall = clock.lap()
     session.save(case.session)
-    return {"passes": cpu / one, "wall": wall, "peak": peak(), "file": float(case.session.stat().st_size)}
+    return {"passes": cpu / bare, "wall": wall, "peak": peak(), "file": float(case.session.stat().st_size)}
 
 
 def plan(case: Case) -> Figures:
@@ -191,14 +191,14 @@ def evaluate(case: Case) -> Figures:
     held = session_data.for_evaluation(
         model, session, case.text, samples=case.windows, seed=0, reading=Reading(window=case.tokens)
     )
-    one = bare_pass(model, held)
+    bare = bare_pass(model, held)
     figures = {}
     for name, scheme in (("first", "int4-g32-asym"), ("second", "int8-g32"), ("third", "int4-g64-asym")):
         clock = Clock()
         quantized = wb.quantize(model, plan_of(session, scheme, "rtn"), session=session)
         rounding = clock.lap()[0]
         wb.evaluate(session, plan_of(session, scheme, "rtn"), model=model, **data)
-        figures[name] = (clock.lap()[0] - rounding) / one
+        figures[name] = (clock.lap()[0] - rounding) / bare
         del quantized
     return {**figures, "peak": peak()}
 
@@ -207,12 +207,12 @@ def gptq(case: Case) -> Figures:
     import workbench as wb
 
     model, data = opened(case)
-    one = bare_pass(model, data)
+    bare = bare_pass(model, data)
     session = wb.Session.load(case.session)
     clock = Clock()
     wb.quantize(model, plan_of(session, "int4-g128-asym", "gptq"), session=session)
     cpu, wall = clock.lap()
-    return {"passes": cpu / one, "wall": wall, "peak": peak()}
+    return {"passes": cpu / bare, "wall": wall, "peak": peak()}
 
 
 def encoder_calibrate(case: Case) -> Figures:
@@ -220,12 +220,12 @@ def encoder_calibrate(case: Case) -> Figures:
 
     case = replace(case, windows=80 if case.windows == 32 else case.windows)
     model, data = opened(case, encoder=True)
-    one = bare_pass(model, data)
+    bare = bare_pass(model, data)
     clock = Clock()
     session = wb.calibrate(model, case.passages, samples=case.windows, window=case.tokens)
     cpu, wall = clock.lap()
     session.save(case.encoder_session)
-    return {"passes": cpu / one, "wall": wall, "peak": peak()}
+    return {"passes": cpu / bare, "wall": wall, "peak": peak()}
 
 
 def encoder(case: Case) -> Figures:
@@ -233,12 +233,12 @@ def encoder(case: Case) -> Figures:
 
     case = replace(case, windows=80 if case.windows == 32 else case.windows)
     model, data = opened(case, encoder=True)
-    one = bare_pass(model, data)
+    bare = bare_pass(model, data)
     session = replace(wb.Session.load(case.encoder_session), sensitivities={})
     clock = Clock()
     wb.score(session, model=model)
     cpu, wall = clock.lap()
-    return {"passes": cpu / one, "wall": wall, "peak": peak()}
+    return {"passes": cpu / bare, "wall": wall, "peak": peak()}
 
 
 def layers(case: Case) -> Figures:
@@ -316,11 +316,11 @@ def child(row: str, case: Case) -> Figures:
 
 
 @contextmanager
-def folder(given: str) -> Iterator[Path]:
+def folder(argument: str) -> Iterator[Path]:
     """Yield the work folder, or a temporary one."""
-    if given:
-        Path(given).mkdir(parents=True, exist_ok=True)
-        yield Path(given)
+    if argument:
+        Path(argument).mkdir(parents=True, exist_ok=True)
+        yield Path(argument)
         return
     with tempfile.TemporaryDirectory() as made:
         yield Path(made)

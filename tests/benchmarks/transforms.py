@@ -68,24 +68,24 @@ def report(
     names = [layer.name for layer in quantizable(model.summary.layers)]
     for (weights, inputs), algorithm in product(plans, algorithms):
         plan = Plan().assign(names, weights=weights, inputs=inputs, algorithm=algorithm)
-        given = ranges_in_force(model.summary, plan, ranges, {})
+        in_force = ranges_in_force(model.summary, plan, ranges, {})
         bits = plan_totals(model.summary, plan).bits_per_weight
-        base = kl(model, plan, given, result, data, held_out)
+        base = kl(model, plan, in_force, result, data, held_out)
         print(f"{weights} weights, {inputs or 'float'} inputs, {algorithm}, {bits:.2f} bits: KL {base.value:.4f}")
         for names_ in transforms:
             if names_ != ("smoothquant",) or inputs is not None:
-                row(model, replace(plan, transforms=names_), given, result, data, held_out, base)
+                row(model, replace(plan, transforms=names_), in_force, result, data, held_out, base)
 
 
 def row(
-    model: Model, plan: Plan, ranges: Mapping[tuple[str, str], Range], found: Calibration, data: Data, held_out: Data,
-    base: Metric,
+    model: Model, plan: Plan, ranges: Mapping[tuple[str, str], Range], calibration: Calibration, data: Data,
+    held_out: Data, base: Metric,
 ) -> None:  # fmt: skip
     """Rewrite, quantize, evaluate and print one line."""
     start = time.perf_counter()
-    done = transform(model, plan, curvature=SecondMoments(model, data, found.curvature), ranges=ranges, data=data)
+    done = transform(model, plan, curvature=SecondMoments(model, data, calibration.curvature), ranges=ranges, data=data)
     seconds = time.perf_counter() - start
-    after = kl(model, plan, ranges, found, data, held_out)
+    after = kl(model, plan, ranges, calibration, data, held_out)
     change = between(after, base)
     percent = [100 * value / base.value for value in (change.value, change.low, change.high)]
     print(
@@ -97,10 +97,12 @@ def row(
 
 
 def kl(
-    model: Model, plan: Plan, ranges: Mapping[tuple[str, str], Range], found: Calibration, data: Data, held_out: Data
+    model: Model, plan: Plan, ranges: Mapping[tuple[str, str], Range], calibration: Calibration, data: Data,
+    held_out: Data,
 ) -> Metric:
     """Return the KL of the quantized model in nats per token."""
-    quantized = quantize(model, plan, ranges=ranges, curvature=SecondMoments(model, data, found.curvature), data=data)
+    moments = SecondMoments(model, data, calibration.curvature)
+    quantized = quantize(model, plan, ranges=ranges, curvature=moments, data=data)
     return evaluate(model, quantized.bind(model), held_out)["kl"]
 
 

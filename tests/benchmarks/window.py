@@ -150,8 +150,8 @@ async def killed(window: Any, engine: Any, heart: Heart) -> list[Row]:
     await asyncio.sleep(0.2)
     end()
     assert window.status.retry_button.isVisible(), "the window offers to try the job again"
-    said = [message.title for message in context.messages.entries]
-    assert "The engine process ended" in said, said
+    titles = [message.title for message in context.messages.entries]
+    assert "The engine process ended" in titles, titles
     return [
         *rows,
         Row(what="engine killed, until the window says so", value=(spoken[0] - began) * 1e3, unit="ms", limit=100.0),

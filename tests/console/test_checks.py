@@ -32,7 +32,7 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return json.loads(captured.out)
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def output(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(list(words)) == 0, capsys.readouterr().err
     return capsys.readouterr().out
 
@@ -62,7 +62,7 @@ def test_a_prediction_says_by_which_form(first: Path, capsys: pytest.CaptureFixt
     result = call(capsys, *words)
     assert result["forms"] == {"kronecker": [], "directional": result["layers"], "measured": []}
     assert not result["gauss_newton"]
-    assert f"predicted by the directional form: {len(result['layers'])} layers" in said(capsys, *words)
+    assert f"predicted by the directional form: {len(result['layers'])} layers" in output(capsys, *words)
 
 
 def test_losses_that_were_measured_are_not_called_predicted(first: Path, tmp_path: Path) -> None:
@@ -90,10 +90,11 @@ def test_an_audit_adds_up_by_itself(first: Path, capsys: pytest.CaptureFixture[s
     assert result["correction"] == pytest.approx(result["whole"] / result["predicted_whole"])
     sizes = [abs(x["interaction"]) for x in result["layers"]]
     assert sizes == sorted(sizes, reverse=True)
-    text = said(capsys, "audit", str(first), "--samples", "32")
+    text = output(capsys, "audit", str(first), "--samples", "32")
     assert all(words in text for words in ("predicted, together", "add up", "calibrated correction", "interaction"))
-    kept = Session.load(first).audit
-    assert kept is not None and kept.audit.whole == result["whole"] and kept.plan_hash == Session.load(first).plan.hash
+    stored = Session.load(first).audit
+    assert stored is not None and stored.audit.whole == result["whole"]
+    assert stored.plan_hash == Session.load(first).plan.hash
     assert result["left_out"] == 0 and "of weights alone" not in text
 
 
@@ -103,7 +104,7 @@ def test_an_audit_says_that_it_leaves_inputs_alone(
     session, plan = Session.load(first), tmp_path / "plan.json"
     names = [layer.name for layer in session.model.layers[:2]]
     session.plan.assign(names, inputs="int8-token").save(plan)
-    text = said(capsys, "audit", str(first), "--plan", str(plan), "--samples", "8")
+    text = output(capsys, "audit", str(first), "--plan", str(plan), "--samples", "8")
     assert "of weights alone: the inputs of 2 layers" in text
 
 
@@ -114,7 +115,7 @@ def test_the_data_get_a_verdict(first: Path, capsys: pytest.CaptureFixture[str])
     assert steps == sorted(steps) and steps[-1] == 64
     far = [x["standard_deviations"] for x in result["distances"]]
     assert far == sorted(far, reverse=True)
-    assert ("verdict: enough" if result["enough"] else "verdict: not enough") in said(capsys, "quality", str(first))
+    assert ("verdict: enough" if result["enough"] else "verdict: not enough") in output(capsys, "quality", str(first))
 
 
 def test_refining_measures_and_a_plan_may_use_it(
@@ -127,7 +128,7 @@ def test_refining_measures_and_a_plan_may_use_it(
     assert all(x["measured"] >= 0 and x["predicted"] >= 0 for x in result["cells"])
     refined = call(capsys, "plan", str(out), "--bits-per-weight", "4.5", "--metric", "refined")
     assert refined["predicted"] is not None and refined["bits_per_weight"] <= 4.5
-    assert "decide closely at 4.5 bits" in said(capsys, *words)
+    assert "decide closely at 4.5 bits" in output(capsys, *words)
     assert "measured_kl" in fails(capsys, "plan", str(first), "--bits-per-weight", "4.5", "--metric", "refined")
 
 
@@ -165,9 +166,9 @@ def test_the_error_budget_stays_in_the_session(first: Path, capsys: pytest.Captu
     result = call(capsys, "error-budget", str(first), "--samples", "16")
     assert result["blocks"][-1]["block"] == "output" and result["blocks"][-1]["measured"] > 0
     assert result["worst"] and sum(x["share"] for x in result["worst"]) == pytest.approx(1.0, abs=0.2)
-    kept = Session.load(first).error_budget
-    assert kept is not None and float(kept.measured.decibels[-1]) == result["blocks"][-1]["measured"]
-    assert "in dB" in said(capsys, "error-budget", str(first), "--samples", "16", "--no-save")
+    stored = Session.load(first).error_budget
+    assert stored is not None and float(stored.measured.decibels[-1]) == result["blocks"][-1]["measured"]
+    assert "in dB" in output(capsys, "error-budget", str(first), "--samples", "16", "--no-save")
 
 
 def test_evaluations_say_whether_differences_are_resolved(
@@ -186,12 +187,12 @@ def test_evaluations_say_whether_differences_are_resolved(
         assert ("is resolved with 64" in each["sentence"]) == each["resolved"]
     kls = [each["kl"] for each in result["changed"]]
     assert kls == sorted(kls, reverse=True) and all(each["position"] == -1 for each in result["changed"])
-    said(capsys, "plan", str(first), "--uniform", "int8-channel")
-    text = said(capsys, "evaluate", str(first), "--samples", "64")
+    output(capsys, "plan", str(first), "--uniform", "int8-channel")
+    text = output(capsys, "evaluate", str(first), "--samples", "64")
     assert "against floating point: accuracy" in text and "samples" in text and "most changed" in text
     assert text.count("against ") >= 4, "the earlier plan's evaluation on the same samples is compared as well"
     assert len(Session.load(first).evaluations) == 2
-    said(capsys, "plan", str(first), "--uniform", "int4-channel")
+    output(capsys, "plan", str(first), "--uniform", "int4-channel")
 
 
 def test_two_sessions_are_compared(first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,11 +200,11 @@ def test_two_sessions_are_compared(first: Path, tmp_path: Path, capsys: pytest.C
     second.write_bytes(first.read_bytes())
     same = call(capsys, "compare", str(first), str(second))
     assert same["same_model"] and same["layers"] == [] and not any(x["differs"] for x in same["facts"])
-    said(capsys, "plan", str(second), "--uniform", "int8-channel")
+    output(capsys, "plan", str(second), "--uniform", "int8-channel")
     result = call(capsys, "compare", str(first), str(second))
     assert len(result["layers"]) == result["layers_in_all"]
     assert result["layers"][0]["first"]["weights"] == "int4-channel" and result["layers"][0]["second"]["bits"] > 8
-    text = said(capsys, "compare", str(first), str(second), "--all")
+    text = output(capsys, "compare", str(first), str(second), "--all")
     assert "int4-channel" in text and "* " in text
 
 
@@ -214,13 +215,13 @@ def test_timings_of_several_batch_sizes_stay_in_the_session(first: Path, capsys:
     result = call(capsys, "bench", str(first), "--repeats", "3", "--target", "nvidia-8.0", "--no-save")
     assert all(row["estimate"]["speedup"] > 1 and row["estimate"]["how"] for row in result["rows"])
     assert result["estimates"]["plan"][0]["microseconds"] > 0
-    text = said(capsys, "bench", str(first), "--repeats", "3", "--target", "nvidia-8.0", "--no-save")
+    text = output(capsys, "bench", str(first), "--repeats", "3", "--target", "nvidia-8.0", "--no-save")
     assert "estimate for A100 SXM 80 GB, from its data sheet (roofline), not measured" in text
     assert "whole plan at batch 1, estimate: " in text
     result = call(capsys, "bench", "--shape", "64x64", "--schemes", "int8-channel", "--repeats", "3", "--ncu")
     if result["cuda"] != "available":
         assert result["ncu"] == [] and result["rows"][0]["occupancy_reason"] == "a CPU kernel has none"
-        text = said(capsys, "bench", "--shape", "64x64", "--schemes", "int8-channel", "--repeats", "3", "--ncu")
+        text = output(capsys, "bench", "--shape", "64x64", "--schemes", "int8-channel", "--repeats", "3", "--ncu")
         assert "occupancy -: a CPU kernel has none" in text
         assert f"nothing to profile with ncu, no timed kernel ran on a CUDA device (CUDA: {result['cuda']})" in text
     assert "names no hardware" in fails(capsys, "bench", str(first), "--target", "gguf")

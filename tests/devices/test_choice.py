@@ -109,8 +109,8 @@ def test_a_recurrent_network_and_a_tensor_that_is_no_parameter_move(tmp_path: Pa
         "build = Network\n"
     )
     batch = {"inputs": torch.randn(2, 5, 6)}
-    one, other = (wb.open(file, trust=True, device=device).run(batch) for device in ("cpu", accelerator))
-    assert torch.allclose(one, other.cpu(), atol=1e-6)
+    host, other = (wb.open(file, trust=True, device=device).run(batch) for device in ("cpu", accelerator))
+    assert torch.allclose(host, other.cpu(), atol=1e-6)
 
 
 def test_an_exported_program_moves(tmp_path: Path, accelerator: str) -> None:
@@ -126,9 +126,9 @@ def test_an_exported_program_moves(tmp_path: Path, accelerator: str) -> None:
     program = torch.export.export(Network(), (torch.randn(3, 8),), dynamic_shapes=({0: samples},))
     torch.export.save(program, tmp_path / "network.pt2")
     batch = {"inputs": torch.randn(2, 8)}
-    one, other = (wb.open(tmp_path / "network.pt2", device=device).run(batch) for device in ("cpu", accelerator))
+    host, other = (wb.open(tmp_path / "network.pt2", device=device).run(batch) for device in ("cpu", accelerator))
     assert other.device.type == "pretend"
-    assert torch.allclose(one, other.cpu(), atol=1e-6)
+    assert torch.allclose(host, other.cpu(), atol=1e-6)
 
 
 def test_a_network_that_makes_tensors_on_the_cpu_is_named(tmp_path: Path, accelerator: str) -> None:

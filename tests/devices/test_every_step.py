@@ -40,32 +40,32 @@ NAMES = ("llama", "half", "convolutional")
 LAYER = {"llama": "model.layers.0.mlp.up_proj", "half": "model.layers.0.mlp.up_proj", "convolutional": "3"}
 
 
-def assert_alike(one: Any, other: Any, tolerance: float, place: str = "") -> None:
+def assert_alike(first: Any, other: Any, tolerance: float, place: str = "") -> None:
     """Compare nested results: numbers within ``tolerance`` of the largest of their array, all else equal."""
-    if is_dataclass(one) and not isinstance(one, type):
-        for item in fields(one):
+    if is_dataclass(first) and not isinstance(first, type):
+        for item in fields(first):
             if item.name not in ("environment", "notes", "version", "exponent"):
-                assert_alike(getattr(one, item.name), getattr(other, item.name), tolerance, f"{place}.{item.name}")
-    elif isinstance(one, Mapping):
-        assert set(one) == set(other), place
-        for key in one:
-            assert_alike(one[key], other[key], tolerance, f"{place}[{key}]")
-    elif isinstance(one, np.ndarray | float):
-        assert_close(np.asarray(one), np.asarray(other), tolerance, place)
-    elif isinstance(one, tuple | list):
-        assert len(one) == len(other), place
-        for number, (a, b) in enumerate(zip(one, other, strict=True)):
+                assert_alike(getattr(first, item.name), getattr(other, item.name), tolerance, f"{place}.{item.name}")
+    elif isinstance(first, Mapping):
+        assert set(first) == set(other), place
+        for key in first:
+            assert_alike(first[key], other[key], tolerance, f"{place}[{key}]")
+    elif isinstance(first, np.ndarray | float):
+        assert_close(np.asarray(first), np.asarray(other), tolerance, place)
+    elif isinstance(first, tuple | list):
+        assert len(first) == len(other), place
+        for number, (a, b) in enumerate(zip(first, other, strict=True)):
             assert_alike(a, b, tolerance, f"{place}[{number}]")
     else:
-        assert one == other, place
+        assert first == other, place
 
 
-def assert_close(one: np.ndarray, other: np.ndarray, tolerance: float, place: str) -> None:
+def assert_close(first: np.ndarray, other: np.ndarray, tolerance: float, place: str) -> None:
     """Compare numbers; of many, one in fifty may lie elsewhere: codes and bins on whose border a number lay."""
-    if one.dtype.kind not in "fiu":
-        assert np.array_equal(one, other), place
+    if first.dtype.kind not in "fiu":
+        assert np.array_equal(first, other), place
         return
-    a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    a, b = np.asarray(first, np.float64), np.asarray(other, np.float64)
     assert a.shape == b.shape, place
     if a.size and place.endswith("counts"):
         a, b = np.cumsum(a), np.cumsum(b)
@@ -116,13 +116,13 @@ def test_open(each: Case, accelerator: str) -> None:
 
 
 def test_calibrate(each: Case, accelerator: str) -> None:
-    one, other = each.calibrated(CPU), each.calibrated(accelerator)
+    host, other = each.calibrated(CPU), each.calibrated(accelerator)
     for part in ("statistics", "ranges", "outliers"):
-        assert_alike(getattr(one, part), getattr(other, part), tolerance(each), part)
-    assert one.curvature.keys() == other.curvature.keys()
-    for name in one.curvature:
-        assert_alike(one.curvature[name].rows, other.curvature[name].rows, tolerance(each), name)
-        assert_alike(one.curvature[name].columns, other.curvature[name].columns, tolerance(each), name)
+        assert_alike(getattr(host, part), getattr(other, part), tolerance(each), part)
+    assert host.curvature.keys() == other.curvature.keys()
+    for name in host.curvature:
+        assert_alike(host.curvature[name].rows, other.curvature[name].rows, tolerance(each), name)
+        assert_alike(host.curvature[name].columns, other.curvature[name].columns, tolerance(each), name)
 
 
 METRICS = ("predicted_kl", "measured_kl", "weight_error", "output_error", "predicted_kl_inputs", "measured_kl_inputs")

@@ -20,12 +20,12 @@ from workbench.engine.transport import FOLDER
 @contextlib.asynccontextmanager
 async def engine() -> AsyncIterator[Engine]:
     """A warm engine, closed at the end."""
-    one = Engine()
+    running = Engine()
     try:
-        await one.ready()
-        yield one
+        await running.ready()
+        yield running
     finally:
-        await one.close()
+        await running.close()
 
 
 def shared_files() -> set[str]:

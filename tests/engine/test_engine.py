@@ -38,9 +38,9 @@ from workbench.errors import (
 
 def test_answers_from_a_nice_process_with_a_core_left_free() -> None:
     async def main() -> None:
-        async with engine() as one:
-            message = await one.run(1, AskProcess())
-            assert message["pid"] == one.pid != os.getpid()
+        async with engine() as running:
+            message = await running.run(1, AskProcess())
+            assert message["pid"] == running.pid != os.getpid()
             assert message["nice"] == min(19, os.nice(0) + 10)
             assert message["threads"] == max(1, len(os.sched_getaffinity(0)) - 1)
 
@@ -49,10 +49,10 @@ def test_answers_from_a_nice_process_with_a_core_left_free() -> None:
 
 def test_arrays_cross_both_ways_and_are_writable() -> None:
     async def main() -> None:
-        async with engine() as one:
+        async with engine() as running:
             for size in (3, 5_000, 1_000_000):
                 array = np.arange(size, dtype=np.float64)
-                back = await one.run(size, Fake(array=array))
+                back = await running.run(size, Fake(array=array))
                 np.testing.assert_array_equal(back["array"], array + 1)
                 assert back["writable"]
                 back["array"][0] = 7.0
@@ -64,15 +64,15 @@ def test_arrays_cross_both_ways_and_are_writable() -> None:
 
 def test_errors_come_as_the_same_class_with_their_words() -> None:
     async def main() -> None:
-        async with engine() as one:
+        async with engine() as running:
             with pytest.raises(MissingResultError, match="^on purpose$"):
-                await one.run(1, Fake(error="MissingResultError"))
+                await running.run(1, Fake(error="MissingResultError"))
             with pytest.raises(TrustRequiredError) as trust:
-                await one.run(2, Fake(error="TrustRequiredError"))
+                await running.run(2, Fake(error="TrustRequiredError"))
             assert trust.value.file == "network.py"
             with pytest.raises(DataError):
-                await one.run(3, Fake(error="DataError"))
-            assert await one.run(4, Fake(answer=5)) == 5
+                await running.run(3, Fake(error="DataError"))
+            assert await running.run(4, Fake(answer=5)) == 5
 
     run(main)
 
@@ -90,23 +90,23 @@ def test_errors_come_as_the_same_class_with_their_words() -> None:
 )
 def test_faults_say_what_failed_and_the_engine_goes_on(request_: Fake, words: str) -> None:
     async def main() -> None:
-        async with engine() as one:
-            pid = one.pid
+        async with engine() as running:
+            pid = running.pid
             with pytest.raises(WorkbenchError) as caught:
-                await one.run(1, request_)
+                await running.run(1, request_)
             assert re.match(words, str(caught.value))
             assert type(caught.value) is (MemoryLimitError if request_.error == "MemoryError" else WorkbenchError)
             assert "Traceback" in "".join(caught.value.__notes__)
             assert "Traceback" not in str(caught.value)
-            assert await one.run(2, Fake(answer=5)) == 5
-            assert one.pid == pid
+            assert await running.run(2, Fake(answer=5)) == 5
+            assert running.pid == pid
 
     run(main)
 
 
 def test_progress_is_throttled_and_the_newest_arrives() -> None:
     async def main() -> None:
-        async with engine() as one:
+        async with engine() as running:
             fractions: list[float] = []
             partials: list[Any] = []
 
@@ -116,7 +116,7 @@ def test_progress_is_throttled_and_the_newest_arrives() -> None:
                 if partial is not None:
                     partials.append(partial)
 
-            await one.run(1, Fake(steps=1000, pause=0.001, partials=True, deaf=0.3), on_progress)
+            await running.run(1, Fake(steps=1000, pause=0.001, partials=True, deaf=0.3), on_progress)
             assert fractions == sorted(fractions)
             assert 10 <= len(fractions) <= 80
             assert fractions[-1] == 0.999, "the last report before a long silence was lost"
@@ -128,29 +128,29 @@ def test_progress_is_throttled_and_the_newest_arrives() -> None:
 
 def test_cancel_is_heeded_and_the_process_is_kept() -> None:
     async def main() -> None:
-        async with engine() as one:
-            pid = one.pid
+        async with engine() as running:
+            pid = running.pid
             began = threading.Event()
-            job = asyncio.ensure_future(one.run(1, Fake(steps=10_000, pause=0.005), lambda *_: began.set()))
+            job = asyncio.ensure_future(running.run(1, Fake(steps=10_000, pause=0.005), lambda *_: began.set()))
             await until(began.is_set)
             start = time.monotonic()
-            one.cancel(1)
+            running.cancel(1)
             with pytest.raises(CancelledError):
                 await job
             assert time.monotonic() - start < 20, "it waited for the job, which takes 50 s"  # about 5 ms
-            assert await one.run(2, Fake(answer="next")) == "next"
-            assert one.pid == pid
+            assert await running.run(2, Fake(answer="next")) == "next"
+            assert running.pid == pid
 
     run(main)
 
 
 def test_cancel_of_an_earlier_job_does_not_touch_the_running_one() -> None:
     async def main() -> None:
-        async with engine() as one:
-            assert await one.run(1, Fake(answer=1)) == 1
-            job = asyncio.ensure_future(one.run(2, Fake(steps=20, pause=0.01, answer=2)))
+        async with engine() as running:
+            assert await running.run(1, Fake(answer=1)) == 1
+            job = asyncio.ensure_future(running.run(2, Fake(steps=20, pause=0.01, answer=2)))
             await asyncio.sleep(0.05)
-            one.cancel(1)
+            running.cancel(1)
             assert await job == 2
 
     run(main)
@@ -160,20 +160,20 @@ def test_a_deaf_job_is_ended_with_its_process(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(engine_module, "HEED_SECONDS", 0.2)
 
     async def main() -> None:
-        async with engine() as one:
+        async with engine() as running:
             events: list[str] = []
-            one.subscribe(lambda event, text: events.append(event))
-            pid = one.pid
+            running.subscribe(lambda event, text: events.append(event))
+            pid = running.pid
             began = threading.Event()
-            job = asyncio.ensure_future(one.run(1, Fake(deaf=60), lambda *_: began.set()))
+            job = asyncio.ensure_future(running.run(1, Fake(deaf=60), lambda *_: began.set()))
             await until(began.is_set)
             start = time.monotonic()
-            one.cancel(1)
+            running.cancel(1)
             with pytest.raises(CancelledError):
                 await job
             assert 0.2 <= time.monotonic() - start < 30, "it waited for the job, which takes 60 s"
-            assert await one.run(2, Fake(answer="next")) == "next"
-            assert one.pid != pid
+            assert await running.run(2, Fake(answer="next")) == "next"
+            assert running.pid != pid
             assert events == ["died", "restarted"]
 
     run(main)
@@ -181,19 +181,19 @@ def test_a_deaf_job_is_ended_with_its_process(monkeypatch: pytest.MonkeyPatch) -
 
 def test_kill_is_noticed_at_once_and_the_engine_comes_back() -> None:
     async def main() -> None:
-        async with engine() as one:
+        async with engine() as running:
             events: list[str] = []
-            one.subscribe(lambda event, text: events.append(event))
-            pid = one.pid
+            running.subscribe(lambda event, text: events.append(event))
+            pid = running.pid
             assert pid is not None
-            job = asyncio.ensure_future(one.run(1, Fake(steps=10_000, pause=0.005)))
+            job = asyncio.ensure_future(running.run(1, Fake(steps=10_000, pause=0.005)))
             await asyncio.sleep(0.1)
             start = time.monotonic()
             os.kill(pid, signal.SIGKILL)
             with pytest.raises(EngineDiedError, match="killed"):
                 await job
             assert time.monotonic() - start < 20, "it waited for the job, which takes 50 s"  # about 15 ms
-            assert await one.run(2, Fake(answer="next")) == "next"
+            assert await running.run(2, Fake(answer="next")) == "next"
             assert events == ["died", "restarted"]
 
     run(main)
@@ -201,48 +201,49 @@ def test_kill_is_noticed_at_once_and_the_engine_comes_back() -> None:
 
 def test_a_lost_device_renews_the_process_before_the_next_job() -> None:
     async def main() -> None:
-        async with engine() as one:
+        async with engine() as running:
             events: list[tuple[str, str]] = []
-            one.subscribe(lambda event, text: events.append((event, text)))
-            pid = one.pid
+            running.subscribe(lambda event, text: events.append((event, text)))
+            pid = running.pid
             with pytest.raises(DeviceLostError, match="its state is lost"):
-                await one.run(1, Fake(error="DeviceLostError", message="its state is lost"))
-            assert await one.run(2, Fake(answer="next")) == "next"
-            assert one.pid != pid
+                await running.run(1, Fake(error="DeviceLostError", message="its state is lost"))
+            assert await running.run(2, Fake(answer="next")) == "next"
+            assert running.pid != pid
             assert [event for event, _ in events] == ["died", "restarted"]
             assert events[0][1] == "the device failed, and only a new process can use it"
-            pid = one.pid
+            pid = running.pid
             with pytest.raises(DeviceError):
-                await one.run(3, Fake(error="DeviceError"))
-            assert await one.run(4, Fake(answer=4)) == 4 and one.pid == pid, "memory ran out: the process is kept"
+                await running.run(3, Fake(error="DeviceError"))
+            assert await running.run(4, Fake(answer=4)) == 4
+            assert running.pid == pid, "memory ran out: the process stays"
 
     run(main)
 
 
 def test_death_while_idle_and_while_answering_in_shared_memory() -> None:
     async def main() -> None:
-        async with engine() as one:
-            assert one.pid is not None
-            os.kill(one.pid, signal.SIGKILL)
-            await until(lambda: not one.alive)
+        async with engine() as running:
+            assert running.pid is not None
+            os.kill(running.pid, signal.SIGKILL)
+            await until(lambda: not running.alive)
             with pytest.raises(EngineDiedError):
-                await one.run(1, Fake(kill=signal.SIGSEGV, array=np.zeros(100_000)))
-            assert await one.run(2, Fake(answer=3)) == 3
+                await running.run(1, Fake(kill=signal.SIGSEGV, array=np.zeros(100_000)))
+            assert await running.run(2, Fake(answer=3)) == 3
 
     run(main)
 
 
 def test_cancel_while_warming_up() -> None:
     async def main() -> None:
-        one = Engine()
-        await one.start()
-        assert not one.alive
-        job = asyncio.ensure_future(one.run(1, Fake(answer=1)))
+        running = Engine()
+        await running.start()
+        assert not running.alive
+        job = asyncio.ensure_future(running.run(1, Fake(answer=1)))
         await asyncio.sleep(0)
-        one.cancel(1)
+        running.cancel(1)
         with pytest.raises(CancelledError):
             await job
-        await one.close()
+        await running.close()
 
     run(main)
 
@@ -250,21 +251,21 @@ def test_cancel_while_warming_up() -> None:
 @pytest.mark.parametrize("delay", [0.0, 0.3])
 def test_close_while_starting(delay: float) -> None:
     async def main() -> None:
-        one = Engine()
-        await one.start()
+        running = Engine()
+        await running.start()
         await asyncio.sleep(delay)
-        await one.close()
-        await one.close()
+        await running.close()
+        await running.close()
 
     run(main)
 
 
 def test_close_ends_a_running_job() -> None:
     async def main() -> None:
-        async with engine() as one:
-            job = asyncio.ensure_future(one.run(1, Fake(deaf=60)))
+        async with engine() as running:
+            job = asyncio.ensure_future(running.run(1, Fake(deaf=60)))
             await asyncio.sleep(0.1)
-            await one.close()
+            await running.close()
             with pytest.raises(CancelledError):
                 await job
 
@@ -275,11 +276,11 @@ def test_an_engine_that_never_starts_says_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(engine_process, "main", _ends_at_once)
 
     async def main() -> None:
-        one = Engine()
+        running = Engine()
         with pytest.raises(EngineDiedError, match="exit code 3"):
-            await one.run(1, Fake(answer=1))
-        assert not one.alive
-        await one.close()
+            await running.run(1, Fake(answer=1))
+        assert not running.alive
+        await running.close()
 
     run(main)
 
@@ -290,9 +291,9 @@ def _ends_at_once(connection: object, role: str) -> None:
 
 def test_one_job_at_a_time() -> None:
     async def main() -> None:
-        one = InlineEngine()
-        assert await one.run(1, Fake(answer=1)) == 1
-        await one.close()
+        running = InlineEngine()
+        assert await running.run(1, Fake(answer=1)) == 1
+        await running.close()
         async with engine() as real:
             job = asyncio.ensure_future(real.run(1, Fake(steps=10, pause=0.01)))
             await asyncio.sleep(0)
@@ -337,15 +338,15 @@ def test_the_engine_ends_when_its_window_is_killed(tmp_path: Path) -> None:
 
 def test_idle_time_is_used_for_imports_and_a_job_need_not_wait_for_all() -> None:
     async def main() -> None:
-        async with engine() as one:
-            loaded = await one.run(1, Loaded(names=("transformers",)))
+        async with engine() as running:
+            loaded = await running.run(1, Loaded(names=("transformers",)))
             assert loaded == (), "the first job had to wait for the imports"
             number, start = 1, time.monotonic()
             while loaded != engine_process.LOADED_WHEN_IDLE:
                 assert time.monotonic() - start < 60
                 await asyncio.sleep(0.1)
                 number += 1
-                loaded = await one.run(number, Loaded(names=engine_process.LOADED_WHEN_IDLE))
+                loaded = await running.run(number, Loaded(names=engine_process.LOADED_WHEN_IDLE))
 
     run(main)
 

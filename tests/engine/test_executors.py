@@ -48,15 +48,15 @@ def running_workers(recursive: bool = False) -> list[psutil.Process]:
     return workers
 
 
-def require_same(found: Session, alone: Session) -> None:
-    assert found.statistics.keys() == alone.statistics.keys() and found.curvature.keys() == alone.curvature.keys()
-    assert all(found.statistics[key].equals(value) for key, value in alone.statistics.items())
+def require_same(session: Session, alone: Session) -> None:
+    assert session.statistics.keys() == alone.statistics.keys() and session.curvature.keys() == alone.curvature.keys()
+    assert all(session.statistics[key].equals(value) for key, value in alone.statistics.items())
     for name, known in alone.curvature.items():
-        np.testing.assert_array_equal(found.curvature[name].rows, known.rows)
-        np.testing.assert_array_equal(found.curvature[name].columns, known.columns)
+        np.testing.assert_array_equal(session.curvature[name].rows, known.rows)
+        np.testing.assert_array_equal(session.curvature[name].columns, known.columns)
     for metric, table in alone.sensitivities.items():
-        np.testing.assert_array_equal(found.sensitivities[metric].score, table.score)
-        np.testing.assert_array_equal(found.sensitivities[metric].error, table.error)
+        np.testing.assert_array_equal(session.sensitivities[metric].score, table.score)
+        np.testing.assert_array_equal(session.sensitivities[metric].error, table.error)
 
 
 def test_two_processes_give_the_bits_of_one_though_one_is_killed(alone):
@@ -93,14 +93,14 @@ def test_the_engine_starts_workers_and_a_cancelled_job_ends_them_in_their_pieces
     long = replace(SCORE.request(alone, ScoreOptions(metric="measured_kl")), cluster="local:2")
 
     async def main():
-        async with engine() as one:
-            require_same(await one.run(1, request), await one.run(2, replace(request, cluster="")))
-            job, pid = asyncio.ensure_future(one.run(3, long)), one.pid
+        async with engine() as running:
+            require_same(await running.run(1, request), await running.run(2, replace(request, cluster="")))
+            job, pid = asyncio.ensure_future(running.run(3, long)), running.pid
             await until(lambda: sum(child.cpu_times().user for child in psutil.Process(pid).children()) > BEGUN, 120)
-            one.cancel(3)
+            running.cancel(3)
             with pytest.raises(CancelledError):
                 await job
-            assert one.pid == pid and await one.run(4, Fake(answer="next")) == "next"
+            assert running.pid == pid and await running.run(4, Fake(answer="next")) == "next"
             assert not psutil.Process(pid).children()
 
     run(main)

@@ -23,9 +23,9 @@ from workbench.engine.transport import LARGE, SHARE_FROM, Channel
 @pytest.fixture
 def ends() -> Iterator[tuple[Channel, Channel]]:
     """Both ends of a pipe in this process."""
-    one, two = multiprocessing.Pipe()
-    with one, two:
-        yield Channel(one), Channel(two)
+    near, far = multiprocessing.Pipe()
+    with near, far:
+        yield Channel(near), Channel(far)
 
 
 def crossed(ends: tuple[Channel, Channel], body: Any) -> Any:

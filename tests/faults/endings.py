@@ -46,8 +46,8 @@ COMMANDS = {
 }  # fmt: skip
 
 
-def started(words: list[str], told: Path) -> subprocess.Popen[bytes]:
-    with told.open("wb") as stream:
+def started(words: list[str], errors: Path) -> subprocess.Popen[bytes]:
+    with errors.open("wb") as stream:
         command = [sys.executable, "-m", "workbench", *words, "--quiet"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stream, start_new_session=True)
 
@@ -82,8 +82,8 @@ def prepared(folder: Path, model: str, data: str) -> tuple[dict[str, list[str]],
     first = f"calibrate M --data D --samples 8 --out {names['S']}"
     for line in (first, COMMANDS["weight error"]):
         words = [names.get(word, word) for word in line.split()]
-        process = started(words, folder / "told")
-        assert waited(process, 600) and process.returncode == 0, (folder / "told").read_text()
+        process = started(words, folder / "errors")
+        assert waited(process, 600) and process.returncode == 0, (folder / "errors").read_text()
     out = f"{folder / 'out'}/"
     commands = {
         name: [names.get(word, word.replace("O/", out)) for word in line.split()] for name, line in COMMANDS.items()
@@ -95,15 +95,15 @@ def ending(
     folder: Path, words: list[str], moment: float, number: signal.Signals, whole: bytes
 ) -> tuple[float, str, list[str]]:
     """Stop a command at a moment; returns the seconds that it took, its code and what is wrong."""
-    told, session, out, troubles = folder / "told", folder / "s.qwb", folder / "out", list[str]()
-    process = started(words, told)
+    errors, session, out, troubles = folder / "errors", folder / "s.qwb", folder / "out", list[str]()
+    process = started(words, errors)
     hears(process)
     waited(process, moment)
     at = time.monotonic()
     process.send_signal(number)
     ended = waited(process, 60)
     took, code = time.monotonic() - at, process.returncode
-    text = told.read_text(errors="replace")
+    text = errors.read_text(errors="replace")
     if not ended or left_over(process.pid):
         troubles.append("it lives on")
         os.killpg(process.pid, signal.SIGKILL)
@@ -129,13 +129,13 @@ def main() -> None:
         name = list(commands)[attempt % len(commands)]
         (folder / "s.qwb").write_bytes(whole)
         if name not in lengths:
-            at, process = time.monotonic(), started(commands[name], folder / "told")
+            at, process = time.monotonic(), started(commands[name], folder / "errors")
             waited(process, 120)
             if process.poll() is None:  # long enough
                 process.kill()
                 process.wait()
             elif process.returncode not in (0, 1):
-                problems.append(f"{name}: {(folder / 'told').read_text()[-500:]}")
+                problems.append(f"{name}: {(folder / 'errors').read_text()[-500:]}")
             lengths[name] = time.monotonic() - at
         shutil.rmtree(folder / "out")
         (folder / "out").mkdir()

@@ -33,13 +33,13 @@ COMMANDS = {
 }  # fmt: skip
 
 
-def forked(words: list[str], told: Path) -> int:
+def forked(words: list[str], errors: Path) -> int:
     """Start a command as its program would; returns the process."""
     process = os.fork()
     if process:
         return process
     os.setpgid(0, 0)
-    with told.open("wb") as stream:
+    with errors.open("wb") as stream:
         os.dup2(stream.fileno(), 2)
         os.dup2(stream.fileno(), 1)
     sys.argv = ["workbench", *words, "--quiet"]
@@ -118,8 +118,8 @@ class Kills:
         return self.folder / "out"
 
     @property
-    def told(self) -> Path:
-        return self.folder / "told"
+    def errors(self) -> Path:
+        return self.folder / "errors"
 
     def measure(self) -> None:
         """Run every command once, and note how long it takes."""
@@ -127,8 +127,8 @@ class Kills:
             words = [word.replace("O/", f"{self.out}/") if word != "S" else str(self.session) for word in words]
             self.commands[command] = words
             start = time.monotonic()
-            code = finished(forked(words, self.told), 300)
-            assert code == 0, (words, code, self.told.read_text())
+            code = finished(forked(words, self.errors), 300)
+            assert code == 0, (words, code, self.errors.read_text())
             self.lengths[command] = time.monotonic() - start
             shutil.rmtree(self.out)
             self.out.mkdir()
@@ -139,12 +139,12 @@ class Kills:
         command = list(COMMANDS)[attempt % len(COMMANDS)]
         self.session.write_bytes(self.whole)
         (self.out / "repaired.qwb").unlink(missing_ok=True)
-        process = forked(self.commands[command], self.told)
+        process = forked(self.commands[command], self.errors)
         time.sleep(moment * self.lengths[command])
         os.kill(process, self.number)
         at = time.monotonic()
         code = finished(process, 60)
-        took, text = time.monotonic() - at, self.told.read_text(errors="replace")
+        took, text = time.monotonic() - at, self.errors.read_text(errors="replace")
         self.codes[str(code)] += 1
         troubles = self._troubles(code, took, text)
         if broken := problem(self.session, self.out, (self.whole,)):
@@ -157,8 +157,8 @@ class Kills:
 
     def _troubles(self, code: int | None, took: float, text: str) -> list[str]:
         lines, troubles = text.strip().splitlines(), list[str]()
-        told = code == 128 + self.number and len(lines) == 1 and lines[0].endswith("cancelled")
-        if not (code == 0 or (code == -9 if self.number == signal.SIGKILL else told)) or "Traceback" in text:
+        clean = code == 128 + self.number and len(lines) == 1 and lines[0].endswith("cancelled")
+        if not (code == 0 or (code == -9 if self.number == signal.SIGKILL else clean)) or "Traceback" in text:
             troubles.append(f"code {code}: {text[-600:]}")
         if self.number != signal.SIGKILL and took > LATEST * 3:
             troubles.append(f"it took {took:.1f} s to end")
@@ -171,9 +171,9 @@ class Kills:
                 if not file.name.startswith("."):
                     file.unlink()
             self.session.write_bytes(self.whole)
-            code = finished(forked(words, self.told), 1200)
+            code = finished(forked(words, self.errors), 1200)
             if code != 0:
-                self.problems.append(f"{words[0]} ended with {code} afterwards: {self.told.read_text()[-600:]}")
+                self.problems.append(f"{words[0]} ended with {code} afterwards: {self.errors.read_text()[-600:]}")
         left = sorted(file.name for place in (self.folder, self.out) for file in place.iterdir() if file.name[0] == ".")
         if left:
             self.problems.append(f"left over: {left}")

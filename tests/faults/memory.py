@@ -32,14 +32,14 @@ def data_bytes() -> int:
     return 1024 * int(next(line for line in lines if line.startswith("VmData")).split()[1])
 
 
-def ended(work: Callable[[list[str]], object], room: int, told: Path) -> tuple[str, str]:
+def ended(work: Callable[[list[str]], object], room: int, errors: Path) -> tuple[str, str]:
     """Run ``work``, which is given a list for its notes, in a fork; returns how it ended, and in which words."""
     process = os.fork()
     if process:
         status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         if status:
             return f"exit {status}", ""
-        kind, text = json.loads(told.read_text())
+        kind, text = json.loads(errors.read_text())
         return kind, text
     code = 1
     try:
@@ -61,7 +61,7 @@ def ended(work: Callable[[list[str]], object], room: int, told: Path) -> tuple[s
         except BaseException as error:
             answer = "a traceback", "".join(traceback.format_exception(error, limit=-4))
         resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        told.write_text(json.dumps(answer))
+        errors.write_text(json.dumps(answer))
         code = 0
     finally:
         os._exit(code)
@@ -110,7 +110,7 @@ def main() -> None:
         work([])  # loads what it needs
         counts = ends[name] = Counter()
         for room in ROOMS:
-            kind, text = ended(work, room * 10**6, folder / "told")
+            kind, text = ended(work, room * 10**6, folder / "errors")
             counts[kind] += 1
             print(name, room, kind, text[-600:], file=sys.stderr, flush=True)
             if kind not in GOOD:

@@ -73,12 +73,12 @@ def main() -> None:
     unfinished.FIRST = unfinished.EVERY = 0.0
     loop.EVERY = 5  # steps of training
     unfinished.SHARE = 0
-    random, out, told = np.random.default_rng(seed), folder / "out", folder / "told"
+    random, out, errors = np.random.default_rng(seed), folder / "out", folder / "errors"
     out.mkdir()
     session, plan, pieces = folder / "s.qwb", folder / "p.json", folder / "cache-unfinished"
     Plan().assign(["*"], weights="int4-g32", algorithm="gptq").save(plan)
     first = ["calibrate", DATA, "--data", DATA, "--samples", "32", "--out", str(session)]
-    assert finished(forked(first, told), 300) == 0, told.read_text()
+    assert finished(forked(first, errors), 300) == 0, errors.read_text()
     names = {"S": str(session), "P": str(plan)}
     problems, ends = list[str](), Counter[str]()
     for attempt in range(count):
@@ -86,10 +86,10 @@ def main() -> None:
         words = [names.get(word, word.replace("O/", f"{out}/")) for word in COMMANDS[command]]
         file = Path(words[-1])
         if attempt < len(COMMANDS):
-            assert finished(forked(words, told), 300) == 0, told.read_text()
+            assert finished(forked(words, errors), 300) == 0, errors.read_text()
             (folder / f"whole-{command}").write_bytes(bits(file))
         file.unlink(missing_ok=True)
-        process, expected = forked(words, told), int(random.integers(1, 5))
+        process, expected = forked(words, errors), int(random.integers(1, 5))
         end = time.monotonic() + 120
         trained = out / "t.safetensors.training"
         while len([*pieces.rglob("*.safetensors"), *out.glob(trained.name)]) < (expected if command == "GPTQ" else 1):
@@ -100,10 +100,10 @@ def main() -> None:
         os.kill(process, signal.SIGKILL)
         finished(process, 60)
         goes_on = trained.exists()
-        code = finished(forked(words, told), 300)
+        code = finished(forked(words, errors), 300)
         ends["went on" if goes_on or went_on(file) else "began again, or does not say"] += 1
         if code != 0 or bits(file) != (folder / f"whole-{command}").read_bytes():
-            problems.append(f"{attempt} {command}: code {code}, other bits: {told.read_text()[-300:]}")
+            problems.append(f"{attempt} {command}: code {code}, other bits: {errors.read_text()[-300:]}")
         left = [str(each) for each in (*pieces.rglob("*.safetensors"), *out.glob("*.training"))]
         if left:
             problems.append(f"{attempt} {command}: left over {left}")

@@ -26,10 +26,10 @@ MORE = (
 )  # fmt: skip
 
 
-def problems(told: str) -> list[str]:
+def problems(output: str) -> list[str]:
     """Lines with what a terminal acts on, or does not show, or of a length that nobody reads."""
     return [
-        line[:200] for line in told.split("\n")
+        line[:200] for line in output.split("\n")
         if len(line) > 20_500 or any(unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Zl", "Zp") for mark in line)
     ]  # fmt: skip
 
@@ -59,12 +59,13 @@ def test_what_a_command_prints_is_no_more_than_text(
             code = main([*words, "--quiet"])
         except SystemExit as end:  # bad usage
             code = int(str(end.code))
-        told = capsys.readouterr()
-        printed += bool(told.out)
+        output = capsys.readouterr()
+        printed += bool(output.out)
         if "--json" in command and code == 0:
-            json.loads(told.out)
+            json.loads(output.out)
         else:
-            assert not problems(told.out) and "Traceback" not in told.err, command
-        assert not problems(told.err), command
-        assert code == 0 or told.out or told.err.startswith("usage:") or told.err.count("\n") == 1, (command, told)
+            assert not problems(output.out) and "Traceback" not in output.err, command
+        assert not problems(output.err), command
+        one_line = output.err.startswith("usage:") or output.err.count("\n") == 1
+        assert code == 0 or output.out or one_line, (command, output)
     assert printed > len(commands) // 2

@@ -182,14 +182,14 @@ def test_a_damaged_spare_copy_is_not_needed(tmp_path: Path, whole: bytes) -> Non
 
 @pytest.mark.slow
 def test_a_repair_of_zeroed_sectors_ends_and_what_it_keeps_is_right(tmp_path: Path, whole: bytes) -> None:
-    file, full, kept = tmp_path / "s.qwb", full_session(), 0
+    file, full, complete = tmp_path / "s.qwb", full_session(), 0
     sectors = np.random.default_rng(SEED).permutation(len(whole) // 512)[:10]
     for sector in sectors:
         file.write_bytes(whole[: sector * 512] + bytes(512) + whole[sector * 512 + 512 :])
         session, lost = hdf5.repair_session(file, Session)
-        kept += not any(line.startswith("everything") for line in lost)
+        complete += not any(line.startswith("everything") for line in lost)
         assert identical(session.model, full.model) and identical(session.plan, full.plan)
         assert identical(session.plans, full.plans) and session.locked == full.locked
         assert all(identical(table, full.sensitivities[name]) for name, table in session.sensitivities.items())
-    print(f"seed {SEED}: plans of all {len(sectors)} damaged files repaired, results of {kept}")
-    assert kept > len(sectors) // 2
+    print(f"seed {SEED}: plans of all {len(sectors)} damaged files repaired, results of {complete}")
+    assert complete > len(sectors) // 2

@@ -34,11 +34,11 @@ def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, count: int) -> No
         hears(process)
         time.sleep(random.uniform(0, whole) if number > 1 else 0)
         process.send_signal(kind)
-        _, told = process.communicate(timeout=60)
-        assert "Traceback" not in told and process.returncode in (0, 128 + kind), (number, process.returncode, told)
+        _, errors = process.communicate(timeout=60)
+        assert "Traceback" not in errors and process.returncode in (0, 128 + kind), (number, process.returncode, errors)
         if process.returncode:
             stopped += 1
-            assert len(told.splitlines()) == 1 and told.endswith("cancelled\n"), told
+            assert len(errors.splitlines()) == 1 and errors.endswith("cancelled\n"), errors
     print(f"seed {SEED}: {stopped} of {count} were stopped, each with one line")
     assert os.listdir(tmp_path) == ["s.qwb"]
 
@@ -69,8 +69,8 @@ Half()
 def test_a_finalizer_that_a_signal_interrupted_says_nothing(signals: int) -> None:
     """As llvmlite's do, whose second half then misses what the first half would have left."""
     command = [sys.executable, "-c", HALF, str(signals)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    assert ("AttributeError: half" in told) == (signals == 0), told
+    errors = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert ("AttributeError: half" in errors) == (signals == 0), errors
 
 
 @pytest.mark.skipif(os.name == "nt", reason="shells of POSIX close streams")
@@ -83,9 +83,9 @@ def test_closed_standard_streams_are_no_file_s_place(tmp_path: Path, closed: str
     for command in (f"{words} info {session}", f"{words} repair {session} --out {repaired}", f"{words} --help"):
         ended = subprocess.run(["sh", "-c", f"{command} {closed}"], capture_output=True, text=True)
         nowhere = " >&-" in f" {closed}"
-        told = ended.stderr.splitlines()
-        assert ended.returncode == nowhere and len(told) == (nowhere and "2>" not in closed), (command, told)
-        assert all(line.endswith("the result cannot be written: Bad file descriptor") for line in told)
+        errors = ended.stderr.splitlines()
+        assert ended.returncode == nowhere and len(errors) == (nowhere and "2>" not in closed), (command, errors)
+        assert all(line.endswith("the result cannot be written: Bad file descriptor") for line in errors)
     assert Session.load(repaired).model == Session.load(session).model
     assert sorted(os.listdir(tmp_path)) == ["r.qwb", "s.qwb"]
 
@@ -155,9 +155,9 @@ def test_a_signal_ends_native_code_and_leaves_nothing(tmp_path: Path, kind: sign
     time.sleep(0.1)
     start = time.monotonic()
     process.send_signal(kind)
-    _, told = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
     print(f"{time.monotonic() - start:.2f} s")
-    assert process.returncode == 128 + kind and told == "workbench: cancelled\n"
+    assert process.returncode == 128 + kind and errors == "workbench: cancelled\n"
     assert not list(tmp_path.iterdir())
     end = time.monotonic() + 10
     while _runs(child) and time.monotonic() < end:  # the system takes a moment to end what was killed

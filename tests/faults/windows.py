@@ -152,8 +152,8 @@ def main() -> None:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         shared = set(os.listdir("/dev/shm"))
         words = [sys.executable, "-m", "tests.faults.windows", str(place), str(attempt)]
-        with (place / "told").open("wb") as told:
-            process = subprocess.Popen(words, stdout=told, stderr=told, start_new_session=True)
+        with (place / "errors").open("wb") as errors:
+            process = subprocess.Popen(words, stdout=errors, stderr=errors, start_new_session=True)
         end = time.monotonic() + 120
         while not (place / "edits").exists() and process.poll() is None and time.monotonic() < end:
             time.sleep(0.02)
@@ -163,7 +163,7 @@ def main() -> None:
         killed = time.monotonic()
         process.wait()
         if ended is not None or not (place / "edits").exists():
-            troubles.append(f"{attempt}: it ended by itself with {ended}: {(place / 'told').read_text()[-500:]}")
+            troubles.append(f"{attempt}: it ended by itself with {ended}: {(place / 'errors').read_text()[-500:]}")
             continue
         result = problems(place, process.pid, killed, shared)
         ends["whole" if not result else "not whole"] += 1

@@ -291,13 +291,13 @@ def _open_tree(path: Path) -> None:
     file = path.with_name("s.qwb")
     file.write_bytes(structured.session_of(structured.read(path)))
     session = Session.load(file)
-    told = io.StringIO()
+    output = io.StringIO()
     with mock.patch.object(Session, "load", lambda place: session), contextlib.redirect_stdout(io.StringIO()):
         for command in SHOWN:
-            with contextlib.redirect_stderr(told):
+            with contextlib.redirect_stderr(output):
                 main([*(str(file) if word == "S" else word for word in command.split()), "--quiet"])
-    if told.getvalue().count("\n") > len(SHOWN):
-        raise AssertionError(told.getvalue())
+    if output.getvalue().count("\n") > len(SHOWN):
+        raise AssertionError(output.getvalue())
 
 
 def _checkpoint(kind: str) -> Callable[[Path], Path]:

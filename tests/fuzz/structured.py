@@ -24,7 +24,7 @@ JSON, TENSORS = "structure.json", "tensors.bin"
 """What is damaged, and what follows it in the file."""
 
 
-def _kept(folder: Path, structure: Any) -> Path:
+def _written(folder: Path, structure: Any) -> Path:
     (folder / JSON).write_text(json.dumps(structure))
     return folder / JSON
 
@@ -112,7 +112,7 @@ def gguf_metadata(file: Path) -> Path:
         for tensor in whole.tensors.values()
     ]  # fmt: skip
     file.with_name(TENSORS).write_bytes(file.read_bytes()[start:])
-    return _kept(file.parent, {"version": 3, "metadata": metadata, "tensors": tensors})
+    return _written(file.parent, {"version": 3, "metadata": metadata, "tensors": tensors})
 
 
 def gguf_of(structure: Any, tensors: bytes) -> bytes:
@@ -141,7 +141,7 @@ def onnx_graph(file: Path) -> Path:
     import onnx
     from google.protobuf import json_format
 
-    return _kept(file.parent, json_format.MessageToDict(onnx.load(file)))
+    return _written(file.parent, json_format.MessageToDict(onnx.load(file)))
 
 
 def onnx_of(structure: Any) -> bytes | None:
@@ -188,7 +188,7 @@ def session_tree(file: Path) -> Path:
         return plain
 
     with h5py.File(file, "r") as opened:
-        return _kept(file.parent, walked(opened))
+        return _written(file.parent, walked(opened))
 
 
 def session_of(structure: Any) -> bytes:
@@ -239,13 +239,13 @@ def archive_members(archive: Path) -> Path:
     """Write the JSON members of an archive, without the graph, beside it."""
     with zipfile.ZipFile(archive) as whole:
         names = [name for name in whole.namelist() if name.endswith(".json") and name != archives.GRAPH]
-        return _kept(archive.parent, {name: json.loads(whole.read(name)) for name in names})
+        return _written(archive.parent, {name: json.loads(whole.read(name)) for name in names})
 
 
 def write_members(archive: Path, structure: Any) -> None:
     """Put JSON members into an archive."""
     with zipfile.ZipFile(archive) as whole:
         members = {name: whole.read(name) for name in whole.namelist()}
-    kept = {name: data for name, data in members.items() if not name.endswith(".json") or name == archives.GRAPH}
+    others = {name: data for name, data in members.items() if not name.endswith(".json") or name == archives.GRAPH}
     changed = structure if isinstance(structure, dict) else {}
-    archives.write(archive, kept | {name: json.dumps(value).encode() for name, value in changed.items() if name})
+    archives.write(archive, others | {name: json.dumps(value).encode() for name, value in changed.items() if name})

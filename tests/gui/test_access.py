@@ -203,8 +203,8 @@ def test_a_metric_says_what_it_means_where_it_is_shown(live: Callable[..., None]
         panel = person.window.panels["accuracy"]
         model = panel.table.model()
         row = next(row for row in range(model.rowCount()) if panel.table.records.record(row).metric.name == "kl")
-        told = model.index(row, 1).data(Qt.ItemDataRole.ToolTipRole)
-        assert "nats per token" in told and "lower is better" in told
-        assert told in [plot.toolTip() for plot in panel.plots]
+        tooltip = model.index(row, 1).data(Qt.ItemDataRole.ToolTipRole)
+        assert "nats per token" in tooltip and "lower is better" in tooltip
+        assert tooltip in [plot.toolTip() for plot in panel.plots]
 
     live(story)

@@ -96,8 +96,8 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
         await person.until(lambda: "measured_kl" in person.state.session.sensitivities, 10)
         assert jobs.views[-1].status == "cancelled" and person.state.dirty
         assert person.context.messages.entries[-1].text == "the results so far are kept"
-        kept = person.state.session.sensitivities["measured_kl"].score
-        some = np.isfinite(kept)
+        scores = person.state.session.sensitivities["measured_kl"].score
+        some = np.isfinite(scores)
         assert some.any() and not some.all()
         await person.act(lambda: person.context.workspace.show_metric("predicted_kl"))
         await person.press(Qt.Key.Key_R, person.window, control=True, shift=True)
@@ -105,7 +105,7 @@ def test_a_cancelled_refinement_keeps_what_it_measured_and_goes_on(live: Callabl
         await person.settle()
         assert person.state.metric == "predicted_kl" and person.window.panels["agreement"].isVisible()
         whole = person.state.session.sensitivities["measured_kl"].score
-        assert np.array_equal(whole[some], kept[some]) and np.isfinite(whole).sum() > some.sum()
+        assert np.array_equal(whole[some], scores[some]) and np.isfinite(whole).sum() > some.sum()
         await _search_by_refined(person)
 
     live(story)
@@ -154,9 +154,9 @@ def test_a_cancelled_score_keeps_its_cells_and_goes_on_to_the_same_bits(live: Ca
         await person.until(lambda: panel.heatmap.cells is not None and np.isfinite(panel.heatmap.cells.score).any())
         await person.click(person.window.status.cancel_button)
         await person.until(lambda: "measured_kl" in person.state.session.sensitivities, 10)
-        kept = person.state.session.sensitivities["measured_kl"].score
-        some = np.isfinite(kept)
-        assert some.any() and not some.all() and np.array_equal(kept[some], expected[some])
+        scores = person.state.session.sensitivities["measured_kl"].score
+        some = np.isfinite(scores)
+        assert some.any() and not some.all() and np.array_equal(scores[some], expected[some])
         assert person.context.messages.entries[-1].text == "the results so far are kept" and panel.heatmap.isVisible()
         await person.press(Qt.Key.Key_R, person.window, control=True, shift=True)
         await person.until(lambda: jobs.views[-1].status == "done", 60)

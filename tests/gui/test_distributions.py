@@ -122,7 +122,7 @@ def test_dragging_shows_error_and_predicted_loss(live: Callable[..., None]) -> N
 
 
 @pytest.mark.parametrize(
-    ("scheme", "told"),
+    ("scheme", "label"),
     [
         (None, "leaves this input in floating point"),
         ("int8-token", "scales this input for every token"),
@@ -130,7 +130,7 @@ def test_dragging_shows_error_and_predicted_loss(live: Callable[..., None]) -> N
     ],
 )
 def test_a_range_of_inputs_that_no_plan_uses_is_said_to_be_for_judging(
-    live: Callable[..., None], scheme: str | None, told: str
+    live: Callable[..., None], scheme: str | None, label: str
 ) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
@@ -138,7 +138,7 @@ def test_a_range_of_inputs_that_no_plan_uses_is_said_to_be_for_judging(
         await person.act(lambda: edits.assign(person.context.workspace, [Q_PROJ], inputs=scheme))
         line = person.window.panels["distributions"].line
         assert line.tap == "input" and "clips " in line.figures.text()
-        assert told in line.figures.text() and ("for judging only" in line.figures.text()) == bool(told)
+        assert label in line.figures.text() and ("for judging only" in line.figures.text()) == bool(label)
 
     live(story)
 

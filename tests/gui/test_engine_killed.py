@@ -39,7 +39,8 @@ def form(key: Qt.Key, *, control: bool = False, shift: bool = False, path: str =
         await person.press(key, person.window, control=control, shift=shift)
         await person.until(lambda: person.dialog("form"), 10)
         if path:
-            *_, field = (one for one in person.dialog("form").findChildren(QLineEdit) if one.accessibleName() == "Path")
+            edits = person.dialog("form").findChildren(QLineEdit)
+            *_, field = (edit for edit in edits if edit.accessibleName() == "Path")
             await person.type(field, str(folder / path))
         await person.click(person.dialog("form").start_button)
 

@@ -25,7 +25,7 @@ EDITABLE = Qt.ItemFlag.ItemIsEditable
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "expected"),
     [
         ("", Filter()),
         ("  MLP up ", Filter(words=("mlp", "up"))),
@@ -34,8 +34,8 @@ EDITABLE = Qt.ItemFlag.ItemIsEditable
         ("worst 10 mlp", Filter(words=("mlp",), worst=10)),
     ],
 )
-def test_what_a_filter_means(text: str, meant: Filter) -> None:
-    assert parse(text) == meant
+def test_what_a_filter_means(text: str, expected: Filter) -> None:
+    assert parse(text) == expected
 
 
 def test_a_broken_expression_is_refused() -> None:

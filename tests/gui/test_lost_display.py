@@ -51,8 +51,8 @@ def display(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         ["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x720x24"], pass_fds=[write], stderr=subprocess.DEVNULL
     )
     os.close(write)
-    with os.fdopen(read) as said:
-        name = f":{said.readline().strip()}"
+    with os.fdopen(read) as stream:
+        name = f":{stream.readline().strip()}"
     yield server, name
     server.kill()
     server.wait()
@@ -70,10 +70,11 @@ def _edited(file: Path, folder: Path, **environment: str) -> subprocess.Popen[st
 
 def _check(ended: subprocess.Popen[str], file: Path) -> None:
     """See that the edit is in a copy, and that a person is told of it in one line."""
-    _, said = ended.communicate(timeout=60)
-    assert ended.returncode == 1 and "unsaved work on tiny-llama was kept" in said and "Traceback" not in said, said
-    (kept,) = recoverable()
-    assert kept.original == file and Session.load(kept.file).plan.of(LAYER).weights == "nf4-b64"
+    _, errors = ended.communicate(timeout=60)
+    assert ended.returncode == 1 and "Traceback" not in errors, errors
+    assert "unsaved work on tiny-llama was kept" in errors
+    (copy,) = recoverable()
+    assert copy.original == file and Session.load(copy.file).plan.of(LAYER).weights == "nf4-b64"
     assert Session.load(file).plan.of(LAYER).weights != "nf4-b64"
 
 

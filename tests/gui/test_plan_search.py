@@ -123,8 +123,8 @@ def test_who_came_for_int8_in_onnx_runtime_gets_static_inputs_once(live: Callabl
         await person.click(panel.search_button)
         await person.until(lambda: person.state.undo_name == "Search within 8.2 bits per weight", 10)
         products = [layer.name for layer in person.state.session.model.layers if layer.block]
-        given = {(each.weights, each.inputs) for each in map(person.state.assignments.get, products)}
-        assert given == {("int8-channel", "int8-tensor-asym")}
+        pairs = {(each.weights, each.inputs) for each in map(person.state.assignments.get, products)}
+        assert pairs == {("int8-channel", "int8-tensor-asym")}
         edits.assign(person.context.workspace, products[:1], inputs=None)
         await person.type(panel.budget.lineEdit(), "9")
         await person.click(panel.search_button)

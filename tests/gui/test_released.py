@@ -21,11 +21,11 @@ MODEL = "demo:digits-classifier"
 
 @pytest.mark.parametrize("ended", ["no job", "failed", "cancelled", "running", "done", "done in the engine process"])
 def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None], qapp: QApplication) -> None:
-    kept: dict[str, weakref.ref[Any]] = {}
+    references: dict[str, weakref.ref[Any]] = {}
 
     async def story(person: Person) -> None:
         context = person.context
-        kept.update(
+        references.update(
             window=weakref.ref(person.window), context=weakref.ref(context), jobs=weakref.ref(context.jobs),
             workspace=weakref.ref(context.workspace),
         )  # fmt: skip
@@ -52,8 +52,8 @@ def test_nothing_of_a_closed_window_is_left(ended: str, live: Callable[..., None
         qapp.processEvents()
         qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
         gc.collect()
-    held = [name for name, item in kept.items() if item() is not None]
-    assert kept and not held, f"{held} held by {[type(x) for name in held for x in gc.get_referrers(kept[name]())]}"
+    held = [name for name, item in references.items() if item() is not None]
+    assert references and not held, [type(x) for name in held for x in gc.get_referrers(references[name]())]
 
 
 async def _calibrated_with_the_form(person: Person) -> None:

@@ -34,8 +34,8 @@ def test_rows_and_cells_that_are_kept_are_those_of_a_fresh_window(live: Callable
             await person.act(act)
             for _ in range(12):  # new histograms take some frames
                 shown = [_picture(tree), _picture(heatmap)]
-            for kept in (tree._rows, tree._texts, tree._pixmaps, heatmap._cached, heatmap._texts):
-                kept.clear()
+            for cache in (tree._rows, tree._texts, tree._pixmaps, heatmap._cached, heatmap._texts):
+                cache.clear()
             for _ in range(12):
                 fresh = [_picture(tree), _picture(heatmap)]
             for name, item, other in zip(("tree", "heatmap"), shown, fresh, strict=True):

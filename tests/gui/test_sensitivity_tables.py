@@ -142,10 +142,10 @@ def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
     full = sessions.full(1)
     table = replace(full.sensitivities["predicted_kl"], unit=HALF_SQUARED_DISTANCE)
     run = full.evaluations[0]
-    told = replace(run.metrics["kl"], name="half_squared_distance", unit=HALF_SQUARED_DISTANCE)
+    renamed = replace(run.metrics["kl"], name="half_squared_distance", unit=HALF_SQUARED_DISTANCE)
     session = replace(
         full, model=replace(full.model, output=OutputKind.EMBEDDING), sensitivities={"predicted_kl": table},
-        evaluations=(replace(run, metrics={told.name: told}),),
+        evaluations=(replace(run, metrics={renamed.name: renamed}),),
     )  # fmt: skip
 
     async def story(person: Person) -> None:
@@ -157,7 +157,7 @@ def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
             await person.act(lambda name=name: window.reveal(name))
             person.picture(f"encoder-{name}")
         (measured,) = window.panels["pareto"].plot.picture.measured
-        assert (measured.value, measured.predicted) == (told.value, run.predicted_kl)
+        assert (measured.value, measured.predicted) == (renamed.value, run.predicted_kl)
         (row,) = window.panels["accuracy"].table.records.records
         assert row.predicted == run.predicted_kl
         person.window.panels["sensitivity"]._hover(0, 0)

@@ -25,16 +25,16 @@ UP, SEEN = "model.layers.1.mlp.up_proj", "model.layers.0.self_attn.q_proj"
 
 
 def test_the_parts_after_edits_are_those_of_a_fresh_sum() -> None:
-    workspace, kept = Workspace(), Parts()
+    workspace, sums = Workspace(), Parts()
     workspace.open(sessions.full(3), None)
-    kept.of(workspace.state)
+    sums.of(workspace.state)
     names = [layer.name for layer in workspace.state.session.model.layers]  # type: ignore[union-attr]
     for step, scheme in enumerate(("int4-g32-asym", "nf4-b64", KEEP, "int8-channel", "int4-g32-asym")):
         chosen = names[step::3]
         session = workspace.state.session
         assert session is not None
         workspace.edit("x", lambda now, c=chosen, s=scheme: _assigned(now, c, s))  # type: ignore[misc]
-        parts = kept.of(workspace.state)
+        parts = sums.of(workspace.state)
         fresh = Parts().of(workspace.state)
         assert [part.scheme for part in parts] == [part.scheme for part in fresh]
         for item, other in zip(parts, fresh, strict=True):

@@ -45,7 +45,7 @@ def test_a_repaired_plan_breaks_nothing(name: str) -> None:
     after = resolve(repaired.plan, LAYERS)
     changed = {change.layer: change for change in repaired.changes}
     for layer in after:
-        pairs = [(given[layer].weights, given[layer].inputs) for given in (ASSIGNMENTS, after)]
+        pairs = [(assignments[layer].weights, assignments[layer].inputs) for assignments in (ASSIGNMENTS, after)]
         assert (layer in changed) == (pairs[0] != pairs[1])
         if layer in changed:
             assert [changed[layer].before, changed[layer].after] == pairs

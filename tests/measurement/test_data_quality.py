@@ -56,9 +56,9 @@ def test_ranges_that_stand_still_are_enough_and_ranges_that_grow_are_not() -> No
 
 
 def test_one_step_and_layers_seen_late_are_never_enough() -> None:
-    one = {("a", "input"): seen(normal(100, 0))}
-    assert not saturation([(5, one)]).enough and "too few" in saturation([(5, one)]).sentence()
-    late = saturation([(5, {}), (10, one)])
+    calibration = {("a", "input"): seen(normal(100, 0))}
+    assert not saturation([(5, calibration)]).enough and "too few" in saturation([(5, calibration)]).sentence()
+    late = saturation([(5, {}), (10, calibration)])
     assert late.unsettled == (("a", "input"),)
 
 

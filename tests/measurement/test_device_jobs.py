@@ -94,39 +94,40 @@ PLAN = {"a": Assignment(weights="int8-channel"), "b": Assignment(weights="int4-g
 
 
 def test_kernels_are_compiled_and_timed_on_the_devices_thread(device, measured):
-    told: list[tuple[float, str]] = []
-    found = time_layers(LAYERS, PLAN, repeats=3, progress=lambda done, text, partial=None: told.append((done, text)))
+    reports: list[tuple[float, str]] = []
+    times = time_layers(LAYERS, PLAN, repeats=3, progress=lambda done, text, partial=None: reports.append((done, text)))
     threads, _ = measured
     assert set(threads) == set(device.streams) and threading.get_ident() not in threads
-    assert [(t.layer, t.device, t.median, t.baseline_median) for t in found] == [
+    assert [(t.layer, t.device, t.median, t.baseline_median) for t in times] == [
         ("a", "made up", 2.0, 5.0), ("b", "made up", 2.0, 5.0)
     ]  # fmt: skip
-    assert [(t.occupancy, t.gigabytes_per_second) for t in found] == [
+    assert [(t.occupancy, t.gigabytes_per_second) for t in times] == [
         ("gemm 75% (registers)", 64 * 128 / 2e3), ("gemm 75% (registers)", 64 * 64 / 2e3)
     ]  # fmt: skip
-    assert found[0].teraoperations_per_second == pytest.approx(2 * 64 * 128 / 2e-6 / 1e12) and not found[0].no_occupancy
-    assert all(timing.note.endswith("; clocks.sm 1980, clocks.mem 2619") for timing in found)
-    compiled = [text.removeprefix("compiling ") for _, text in told if text.startswith("compiling ")]
+    assert times[0].teraoperations_per_second == pytest.approx(2 * 64 * 128 / 2e-6 / 1e12) and not times[0].no_occupancy
+    assert all(timing.note.endswith("; clocks.sm 1980, clocks.mem 2619") for timing in times)
+    compiled = [text.removeprefix("compiling ") for _, text in reports if text.startswith("compiling ")]
     ops = (cuda_linear.INT8, cuda_linear.INT8_WGMMA, cuda_linear.INT4[64])
     assert compiled == list(dict.fromkeys(s.file for op in ops for s in op.sources))
-    assert [text for _, text in told if text.startswith("timing ")] == [
+    assert [text for _, text in reports if text.startswith("timing ")] == [
         "timing int8-channel at 64 x 128", "timing int4-g64-asym at 64 x 64"
     ]  # fmt: skip
-    assert [fraction for fraction, _ in told] == sorted(fraction for fraction, _ in told) and told[-1][0] == 1
+    assert [fraction for fraction, _ in reports] == sorted(fraction for fraction, _ in reports) and reports[-1][0] == 1
 
 
 def test_rates_occupancy_and_the_command_that_profiles_are_told(device, measured):
     timings = time_layers(LAYERS, PLAN, batch=4, repeats=3)
     report = timed(timings, ncu=True)
-    told = report.as_json()
-    assert [(row["occupancy"], row["occupancy_reason"]) for row in told["rows"]] == [("gemm 75% (registers)", None)] * 2
-    assert told["rows"][0]["gigabytes_per_second"] == pytest.approx(64 * 128 / 2e3)
+    record = report.as_json()
+    occupancies = [(row["occupancy"], row["occupancy_reason"]) for row in record["rows"]]
+    assert occupancies == [("gemm 75% (registers)", None)] * 2
+    assert record["rows"][0]["gigabytes_per_second"] == pytest.approx(64 * 128 / 2e3)
     lines = [
         f'ncu --nvtx --nvtx-include "{item.kernel}/" --set full --clock-control none --launch-count 8 '
         f"workbench bench --shape {shape} --schemes {scheme} --batch 4"
         for item, shape, scheme in zip(timings, ("64x128", "64x64"), ("int8-channel", "int4-g64-asym"), strict=True)
     ]  # fmt: skip
-    assert told["ncu"] == lines
+    assert record["ncu"] == lines
     text = text_of(report)
     assert "gemm 75% (registers)" in text and text.endswith("\n".join(["profile with Nsight Compute:", *lines]))
 
@@ -197,8 +198,8 @@ def test_ceilings_are_those_of_the_device(device, measured, monkeypatch):
         return ceilings.Ceilings(copy=4000.0, read=3900.0, products={"bf16": 700.0})
 
     monkeypatch.setattr(ceilings, "measure", measure)
-    found = measure_ceilings()
-    assert (found.device, found.bandwidth, found.peak, found.measured) == ("made up", 4000.0, 700e3, True)
+    limits = measure_ceilings()
+    assert (limits.device, limits.bandwidth, limits.peak, limits.measured) == ("made up", 4000.0, 700e3, True)
     assert where == device.streams
     refused = ceilings.Ceilings(copy=1.0, read=1.0, refused={"bf16": "no room"})
     monkeypatch.setattr(ceilings, "measure", lambda on: refused)

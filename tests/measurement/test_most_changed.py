@@ -8,7 +8,7 @@ import torch
 from tests.models.networks import convolutions, decoder, images, tokens
 from workbench.measurement.divergence import logit_divergence
 from workbench.measurement.evaluate import evaluate
-from workbench.measurement.most_changed import KEPT, MostChanged
+from workbench.measurement.most_changed import MOST, MostChanged
 
 
 def test_the_worst_tokens_are_those_of_a_full_sort() -> None:
@@ -20,8 +20,8 @@ def test_the_worst_tokens_are_those_of_a_full_sort() -> None:
         p, q = reference.run({"input_ids": ids}), candidate.run({"input_ids": ids})
     each = torch.stack([logit_divergence(a, b) for a, b in zip(p, q, strict=True)])
     order = torch.argsort(each.flatten(), descending=True, stable=True)
-    found = changed.units()
-    for item, index in zip(found[:KEPT], order.tolist(), strict=False):
+    units = changed.units()
+    for item, index in zip(units[:MOST], order.tolist(), strict=False):
         sample, position = divmod(index, ids.shape[1])
         assert (item.sample, item.position) == (sample, position)
         np.testing.assert_allclose(item.kl, float(each[sample, position]), rtol=1e-5)
@@ -30,9 +30,9 @@ def test_the_worst_tokens_are_those_of_a_full_sort() -> None:
         assert item.context.split("/")[-1] == str(int(ids[sample, position]))
         following = str(int(ids[sample, position + 1])) if position + 1 < ids.shape[1] else ""
         assert item.actual == following
-    assert KEPT <= len(found) <= 2 * KEPT and [item.kl for item in found] == sorted((o.kl for o in found), reverse=True)
+    assert MOST <= len(units) <= 2 * MOST and [item.kl for item in units] == sorted((o.kl for o in units), reverse=True)
     flips = int((p.argmax(-1) != q.argmax(-1)).sum())
-    assert sum(item.flipped for item in found) >= min(flips, KEPT)
+    assert sum(item.flipped for item in units) >= min(flips, MOST)
 
 
 def test_padding_is_never_among_them() -> None:
@@ -47,10 +47,10 @@ def test_padding_is_never_among_them() -> None:
 def test_samples_of_a_classifier_are_whole_and_say_their_label() -> None:
     data = images()
     changed = MostChanged()
-    found = evaluate(convolutions(0), convolutions(1), data, batch_size=3, most_changed=changed)
+    evaluation = evaluate(convolutions(0), convolutions(1), data, batch_size=3, most_changed=changed)
     first = changed.units()[0]
     assert first.position == -1 and first.context == ""
-    assert first.sample == int(found["kl"].per_sample.argmax()) and first.kl == found["kl"].per_sample.max()
+    assert first.sample == int(evaluation["kl"].per_sample.argmax()) and first.kl == evaluation["kl"].per_sample.max()
     if "labels" in data.tensors:
         assert first.actual == str(int(data.tensors["labels"][first.sample]))
 

@@ -53,8 +53,8 @@ def test_layers_of_one_shape_share_a_measurement():
 
     layers = [linear("a", 32, 64), linear("b", 32, 64), linear("c", 64, 64), linear("kept", 32, 64)]
     summary = summary_of(linear("embed", 32, 64, kind=LayerKind.EMBEDDING), *layers)
-    given = {x.name: Assignment(weights="keep" if x.name == "kept" else "int8-channel") for x in summary.layers}
-    result = time_layers(summary, given, batch=2, repeats=3)
+    assignments = {x.name: Assignment(weights="keep" if x.name == "kept" else "int8-channel") for x in summary.layers}
+    result = time_layers(summary, assignments, batch=2, repeats=3)
     assert [timing.layer for timing in result] == ["a", "b", "c"]
     assert result[0].samples is result[1].samples and result[0].samples is not result[2].samples
     assert all(timing.samples.shape == timing.baseline_samples.shape == (3,) for timing in result)

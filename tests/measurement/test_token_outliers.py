@@ -27,17 +27,17 @@ def searched(model, data, layer, tap, real=None):
                 if real is None or real[sample, position]:
                     channel = int(np.abs(row).argmax())
                     result.append((float(row[channel]), channel, sample, position))
-    return sorted(result, key=lambda one: (-abs(one[0]), one[2], one[3]))[:LARGEST]
+    return sorted(result, key=lambda entry: (-abs(entry[0]), entry[2], entry[3]))[:LARGEST]
 
 
-def kept(outliers):
+def rows_of(outliers):
     return list(zip(outliers.value.tolist(), outliers.channel.tolist(), outliers.sample.tolist(),
                     outliers.position.tolist(), strict=True))  # fmt: skip
 
 
-def agree(found, expected):
-    assert [item[1:] for item in found] == [item[1:] for item in expected]
-    assert [item[0] for item in found] == pytest.approx([item[0] for item in expected], rel=1e-5)
+def agree(actual, expected):
+    assert [item[1:] for item in actual] == [item[1:] for item in expected]
+    assert [item[0] for item in actual] == pytest.approx([item[0] for item in expected], rel=1e-5)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 10])
@@ -45,7 +45,7 @@ def agree(found, expected):
 def test_the_largest_tokens_of_all_samples_are_found(layer, tap, batch_size):
     model, data = decoder(), tokens()
     result = calibrate(model, data, batch_size=batch_size, curvature=False).outliers[layer, tap]
-    agree(kept(result), searched(model, data, layer, tap))
+    agree(rows_of(result), searched(model, data, layer, tap))
     ids = data.tensors["input_ids"].numpy()
     assert result.token.tolist() == ids[result.sample, result.position].tolist()
     assert result.count == ids.size and result.place(0) == f"position {result.position[0]}"
@@ -54,7 +54,7 @@ def test_the_largest_tokens_of_all_samples_are_found(layer, tap, batch_size):
 def test_pixels_are_named_by_row_and_column():
     model, data = convolutions(), images()
     result = calibrate(model, data, batch_size=4, curvature=False).outliers["grouped", "input"]
-    agree(kept(result), searched(model, data, "grouped", "input"))
+    agree(rows_of(result), searched(model, data, "grouped", "input"))
     width = int(result.width[0])
     assert width > 1 and result.count == 0 and (result.token == -1).all()
     assert result.place(0) == f"row {result.position[0] // width}, column {result.position[0] % width}"
@@ -66,7 +66,7 @@ def test_padding_is_no_token():
     mask[::2, 4:] = 0
     data = Rows(input_ids=ids, attention_mask=mask)
     result = calibrate(decoder(), data, batch_size=4, curvature=False).outliers["up", "input"]
-    agree(kept(result), searched(decoder(), data, "up", "input", mask.numpy()))
+    agree(rows_of(result), searched(decoder(), data, "up", "input", mask.numpy()))
     assert result.count == int(mask.sum())
 
 
@@ -86,7 +86,7 @@ def test_many_batches_are_merged_on_the_way():
     ids = torch.randint(0, 13, (40, 7), generator=torch.Generator().manual_seed(1))
     model, data = decoder(), Rows(input_ids=ids)
     result = calibrate(model, data, batch_size=1, curvature=False).outliers["up", "input"]
-    agree(kept(result), searched(model, data, "up", "input"))
+    agree(rows_of(result), searched(model, data, "up", "input"))
     assert result.count == 280
 
 

@@ -62,8 +62,8 @@ def test_values_come_back_as_they_were() -> None:
     arrays = unfinished.packed(value, (BatchPlaces,))
     back = unfinished._Unpacking(arrays, {"BatchPlaces": BatchPlaces}).value
     assert identical(list(back), list(value)) and back["b"] == value["b"]
-    one, other = back["a", "input"]
-    assert one is other and identical(one.ids, places.ids) and back["c"][0] is back["c"][1]
+    first, other = back["a", "input"]
+    assert first is other and identical(first.ids, places.ids) and back["c"][0] is back["c"][1]
     assert torch.equal(back["d"], value["d"]) and back["e"] == 0.1 and back["f"].shape == (0, 3)
     with pytest.raises(TypeError, match="set cannot be saved"):
         unfinished.packed({1, 2}, ())

@@ -10,7 +10,7 @@ import torch
 from workbench.measurement.divergence import sample_divergence
 from workbench.measurement.gradients import batch_generator, drawn_gradients
 from workbench.models.summary import OutputKind
-from workbench.numerics.detections import SCALE, detection_divergence, detection_root, found, matched
+from workbench.numerics.detections import SCALE, detection_divergence, detection_root, matched, matched_objects
 
 
 def objects(samples: int, count: int, labels: int, seed: int = 0) -> torch.Tensor:
@@ -19,18 +19,18 @@ def objects(samples: int, count: int, labels: int, seed: int = 0) -> torch.Tenso
     return torch.cat([logits, torch.rand(samples, count, 4, generator=generator)], dim=-1).double()
 
 
-def apart(one: np.ndarray, other: np.ndarray) -> float:
+def apart(first: np.ndarray, other: np.ndarray) -> float:
     """The divergence of one object from another, by the definition."""
-    p, q = (1 / (1 + np.exp(-each[:-4])) for each in (one, other))
+    p, q = (1 / (1 + np.exp(-each[:-4])) for each in (first, other))
     kl = (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))).sum()
-    return float(kl + p.max() * np.square(one[-4:] - other[-4:]).sum() / (2 * SCALE**2))
+    return float(kl + p.max() * np.square(first[-4:] - other[-4:]).sum() / (2 * SCALE**2))
 
 
 def test_a_set_is_compared_by_the_best_of_all_matchings() -> None:
     reference, candidate = objects(3, 4, 3), objects(3, 4, 3, seed=1)
     expected = [
-        min(sum(apart(a, b) for a, b in zip(one, order, strict=True)) for order in permutations(other))
-        for one, other in zip(reference.numpy(), candidate.numpy(), strict=True)
+        min(sum(apart(a, b) for a, b in zip(first, order, strict=True)) for order in permutations(other))
+        for first, other in zip(reference.numpy(), candidate.numpy(), strict=True)
     ]
     torch.testing.assert_close(detection_divergence(reference, candidate), torch.tensor(expected).double())
 
@@ -60,13 +60,13 @@ def test_words_that_are_not_there_cost_nothing() -> None:
 
 
 def test_objects_are_found_by_label_probability_and_place() -> None:
-    one = torch.tensor([3.0, -3.0, 0.5, 0.5, 0.2, 0.2])
-    unsure, moved, renamed = one.clone(), one.clone(), one.clone()
+    row = torch.tensor([3.0, -3.0, 0.5, 0.5, 0.2, 0.2])
+    unsure, moved, renamed = row.clone(), row.clone(), row.clone()
     unsure[0] = -0.1
     moved[2:4] += 0.15
     renamed[:2] = renamed[:2].flip(0)
-    near = one.clone()
+    near = row.clone()
     near[2] += 0.02
-    for other, count in ((one, 1), (near, 1), (unsure, 0), (moved, 0), (renamed, 0)):
-        both, there = found(one[None, None], other[None, None])
+    for other, count in ((row, 1), (near, 1), (unsure, 0), (moved, 0), (renamed, 0)):
+        both, there = matched_objects(row[None, None], other[None, None])
         assert (int(both), int(there)) == (count, 1)

@@ -114,9 +114,9 @@ def test_patterns_limit_their_layers_and_contradictions_are_named():
     table = table_of(summary, SCHEMES)
     rules = Constraints(allowed=(("*.down_proj", ("int8-channel",)), ("model.layers.0.*", ("int4-g32-asym", KEEP))))
     plan = search(summary, table, budgets=Budgets(bits_per_weight=12), base=Plan(), constraints=rules)
-    given = {name: a.weights for name, a in resolve(plan, summary.layers).items()}
-    assert all(given[f"model.layers.{n}.mlp.down_proj"] == "int8-channel" for n in range(2))
-    assert given["model.layers.0.mlp.up_proj"] in ("int4-g32-asym", KEEP)
+    schemes = {name: a.weights for name, a in resolve(plan, summary.layers).items()}
+    assert all(schemes[f"model.layers.{n}.mlp.down_proj"] == "int8-channel" for n in range(2))
+    assert schemes["model.layers.0.mlp.up_proj"] in ("int4-g32-asym", KEEP)
     name = "model.layers.0.mlp.down_proj"
     locked = replace(rules, locked=frozenset({name}))
     with pytest.raises(PlanError, match=f"{name} is locked to keep, but its pattern allows only int8-channel"):

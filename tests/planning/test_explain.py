@@ -102,9 +102,9 @@ def test_within_a_budget_no_simple_rule_beats_the_search(name: str):
         simple = simple_plan(name, summary, table, base, budget, rules)
         best = search(summary, table, base=base, budgets=budget, constraints=rules)
         assert resolve(simple, summary.layers)[locked].weights == "int6-g32-asym"
-        one, other = plan_totals(summary, simple, table), plan_totals(summary, best, table)
-        assert one.bits_per_weight <= bits
-        assert one.predicted is not None and other.predicted is not None and other.predicted <= one.predicted
+        plain, other = plan_totals(summary, simple, table), plan_totals(summary, best, table)
+        assert plain.bits_per_weight <= bits
+        assert plain.predicted is not None and other.predicted is not None and other.predicted <= plain.predicted
     with pytest.raises(BudgetError, match="smallest takes"):
         simple_plan(name, summary, table, base, Budgets(bits_per_weight=1.0), rules)
     with pytest.raises(PlanError, match="optimal, threshold, top-k"):

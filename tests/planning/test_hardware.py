@@ -119,11 +119,11 @@ def test_an_unknown_target_is_named_with_the_closest():
 def test_the_roofline_is_bytes_over_bandwidth_or_operations_over_peak():
     chip = hardware("nvidia-9.0")
     device = chip.devices[0]
-    one = estimate(BIG, "int8-channel", None, chip, batch=1)
+    single = estimate(BIG, "int8-channel", None, chip, batch=1)
     weights = 4096 * 4096 + 4096 * 4
-    assert one is not None and one.bound == "memory"
-    assert one.microseconds == pytest.approx((weights + 2 * 8192) / device.bandwidth / 1e3, rel=1e-2)
-    assert one.speedup == pytest.approx(2, rel=0.02)
+    assert single is not None and single.bound == "memory"
+    assert single.microseconds == pytest.approx((weights + 2 * 8192) / device.bandwidth / 1e3, rel=1e-2)
+    assert single.speedup == pytest.approx(2, rel=0.02)
     many = estimate(BIG, "int8-channel", "int8-token", chip, batch=65536)
     assert many is not None and many.bound == "compute"
     assert many.microseconds == pytest.approx(2 * 65536 * 4096**2 / (device.peaks["int8"] * 1e12) * 1e6)
@@ -137,10 +137,10 @@ def test_the_roofline_of_a_plan_adds_its_layers_and_names_what_is_refused():
     summary = summary_of(BIG, replace(BIG, name="other"), replace(BIG, name="third"), embedding)
     plan = Plan().assign(["big"], weights="int4-g128").assign(["other"], weights="nvfp4", inputs="nvfp4")
     result = plan_estimate(summary, resolve(plan, summary.layers), chip)
-    one, kept = estimate(BIG, "int4-g128", None, chip), estimate(BIG, KEEP, None, chip)
-    assert one is not None and kept is not None
-    assert result.stored == pytest.approx(3 * kept.microseconds)
-    assert result.microseconds == pytest.approx(one.microseconds + 2 * kept.microseconds)
+    quantized, unquantized = estimate(BIG, "int4-g128", None, chip), estimate(BIG, KEEP, None, chip)
+    assert quantized is not None and unquantized is not None
+    assert result.stored == pytest.approx(3 * unquantized.microseconds)
+    assert result.microseconds == pytest.approx(quantized.microseconds + 2 * unquantized.microseconds)
     assert result.speedup > 1 and [name for name, _ in result.refused] == ["other"]
 
 
@@ -158,10 +158,11 @@ def test_a_search_takes_only_what_the_target_runs_and_fused_layers_share():
             base=Plan(),
             constraints=rules,
         )
-        given = resolve(plan, summary.layers)
-        assert {a.weights for a in given.values()} <= {"int4-g32-asym", "int8-channel", KEEP} - {"int8-channel-asym"}
+        assignments = resolve(plan, summary.layers)
+        schemes = {a.weights for a in assignments.values()}
+        assert schemes <= {"int4-g32-asym", "int8-channel", KEEP} - {"int8-channel-asym"}
         for block in range(3):
-            fused = {given[f"model.layers.{block}.self_attn.{p}_proj"].weights for p in "qkv"}
+            fused = {assignments[f"model.layers.{block}.self_attn.{p}_proj"].weights for p in "qkv"}
             assert len(fused) == 1
 
 

@@ -20,11 +20,11 @@ def test_the_first_rule_wins():
     summary = decoder(2)
     first = rule("model.layers.0.mlp.up_proj", "int8-channel")
     plan = Plan(rules=(first, rule("model.layers.*.mlp.*", "int4-g32"), rule(r"re:.*q_proj", "bf16")))
-    given = {name: item.weights for name, item in resolve(plan, summary.layers).items()}
-    assert given["model.layers.0.mlp.up_proj"] == "int8-channel"
-    assert given["model.layers.1.mlp.up_proj"] == "int4-g32"
-    assert given["model.layers.1.self_attn.q_proj"] == "bf16"
-    assert given["model.layers.1.self_attn.o_proj"] == KEEP
+    schemes = {name: item.weights for name, item in resolve(plan, summary.layers).items()}
+    assert schemes["model.layers.0.mlp.up_proj"] == "int8-channel"
+    assert schemes["model.layers.1.mlp.up_proj"] == "int4-g32"
+    assert schemes["model.layers.1.self_attn.q_proj"] == "bf16"
+    assert schemes["model.layers.1.self_attn.o_proj"] == KEEP
 
 
 def test_rules_that_say_nothing_are_named():

@@ -34,9 +34,9 @@ def test_a_ledger_after_any_edits_says_what_adding_up_anew_says(open_cell: bool)
     ledger = Ledger.of(model, assignments, scores, inputs)
     for _ in range(200):
         name = choose.choice(model.layers).name
-        given = Assignment(weights=choose.choice([KEEP, *SCHEMES]), inputs=choose.choice([None, *INPUTS]))
-        ledger = ledger.moved(assignments, {name: given})
-        assignments = {**assignments, name: given}
+        assignment = Assignment(weights=choose.choice([KEEP, *SCHEMES]), inputs=choose.choice([None, *INPUTS]))
+        ledger = ledger.moved(assignments, {name: assignment})
+        assignments = {**assignments, name: assignment}
         expected = totals(model, assignments, scores, inputs)
         assert ledger.totals == expected == Ledger.of(model, assignments, scores, inputs).totals
 

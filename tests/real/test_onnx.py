@@ -37,8 +37,8 @@ def test_static_int8_of_a_llama(tmp_path: Path) -> None:
     losses = []
     for ids in np.split(windows, 8):
         arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        given = {each.name: arrays[each.name] for each in running.get_inputs()}
-        logits = running.run(None, given)[0][:, :-1].astype(np.float64)
+        feeds = {each.name: arrays[each.name] for each in running.get_inputs()}
+        logits = running.run(None, feeds)[0][:, :-1].astype(np.float64)
         logits -= np.log(np.exp(logits - logits.max(-1, keepdims=True)).sum(-1, keepdims=True)) + logits.max(
             -1, keepdims=True
         )

@@ -145,7 +145,7 @@ def test_what_is_missing_is_named():
     )  # fmt: skip
     with pytest.raises(MissingResultError, match="no score for a in int8-channel"):
         predicted_budget(gains, {"a": "int8-channel"}, table)
-    kept = predicted_budget(gains, {}, table)
-    assert (kept.noise == 0).all() and kept.worst(OUTPUT) == ()
+    budget = predicted_budget(gains, {}, table)
+    assert (budget.noise == 0).all() and budget.worst(OUTPUT) == ()
     with pytest.raises(CannotRunError, match="weights only"):
         noise_gains(Chain(chain().weights, cannot_run="weights only"), Samples(24))

@@ -22,7 +22,7 @@ from workbench.sensitivity.audit import Audit, audit_weights
 from workbench.sensitivity.error_budget import measured_budget, noise_gains
 from workbench.sensitivity.score import score
 
-SAID = "batch 2 was left out: the output of first holds NaN or infinite values"
+WARNING = "batch 2 was left out: the output of first holds NaN or infinite values"
 
 
 class Overflowing(nn.Linear):
@@ -77,7 +77,7 @@ def test_the_place_is_named_once(model: NetworkModel) -> None:
 
     for _ in range(2):
         assert [number for number, _, _ in finite.of(data, 4, run)] == [0, 2]
-    assert finite.notes == [SAID] and ran == [0, 1, 2, 0, 2]
+    assert finite.notes == [WARNING] and ran == [0, 1, 2, 0, 2]
 
 
 @pytest.mark.parametrize("metric", ["measured_kl", "output_error"])
@@ -87,7 +87,7 @@ def test_scores_are_those_of_the_other_batches(model: NetworkModel, metric: str)
     result = score(model, metric, schemes, dataset=rows(5), layers=layers, batch_size=4, notes=notes)
     rest = score(model, metric, schemes, dataset=Without(rows(5), 1), layers=layers, batch_size=4)
     assert np.array_equal(result.score, rest.score) and np.isfinite(rest.score).all()
-    assert notes[0] == SAID
+    assert notes[0] == WARNING
 
 
 @pytest.mark.parametrize("metric", ["measured_kl", "predicted_kl"])
@@ -95,7 +95,7 @@ def test_so_are_those_of_inputs(model: NetworkModel, metric: str) -> None:
     notes: list[str] = []
     arguments = {"dataset": rows(5), "layers": ["second"], "batch_size": 4, "notes": notes}
     result = score(model, f"{metric}_inputs", ["int4-token"], **arguments)
-    assert notes == [SAID] and result.of("second", "int4-token") > 0
+    assert notes == [WARNING] and result.of("second", "int4-token") > 0
 
 
 def test_an_audit_leaves_out_batches_and_layers_that_nothing_reaches(model: NetworkModel) -> None:
@@ -104,7 +104,7 @@ def test_an_audit_leaves_out_batches_and_layers_that_nothing_reaches(model: Netw
     result = audit_weights(model, weights, rows(5), predicted=predicted, batch_size=4)
     rest = audit_weights(model, weights, Without(rows(5), 1), predicted=predicted, batch_size=4)
     assert result.whole == rest.whole and np.array_equal(result.alone, rest.alone, equal_nan=True)
-    assert result.notes[0] == SAID and "never reached the layer unused" in result.notes[1]
+    assert result.notes[0] == WARNING and "never reached the layer unused" in result.notes[1]
     assert np.isnan(result.alone[2]) and result.alone_sum == result.alone[:2].sum() > 0
     assert result.predicted_sum == pytest.approx(0.3) and "nan" not in result.sentence()
     assert result.most_interacting(3)[-1] == "unused"
@@ -124,7 +124,7 @@ def test_an_evaluation_goes_on_without_the_batch(model: NetworkModel) -> None:
     assert {item.sample for item in changed.units()} == {0, 1, 2, 3, 8, 9, 10, 11}
     rest = evaluate(model, bound, Without(rows(5), 1), batch_size=4)
     assert result["kl"].value == rest["kl"].value > 0 and result["kl"].samples == 8
-    assert notes[0] == SAID and "rows has no labels" in notes[1]
+    assert notes[0] == WARNING and "rows has no labels" in notes[1]
 
 
 def test_an_error_budget_goes_on_too(model: NetworkModel) -> None:
@@ -133,7 +133,7 @@ def test_an_error_budget_goes_on_too(model: NetworkModel) -> None:
     gains = noise_gains(model, rows(5), batch_size=4, notes=notes)
     assert np.array_equal(gains.gain, noise_gains(model, Without(rows(5), 1), batch_size=4).gain)
     measured = measured_budget(model, bound, rows(5), batch_size=4, notes=notes)
-    assert np.isfinite(measured.noise).all() and measured.noise[-1] > 0 and notes == [SAID, SAID]
+    assert np.isfinite(measured.noise).all() and measured.noise[-1] > 0 and notes == [WARNING, WARNING]
 
 
 def test_data_of_which_nothing_is_left_are_refused(model: NetworkModel) -> None:

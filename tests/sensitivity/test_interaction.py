@@ -103,9 +103,9 @@ def test_a_ledger_adds_slopes_up_as_totals_do_after_any_edits() -> None:
     ledger = Ledger.of(model, assignments, scores)
     for _ in range(200):
         name = choose.choice(model.layers).name
-        given = Assignment(weights=choose.choice([KEEP, *SCHEMES]))
-        ledger = ledger.moved(assignments, {name: given})
-        assignments = {**assignments, name: given}
+        assignment = Assignment(weights=choose.choice([KEEP, *SCHEMES]))
+        ledger = ledger.moved(assignments, {name: assignment})
+        assignments = {**assignments, name: assignment}
         expected = totals(model, assignments, scores)
         assert ledger.totals == expected
         chosen = [(layer.name, assignments[layer.name].weights) for layer in model.stored]

@@ -64,22 +64,22 @@ def test_a_cancelled_refinement_goes_on_to_the_same_bits(monkeypatch: pytest.Mon
     table = predicted(model, data)
     cells = close_cells(model.summary, table, 100.0, tolerance=5.0)
     assert len(cells) > 4
-    whole, kept = refine(model, table, data, cells, batch_size=4), []
+    whole, states = refine(model, table, data, cells, batch_size=4), []
 
     def cancel(fraction, text, partial=None):
         if partial is not None:
-            kept.append(partial)
-            if len(kept) == 2:
+            states.append(partial)
+            if len(states) == 2:
                 raise CancelledError("cancelled")
 
     with pytest.raises(CancelledError):
         refine(model, table, data, cells, batch_size=4, progress=cancel)
-    done = int(np.isfinite(kept[-1].score).sum())
+    done = int(np.isfinite(states[-1].score).sum())
     assert 0 < done < np.isfinite(whole.score).sum()
-    resumed = refine(model, table, data, cells, batch_size=4, previous=kept[-1])
+    resumed = refine(model, table, data, cells, batch_size=4, previous=states[-1])
     assert resumed.score.tobytes() == whole.score.tobytes()
     with pytest.raises(PlanError, match="other data"):
-        refine(model, table, tokens(5), cells, previous=kept[-1])
+        refine(model, table, tokens(5), cells, previous=states[-1])
 
 
 def test_the_rest_of_the_table_is_scaled_by_what_was_measured() -> None:

@@ -110,7 +110,9 @@ def full_session(seed: int = 0) -> Session:
         statistics={(each.name, tap): statistics(random, each.matrix[0]) for each in layers for tap in TAPS},
         ranges={(ODD_NAMES[1], "input", "mse"): one_range, (ODD_NAMES[1], "input", "min-max"): one_range},
         active_ranges={(ODD_NAMES[1], "input"): dataclasses.replace(one_range, method="manual")},
-        curvature={one.name: curvature(random, *one.matrix, full=index % 2 == 0) for index, one in enumerate(layers)},
+        curvature={
+            layer.name: curvature(random, *layer.matrix, full=index % 2 == 0) for index, layer in enumerate(layers)
+        },
         outliers={
             (ODD_NAMES[0], "input"): outliers(random, 16, ("a\0b", "層", "\udcff") + ("",) * 13),
             (ODD_NAMES[1], "input"): outliers(random, 3, ()), (ODD_NAMES[1], "output"): outliers(random, 0, ()),
@@ -133,9 +135,9 @@ def full_session(seed: int = 0) -> Session:
     )  # fmt: skip
 
 
-def outliers(random: np.random.Generator, kept: int, text: tuple[str, ...]) -> TokenOutliers:
-    columns = {name: random.integers(-1, 99, kept) for name in ("channel", "sample", "position", "width", "token")}
-    value = -np.sort(-random.random(kept)).astype(np.float32)
+def outliers(random: np.random.Generator, count: int, text: tuple[str, ...]) -> TokenOutliers:
+    columns = {name: random.integers(-1, 99, count) for name in ("channel", "sample", "position", "width", "token")}
+    value = -np.sort(-random.random(count)).astype(np.float32)
     return TokenOutliers(counts=random.integers(0, 99, 512), value=value, text=text, **columns)
 
 
@@ -190,12 +192,12 @@ def large_session(layers: int, channels: int = 256) -> Session:
     """Return a session of many layers, with statistics of every tap, curvature and a table of ten schemes."""
     random = np.random.default_rng(1)
     names = tuple(f"model.layers.{index // 10}.part.{index % 10}" for index in range(layers))
-    one = [statistics(random, channels) for _ in range(50)]
+    items = [statistics(random, channels) for _ in range(50)]
     return Session(
         model=summary(tuple(layer(name, channels, channels) for name in names)),
         environment=environment(),
         plan=Plan().assign(names, weights="int4-g32-asym"),
-        statistics={(name, tap): one[index % 50] for index, name in enumerate(names) for tap in TAPS},
+        statistics={(name, tap): items[index % 50] for index, name in enumerate(names) for tap in TAPS},
         ranges={
             (name, "input", method): Range(low=-1.0, high=1.0, method=method, clipped=0.0)
             for name in names for method in ("min-max", "mse")

@@ -44,7 +44,7 @@ def test_the_plan_says_which_method(session: Session, method: str) -> None:
     assert ranges_of_plan(session, plan)[name, "input"] == expected
     bare = replace(session, statistics={})
     assert ranges_of_plan(bare, plan)[name, "input"] == session.ranges[name, "input", method]
-    others = {key: one for key, one in ranges_of_plan(session, plan).items() if key != (name, "input")}
+    others = {key: value for key, value in ranges_of_plan(session, plan).items() if key != (name, "input")}
     assert others == {key: one for key, one in session.active_ranges.items() if key != (name, "input")}
 
 
@@ -93,7 +93,8 @@ def test_the_command_line_lists_sets_and_plans(
     wb.score(session, model=model, schemes=("int8-channel",)).save(path)
     assert main(["ranges", str(path), "--layer", name, "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)["layers"]
-    assert [one["method"] for one in listed["ranges"]] == ["min-max", "moving-average", "percentile", "entropy", "mse"]
+    methods = [entry["method"] for entry in listed["ranges"]]
+    assert methods == ["min-max", "moving-average", "percentile", "entropy", "mse"]
     assert listed["in_force"]["method"] == "min-max"
     words = ["plan", str(path), "--bits-per-weight", "9", "--inputs", SCHEME, "--range-method", "entropy", "--quiet"]
     assert main(words) == 0

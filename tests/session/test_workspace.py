@@ -312,8 +312,8 @@ def test_undo_leaves_the_ranges_of_a_calibration_in_between() -> None:
     def calibrate(now: Session) -> Session:
         manual = {place: result for place, result in now.active_ranges.items() if result.method == "manual"}
         every = {(name, "input"): calibrated for name in LAYERS}
-        kept = {(name, "input", "min-max"): calibrated for name in LAYERS}
-        return replace(now, ranges={**now.ranges, **kept}, active_ranges={**now.active_ranges, **every, **manual})
+        ranges = {(name, "input", "min-max"): calibrated for name in LAYERS}
+        return replace(now, ranges={**now.ranges, **ranges}, active_ranges={**now.active_ranges, **every, **manual})
 
     workspace.update(calibrate)
     workspace.undo()
@@ -366,17 +366,17 @@ def test_edits_after_going_back_leave_the_other_branch_as_a_named_plan(tmp_path:
     workspace.undo()
     workspace.undo()
     store("int8-channel")
-    kept = workspace.state.session.plans["Branch 1"]
-    assert replace(kept, name=lost.name) == lost, "where the undone steps had led to"
+    branch = workspace.state.session.plans["Branch 1"]
+    assert replace(branch, name=lost.name) == lost, "where the undone steps had led to"
     workspace.undo()
     store("int8-channel")
     assert list(workspace.state.session.plans) == ["Branch 1"], "the same edit again is no branch; undo leaves it"
-    workspace.edit("Use", lambda now: replace(now, plan=replace(kept, name=lost.name)))
+    workspace.edit("Use", lambda now: replace(now, plan=replace(branch, name=lost.name)))
     workspace.undo()
     workspace.edit("Lock", lambda now: replace(now, locked=frozenset(names)))
     assert list(workspace.state.session.plans) == ["Branch 1"], "a plan that has a name needs no other"
     workspace.state.session.save(tmp_path / "s.qwb")
-    assert Session.load(tmp_path / "s.qwb").plans["Branch 1"] == kept
+    assert Session.load(tmp_path / "s.qwb").plans["Branch 1"] == branch
 
 
 def test_only_the_newest_branches_stay(monkeypatch: pytest.MonkeyPatch) -> None:

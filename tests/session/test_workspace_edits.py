@@ -99,12 +99,12 @@ def test_the_ledger_adds_floats_as_exactly_as_fsum(scores: list[float]):
     table = table_of(MODEL)
     table.score[:] = np.array(scores)[:, None]
     plan = Plan().assign([layer.name for layer in MODEL.stored], weights="int8-channel")
-    given = resolve(plan, MODEL.layers)
+    assignments = resolve(plan, MODEL.layers)
     try:
-        expected = totals(MODEL, given, table)
+        expected = totals(MODEL, assignments, table)
     except OverflowError:
         return
-    assert Ledger.of(MODEL, given, table).totals == expected
+    assert Ledger.of(MODEL, assignments, table).totals == expected
 
 
 def test_changed_names_follow_many_edits_and_give_up_on_patterns_and_long_differences():

@@ -115,8 +115,8 @@ def test_locked_activations_count_and_unscored_ones_leave_the_plan_without_a_pre
     loss = inputs.of(name, "int4-token")
     with pytest.raises(BudgetError, match="the least possible loss"):
         wb.search(locked, loss=0.99 * loss, minimise="nbytes")
-    kept = wb.search(locked, loss=1.01 * loss, minimise="nbytes")
-    assert resolve(kept, scored.model.layers)[name].inputs == "int4-token"
+    smallest = wb.search(locked, loss=1.01 * loss, minimise="nbytes")
+    assert resolve(smallest, scored.model.layers)[name].inputs == "int4-token"
     sums = plan_totals(scored.model, Plan().assign([name], inputs="int5-token"), weights, inputs)
     assert (sums.predicted, sums.missing) == (None, 1)
 
@@ -178,7 +178,7 @@ def test_the_search_chooses_among_several_activation_schemes(model: Model, score
     with pytest.raises(MissingResultError, match="int8-tensor were not scored"):
         wb.search(scored, bits_per_weight=12.0, inputs=["int8-token", "int8-tensor"])
     free = wb.search(scored, bits_per_weight=7.0, inputs=INPUTS)
-    assert {given.inputs for given in resolve(free, scored.model.layers).values()} == {None}
+    assert {assignment.inputs for assignment in resolve(free, scored.model.layers).values()} == {None}
     wider = wb.score(scored, "predicted_kl_inputs", model=model, schemes=["int8-tensor"], batch_size=4)
     both = ["INT8-tensor", "int4-token"]
     bound = wb.search(wider, bits_per_weight=12.0, target="edge-tpu", inputs=both)

@@ -76,9 +76,9 @@ def test_the_windows_requests_do_the_same(judged) -> None:
     planned = replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
     request = AUDIT.request(planned, AuditOptions(samples=16))
     assert planned.plan.name in request.title and not request.reduced().session.statistics
-    told = request.reduced().run(models, silent)
-    assert (told.audit.samples, told.plan_name, told.plan_hash) == (16, planned.plan.name, planned.plan.hash)
-    assert (told.rounded_inputs, told.cached) == (0, 0) and request.joined(planned, told).audit is told
+    output = request.reduced().run(models, silent)
+    assert (output.audit.samples, output.plan_name, output.plan_hash) == (16, planned.plan.name, planned.plan.hash)
+    assert (output.rounded_inputs, output.cached) == (0, 0) and request.joined(planned, output).audit is output
     assert request.reduced().session.audit is None
     refining = REFINE.request(session, RefineOptions(bits_per_weight=5.0, samples=16, tolerance=3.0))
     assert "5 bits" in refining.title

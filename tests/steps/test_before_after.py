@@ -92,9 +92,9 @@ def test_the_weights_of_an_input_give_the_loss_that_scoring_it_predicts(calibrat
     observed = session.statistics[name, "input"]
     for high in (observed.maximum, observed.maximum / 3):
         reach = Range(low=0.0, high=high, method="manual", clipped=0.0)
-        given = replace(session, active_ranges={**session.active_ranges, (name, "input"): reach})
+        manual = replace(session, active_ranges={**session.active_ranges, (name, "input"): reach})
         metric, schemes = "predicted_kl_inputs", ("int8-tensor", "int4-tensor")
-        table = wb.score(given, metric, model=model, schemes=schemes, batch_size=16).sensitivities[metric]
+        table = wb.score(manual, metric, model=model, schemes=schemes, batch_size=16).sensitivities[metric]
         for scheme in table.schemes:
             loss = histogram_loss(observed, result.weights, parse_scheme(scheme), reach.low, reach.high)
             assert loss == pytest.approx(table.of(name, scheme), rel=0.1)

@@ -34,17 +34,17 @@ def test_the_error_budget_predicts_what_is_measured_and_stays_with_the_session(
     assert np.allclose(result.predicted.decibels, result.measured.decibels, atol=1.5)
     assert result.measured.blocks[-1] == "output" and (result.measured.decibels > 20).all()
 
-    kept = request.joined(session, result)
-    kept.save(tmp_path / "s.qwb")
-    kept = Session.load(tmp_path / "s.qwb")
-    assert kept.error_budget is not None and kept.error_budget.predicted is not None
-    np.testing.assert_array_equal(kept.error_budget.predicted.share, result.predicted.share)
+    loaded = request.joined(session, result)
+    loaded.save(tmp_path / "s.qwb")
+    loaded = Session.load(tmp_path / "s.qwb")
+    assert loaded.error_budget is not None and loaded.error_budget.predicted is not None
+    np.testing.assert_array_equal(loaded.error_budget.predicted.share, result.predicted.share)
     texts: list[str] = []
     again = ERROR_BUDGET(
-        kept, ErrorBudgetOptions(samples=4), model=model,
+        loaded, ErrorBudgetOptions(samples=4), model=model,
         progress=lambda fraction, text, partial=None: texts.append(text),
     )  # fmt: skip
     assert (again.measured.noise == result.measured.noise).all()
-    assert again.gains is kept.error_budget.gains and not any(text.startswith("noise from") for text in texts)
+    assert again.gains is loaded.error_budget.gains and not any(text.startswith("noise from") for text in texts)
     with pytest.raises(MissingResultError, match="calibrate first"):
         ERROR_BUDGET(replace(session, calibration=None), ErrorBudgetOptions(), model=model)

@@ -60,8 +60,8 @@ def test_each_layer_says_bytes_loss_and_price(scored: Session) -> None:
 def test_a_locked_layer_has_its_loss_and_an_unscored_one_says_so(scored: Session) -> None:
     name = next(layer.name for layer in scored.model.stored if layer.name.endswith("up_proj"))
     locked = replace(scored, locked=frozenset({name}), plan=scored.plan.assign([name], weights="int8-channel"))
-    (one,) = explain_plan(locked, layer=name).layers
-    assert one.added == scored.sensitivities["predicted_kl"].of(name, "int8-channel") and "locked" in one.sentence
+    (layer,) = explain_plan(locked, layer=name).layers
+    assert layer.added == scored.sensitivities["predicted_kl"].of(name, "int8-channel") and "locked" in layer.sentence
     (other,) = explain_plan(scored, scored.plan.assign([name], weights="int5-g64"), layer=name).layers
     assert math.isnan(other.added) and "a loss that was not scored" in other.sentence and "nan" not in other.sentence
     with pytest.raises(PlanError, match=r"up_porj.*no layer with a weight of its own"):

@@ -250,8 +250,8 @@ def test_evaluation_compares_with_the_baseline(model: Model, scored: Session) ->
     assert result.data_hash == scored.evaluation.content_hash and result.plan_hash == plan.hash
     assert result.metrics["kl"].value > 0 and result.metrics["kl"].samples == scored.evaluation.samples
     assert result.metrics["kl"].value == pytest.approx(_kl_by_hand(model, scored, plan), rel=1e-4)
-    kept = wb.evaluate(scored, model=model, batch_size=4)
-    assert kept.metrics["kl"].value == pytest.approx(0.0, abs=1e-9)
+    evaluated = wb.evaluate(scored, model=model, batch_size=4)
+    assert evaluated.metrics["kl"].value == pytest.approx(0.0, abs=1e-9)
 
 
 def _kl_by_hand(model: Model, session: Session, plan: Plan) -> float:
@@ -358,9 +358,9 @@ def test_a_calibrated_session_survives_its_file(scored: Session, tmp_path: Path)
 
 
 def test_the_plan_is_exported_without_opening_the_model(scored: Session, tmp_path: Path) -> None:
-    gone = replace(scored, model=replace(scored.model, source=replace(scored.model.source, path="/nowhere")))
+    missing = replace(scored, model=replace(scored.model, source=replace(scored.model.source, path="/nowhere")))
     plan = wb.search(scored, bits_per_weight=5.0)
-    (written,) = wb.export(gone, "plan", tmp_path / "plan.json", plan=plan)
+    (written,) = wb.export(missing, "plan", tmp_path / "plan.json", plan=plan)
     assert Plan.load(written).hash == plan.hash
 
 

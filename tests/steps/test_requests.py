@@ -57,11 +57,11 @@ def timing(scheme: str, microseconds: float = 1.0) -> Timing:
 
 def full_session() -> Session:
     """A session with something of everything."""
-    one = session()
+    written = session()
     return replace(
-        one, calibration=RECORD, curvature={"blocks.0.proj": BIG}, evaluations=(evaluation(),),
+        written, calibration=RECORD, curvature={"blocks.0.proj": BIG}, evaluations=(evaluation(),),
         timings=(timing("int8-channel"),), plans={"other": Plan(name="other")},
-        sensitivities={**one.sensitivities, "measured_kl": table(one.model, "measured_kl")},
+        sensitivities={**written.sensitivities, "measured_kl": table(written.model, "measured_kl")},
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ REQUESTS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: one.step.name)
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda item: item.step.name)
 def test_requests_have_a_title_and_cross_a_pipe_whole_or_reduced(request_: Any) -> None:
     assert request_.title and "/" not in request_.title
     for item in (request_, request_.reduced()):
@@ -167,11 +167,11 @@ def test_a_result_of_another_model_does_not_join() -> None:
 
 def test_the_whole_job_through_the_engine_process(llama: Path, tokens: Path, tmp_path: Path) -> None:
     async def main() -> None:
-        async with engine() as one:
+        async with engine() as running:
             number = iter(range(1, 100))
 
             async def ask(request: Any) -> Any:
-                return await one.run(next(number), request.reduced())
+                return await running.run(next(number), request.reduced())
 
             now = await ask(OPEN.request(None, OpenModelOptions(path=str(llama))))
             for make in (
@@ -286,11 +286,11 @@ def test_a_stamp_sees_every_file_that_can_matter(tmp_path: Path) -> None:
 
 def test_weights_only_models_say_why_they_cannot_be_evaluated(bare: Path) -> None:
     async def main() -> None:
-        one = InlineEngine()
-        result = await one.run(1, OPEN.request(None, OpenModelOptions(path=str(bare))))
+        running = InlineEngine()
+        result = await running.run(1, OPEN.request(None, OpenModelOptions(path=str(bare))))
         with pytest.raises(CannotRunError):
-            await one.run(2, EVALUATE.request(result, EvaluateOptions()).reduced())
-        await one.close()
+            await running.run(2, EVALUATE.request(result, EvaluateOptions()).reduced())
+        await running.close()
 
     asyncio.run(main())
 

@@ -34,9 +34,9 @@ def scored(model: Model, tokens: Path) -> Session:
 
 def test_locks_and_targets_hold(scored: Session) -> None:
     plan = wb.search(scored, bits_per_weight=30.0, target="torchao", lock=["*.mlp.*"])
-    given = {name: a.weights for name, a in resolve(plan, scored.model.layers).items()}
-    assert {scheme for name, scheme in given.items() if ".mlp." in name} == {KEEP}
-    assert set(given.values()) <= {"int4-g32", "int8-channel", KEEP} and len(set(given.values())) > 1
+    schemes = {name: a.weights for name, a in resolve(plan, scored.model.layers).items()}
+    assert {scheme for name, scheme in schemes.items() if ".mlp." in name} == {KEEP}
+    assert set(schemes.values()) <= {"int4-g32", "int8-channel", KEEP} and len(set(schemes.values())) > 1
     with pytest.raises(PlanError, match=r"the lock '\*.nope' matches no layer"):
         wb.search(scored, bits_per_weight=8.0, lock=["*.nope"])
     with pytest.raises(PlanError, match="no target 'vlm'; the closest are vllm"):
@@ -46,9 +46,9 @@ def test_locks_and_targets_hold(scored: Session) -> None:
 def test_patterns_allow_schemes(scored: Session) -> None:
     allow = {"*.mlp.down_proj": ["INT8-channel"], "*.mlp.*": ["int4-g32", "keep"]}
     plan = wb.search(scored, bits_per_weight=30.0, allow=allow)
-    given = {layer.name: resolve(plan, scored.model.layers)[layer.name].weights for layer in scored.model.layers}
-    assert {scheme for name, scheme in given.items() if name.endswith("down_proj")} == {"int8-channel"}
-    others = {scheme for name, scheme in given.items() if ".mlp." in name and not name.endswith("down_proj")}
+    schemes = {layer.name: resolve(plan, scored.model.layers)[layer.name].weights for layer in scored.model.layers}
+    assert {scheme for name, scheme in schemes.items() if name.endswith("down_proj")} == {"int8-channel"}
+    others = {scheme for name, scheme in schemes.items() if ".mlp." in name and not name.endswith("down_proj")}
     assert others <= {"int4-g32", KEEP}
     with pytest.raises(PlanError, match=r"the pattern '\*.nope' matches no layer"):
         wb.search(scored, bits_per_weight=8.0, allow={"*.nope": ["int4-g32"]})
@@ -78,9 +78,9 @@ def test_microseconds_are_measured_at_the_batch_and_kept(scored: Session) -> Non
     session = replace(scored, timings=timings)
     times = MeasuredTimes.from_timings(timings, 4)
     fast = wb.search(session, loss=1e9, minimise="microseconds", batch=4)
-    kept = resolve(Plan(), scored.model.layers)
+    unquantized = resolve(Plan(), scored.model.layers)
     result = resolve(fast, scored.model.layers)
-    assert plan_microseconds(scored.model, result, times) <= plan_microseconds(scored.model, kept, times)
+    assert plan_microseconds(scored.model, result, times) <= plan_microseconds(scored.model, unquantized, times)
     assert candidate_timings(session, SCHEMES, batch=4) == timings
 
 

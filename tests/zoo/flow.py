@@ -45,7 +45,7 @@ class Row:
     layers: int = 0
     matter: int = 0
     seen: int = 0
-    kept: int = 0
+    unquantized: int = 0
     unused: int = 0
     ratios: dict[str, float] = field(default_factory=dict)
     kl: float = float("nan")
@@ -64,9 +64,9 @@ class Row:
         values = sorted(self.ratios.values())
         spread = f"{values[0]:.2f} {values[len(values) // 2]:.2f} {values[-1]:.2f}" if values else "-"
         return (
-            f"{self.name:44s} {self.layers:4d} {self.seen:4d}/{self.matter:<4d} {self.kept:3d} {self.unused:3d}  "
-            f"{spread:>16s} {self.within:5.2f}  {self.kl:9.2e} {self.difference:9.2e} {self.seconds:5.1f}  "
-            f"{self.refusal}"
+            f"{self.name:44s} {self.layers:4d} {self.seen:4d}/{self.matter:<4d} {self.unquantized:3d} "
+            f"{self.unused:3d}  {spread:>16s} {self.within:5.2f}  {self.kl:9.2e} {self.difference:9.2e} "
+            f"{self.seconds:5.1f}  {self.refusal}"
         )
 
 
@@ -99,7 +99,7 @@ def _through(model: Model, row: Row, data: Rows, out: Path) -> None:
     unused = unused_layers(model, data)
     searched = [x.name for x in layers if not x.keep and x.kind is not LayerKind.EMBEDDING and x.name not in unused]
     row.layers, row.unused = len(layers), len(unused)
-    row.kept = sum(bool(layer.keep) for layer in layers)
+    row.unquantized = sum(bool(layer.keep) for layer in layers)
     curvature = calibrate(model, data, batch_size=32).curvature
     table = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=32)
     measured = score(model, "measured_kl", (TINY, TINIER), dataset=data, batch_size=32, layers=searched)

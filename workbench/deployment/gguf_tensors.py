@@ -67,8 +67,8 @@ def refusals(
     names = gguf_names(architecture, blocks)
     reasons = {}
     for layer in summary.stored:
-        held = names_of(names, layer.parameter)
-        reason = layer_refusal(layer, schemes.get(layer.name), held[0] if held else None)
+        parameters = names_of(names, layer.parameter)
+        reason = layer_refusal(layer, schemes.get(layer.name), parameters[0] if parameters else None)
         if reason is not None and layer.parameter not in UNUSED:
             reasons[layer.name] = reason
     for tensor in summary.others:
@@ -116,9 +116,9 @@ def file_tensors(
     """Yield every tensor of the file, in the order of the network; the plan fits (see :func:`refusals`)."""
     names = gguf_names(architecture, blocks)
     for layer in model.summary.stored:
-        held, experts = names_of(names, layer.parameter), layer.viewed[0] if len(layer.viewed) > 2 else 1
-        for place, name in enumerate(held):
-            order = rows_of(experts, layer.matrix[0] // experts, len(held), place)
+        parameters, experts = names_of(names, layer.parameter), layer.viewed[0] if len(layer.viewed) > 2 else 1
+        for place, name in enumerate(parameters):
+            order = rows_of(experts, layer.matrix[0] // experts, len(parameters), place)
             order = row_order(architecture, config, layer.parameter) if order is None else order
             yield matrix_tensor(quantized, model, layer, name, order)
     for tensor in model.summary.others:

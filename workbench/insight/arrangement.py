@@ -44,10 +44,10 @@ class Arrangement:
         """Return the rows of which one layer, or with ``whole`` every layer, is among ``layers``."""
         if not self.members:
             return frozenset(self.table.row[name] for name in layers if name in self.table.row)
-        held = all if whole else any
+        is_member = all if whole else any
         names = frozenset(layers)
         rows = range(len(self.table.layers)) if names else ()
-        return frozenset(row for row in rows if held(name in names for name in self.layers(row)))
+        return frozenset(row for row in rows if is_member(name in names for name in self.layers(row)))
 
     def common(self, columns: np.ndarray) -> np.ndarray:
         """Return each row's column from the columns of its layers in the order of ``members``; -1 where they differ."""

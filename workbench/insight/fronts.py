@@ -139,11 +139,11 @@ def _uniform_sums(
     sums = totals(session.model, base, table, *beside)
     stored = [layer for layer in layers if layer.tied_to is None]
     losses = table.score[[table.row[layer.name] for layer in stored]].sum(axis=0)
-    kept = sum(layer_bits(layer, KEEP) for layer in stored)
+    unquantized = sum(layer_bits(layer, KEEP) for layer in stored)
     plans = []
     for scheme, loss in zip(table.schemes, losses, strict=True):
         if sums.predicted is not None and not np.isnan(loss):
-            nbytes = sums.nbytes + (sum(layer_bits(layer, scheme) for layer in stored) - kept) / 8
+            nbytes = sums.nbytes + (sum(layer_bits(layer, scheme) for layer in stored) - unquantized) / 8
             plans.append((scheme, nbytes / 1e6, sums.predicted + float(loss)))
     return tuple(plans)
 

@@ -143,7 +143,7 @@ def _labels(batch: Batch) -> tuple[list[int], list[int]]:
 def coverage(calibration: Contents, other: Contents) -> Coverage:
     """Return how much of ``other`` (the evaluation data) ``calibration`` covers."""
     size = max(calibration.tokens.size, other.tokens.size)
-    seen = np.pad(calibration.tokens, (0, size - calibration.tokens.size)) > 0
+    occurs = np.pad(calibration.tokens, (0, size - calibration.tokens.size)) > 0
     needed = np.pad(other.tokens, (0, size - other.tokens.size))
     inside = np.nan
     if calibration.lengths.size and other.lengths.size:
@@ -152,8 +152,8 @@ def coverage(calibration: Contents, other: Contents) -> Coverage:
     labelled = sum(other.classes.values())
     covered = sum(count for label, count in other.classes.items() if label in calibration.classes)
     return Coverage(
-        vocabulary=float(seen.mean()) if size else float("nan"),
-        tokens=float(needed[seen].sum() / needed.sum()) if needed.sum() else float("nan"),
+        vocabulary=float(occurs.mean()) if size else float("nan"),
+        tokens=float(needed[occurs].sum() / needed.sum()) if needed.sum() else float("nan"),
         classes=covered / labelled if labelled else float("nan"),
         lengths=float(inside),
     )

@@ -137,16 +137,16 @@ def _right_angles(
     Where there are more ``draws`` than directions, a new set begins.  ``without``, of unit length, is a direction that
     no vector has a part in.
     """
-    taken = [] if without is None else [without]
-    fixed, vectors, size = len(taken), list[torch.Tensor](), math.prod(shape[1:])
+    basis = [] if without is None else [without]
+    fixed, vectors, size = len(basis), list[torch.Tensor](), math.prod(shape[1:])
     for _ in range(draws):
         z = torch.randn(shape[0], size, generator=generator)
-        if len(taken) >= max(size, fixed + 1):
-            del taken[fixed:]
-        for other in taken * 2:  # twice, for what rounding leaves
+        if len(basis) >= max(size, fixed + 1):
+            del basis[fixed:]
+        for other in basis * 2:  # twice, for what rounding leaves
             z -= (z * other).sum(dim=1, keepdim=True) * other
         unit = z / z.norm(dim=1, keepdim=True).clamp_min(torch.finfo(z.dtype).tiny)
-        taken.append(unit)
+        basis.append(unit)
         vectors.append(unit * math.sqrt(max(size - fixed, 1)))
     return vectors
 

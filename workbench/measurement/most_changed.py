@@ -10,7 +10,7 @@ import torch
 from workbench.measurement.evaluation import Changed
 from workbench.models.model import Batch
 
-KEPT = 50
+MOST = 50
 """How many of the largest divergences are kept, and of the largest among flips."""
 
 CONTEXT = 16
@@ -39,13 +39,13 @@ class MostChanged:
         """
         flips = torch.where(answers[0] != answers[1], divergence, torch.zeros_like(divergence))
         for values, largest in ((divergence.flatten(), self._worst), (flips.flatten(), self._flips)):
-            least = largest[-1].kl if len(largest) == KEPT else 0.0
-            order = torch.argsort(values, descending=True, stable=True)[:KEPT]
+            least = largest[-1].kl if len(largest) == MOST else 0.0
+            order = torch.argsort(values, descending=True, stable=True)[:MOST]
             for index in order[values[order] > least].tolist():
                 unit = self._unit(index, divergence, answers, batch)
                 largest.append(replace(unit, sample=unit.sample + first_sample))
             largest.sort(key=_order)
-            del largest[KEPT:]
+            del largest[MOST:]
 
     def units(self) -> tuple[Changed, ...]:
         """Return the units, the largest divergence first: the worst of all and the worst of those that flipped."""

@@ -35,7 +35,7 @@ def repeatable(model: Model, batch: Batch, names: Iterable[str]) -> frozenset[st
 
     with torch.no_grad():
         expected = model.run(few, tap=tap, layers=tables)
-        shared = frozenset(n for n, seen in shapes.items() if all(len(shape) == 2 and shape[0] == 1 for shape in seen))
+        shared = frozenset(n for n, each in shapes.items() if all(len(shape) == 2 and shape[0] == 1 for shape in each))
         if not shared:
             return shared
         try:

@@ -20,12 +20,12 @@ class SymmetricSum:
 
     def __init__(self, groups: int, size: int, like: torch.Tensor, spill: Spill) -> None:
         self._groups, self._size = groups, size
-        held = spill.zeros(like, sum(groups * rows * (size - start) for start, rows in self._places()))
+        memory = spill.zeros(like, sum(groups * rows * (size - start) for start, rows in self._places()))
         self._strips: list[tuple[int, torch.Tensor]] = []
         for start, rows in self._places():
             count = groups * rows * (size - start)
-            self._strips.append((start, held[:count].view(groups, rows, size - start)))
-            held = held[count:]
+            self._strips.append((start, memory[:count].view(groups, rows, size - start)))
+            memory = memory[count:]
 
     def _places(self) -> Iterator[tuple[int, int]]:
         return ((start, min(STRIP, self._size - start)) for start in range(0, self._size, STRIP))

@@ -22,7 +22,7 @@ Detectors are trained on five times the absolute error of a box beside the class
 Laplace distribution of this scale (Carion et al., "End-to-End Object Detection with Transformers", ECCV 2020).
 """
 
-FOUND, OVERLAP = 0.5, 0.5
+CONFIDENT, OVERLAP = 0.5, 0.5
 """The probability from which on an object counts as found, and the IoU from which on two boxes are of one object."""
 
 
@@ -106,16 +106,16 @@ def answers_of(outputs: torch.Tensor) -> torch.Tensor:
     return torch.stack([torch.zeros_like(yes), yes], dim=-1)
 
 
-def found(reference: torch.Tensor, candidate: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def matched_objects(reference: torch.Tensor, candidate: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return how many of the reference's objects the candidate finds too, and how many there are, ``[samples]`` each.
 
-    Found is an object whose match is of the same label, as likely as FOUND, with a box of the same place (OVERLAP).
+    An object is matched by one of the same label, as likely as CONFIDENT, with a box of the same place (OVERLAP).
     """
     candidate = matched(reference, candidate)
-    there = certainty_of(reference) >= FOUND
+    there = certainty_of(reference) >= CONFIDENT
     same = labels_of(reference).argmax(dim=-1) == labels_of(candidate).argmax(dim=-1)
     near = _overlap(boxes_of(reference), boxes_of(candidate)) >= OVERLAP
-    return (there & same & near & (certainty_of(candidate) >= FOUND)).sum(dim=1), there.sum(dim=1)
+    return (there & same & near & (certainty_of(candidate) >= CONFIDENT)).sum(dim=1), there.sum(dim=1)
 
 
 def _overlap(some: torch.Tensor, others: torch.Tensor) -> torch.Tensor:

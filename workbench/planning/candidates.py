@@ -97,12 +97,12 @@ class Builder:
         for number, (members, inputs, limit) in enumerate(requests):
             menu = self._menu(members, inputs, limit)
             by_menu.setdefault(id(menu), (menu, []))[1].append(number)
-        made: dict[int, Group] = {}
+        groups: dict[int, Group] = {}
         for menu, numbers in by_menu.values():
             for start in range(0, len(numbers), TOGETHER):
                 part = numbers[start : start + TOGETHER]
-                made.update(zip(part, self._built(menu, [requests[number] for number in part]), strict=True))
-        return [made[number] for number in range(len(requests))]
+                groups.update(zip(part, self._built(menu, [requests[number] for number in part]), strict=True))
+        return [groups[number] for number in range(len(requests))]
 
     def _menu(self, members: Sequence[Layer], inputs: str | None, limit: tuple[str, ...] | None) -> _Menu:
         key = (limit, inputs, tuple((layer.kind, layer.matrix, layer.dtype) for layer in members) if self.legal else 0)

@@ -143,13 +143,13 @@ def _split(
         for members in sharing_groups(summary.layers, rules.bonds)
     ]
     free = [scheme is None and all(layer.name in counted for layer in members) for members, scheme, _ in sharing]
-    made = iter(builder.groups([
+    built = iter(builder.groups([
         (members, assignments[members[0].name].inputs, limit)
         for (members, _, limit), is_free in zip(sharing, free, strict=True) if is_free
     ]))  # fmt: skip
     for (members, scheme, limit), is_free in zip(sharing, free, strict=True):
         if is_free:
-            group = next(made)
+            group = next(built)
             if members[0].name not in tables or set(group.schemes) - {KEEP}:
                 if not group.candidates:
                     raise PlanError(_nothing_left(members, rules, builder.reasons(members, assignments, limit)))

@@ -82,7 +82,7 @@ def same(session: Session, other: Session | None) -> bool:
         return False
     edits = {item.name for item in fields(EditableParts)}
     pairs = ((item.name, getattr(session, item.name), getattr(other, item.name)) for item in fields(Session))
-    return all(one is two or (name in edits and one == two) for name, one, two in pairs)
+    return all(first is two or (name in edits and first == two) for name, first, two in pairs)
 
 
 def exchanged(session: Session, old: EditableParts, new: EditableParts) -> Session:

@@ -83,8 +83,8 @@ def _acquired(lock: Path) -> int | None:
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        held = os.name == "nt" and isinstance(error, PermissionError)
-        return None if held else -1  # in a folder that cannot be written there is no lock: saving says so
+        locked = os.name == "nt" and isinstance(error, PermissionError)
+        return None if locked else -1  # in a folder that cannot be written there is no lock: saving says so
     try:
         _lock(descriptor)
         if os.path.samestat(os.fstat(descriptor), os.stat(lock)):

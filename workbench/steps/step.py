@@ -365,10 +365,10 @@ def unchanged(summary: ModelSummary, title: str) -> Iterator[None]:
 
 def _require_unchanged(before: Stamp, after: Stamp, title: str, written: object) -> None:
     """Raise ModelError where a file of weights is another one than before the run, unless the run wrote it."""
-    gone = [name for name, *_ in sorted({*before} - {*after}) if written is None or str(written) != name]
-    if gone:
+    removed = [name for name, *_ in sorted({*before} - {*after}) if written is None or str(written) != name]
+    if removed:
         raise ModelError(
-            f"{title}: {gone[0]} changed while it was read, so the result would mix two models and was discarded; "
+            f"{title}: {removed[0]} changed while it was read, so the result would mix two models and was discarded; "
             "open the model again, and repeat the step when nothing writes to that file"
         )
 

@@ -80,10 +80,10 @@ class ThreeSix(Scheme):
         extreme = (
             blocks.gather(-1, blocks.abs().argmax(-1, keepdim=True)).squeeze(-1) if blocks.numel() else blocks.sum(-1)
         )
-        wanted = extreme / -4
-        most = wanted.abs().amax(dim=1, keepdim=True) if wanted.numel() else wanted.new_zeros(len(weight), 1)
+        scales = extreme / -4
+        most = scales.abs().amax(dim=1, keepdim=True) if scales.numel() else scales.new_zeros(len(weight), 1)
         row = torch.from_numpy(_half(most.numpy() / 31))
-        block = (wanted / torch.where(row > 0, row, 1.0)).round().clamp(-32, 31)
+        block = (scales / torch.where(row > 0, row, 1.0)).round().clamp(-32, 31)
         if clip_search and blocks.numel():
             mass = torch.ones(()) if importance is None else _blocks(importance.float().expand(weight.shape))
             block = _best(blocks, mass, row, block)

@@ -26,11 +26,11 @@ from torch import nn
 
 BATCH = 16
 
-Work = Callable[["Given"], "Made"]
+Work = Callable[["Task"], "Quantized"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Given:
+class Task:
     """A copy of the model in FP32 to quantize (``multiple``: its MLP padded to a multiple), its folder, the windows
     (int64 ``[windows, tokens]``) of the calibration split."""
 
@@ -44,7 +44,7 @@ class Given:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Made:
+class Quantized:
     """A quantized model and its bits per weight, scales and zero points counted, padding not."""
 
     model: nn.Module
@@ -134,9 +134,9 @@ def main(rows: Mapping[str, Work]) -> None:
         torch.from_numpy(np.load(file).astype(np.int64)) for file in (options.calibration, options.evaluation)
     )
     start = time.perf_counter()
-    given = Given(model=copy.deepcopy(reference), folder=options.model, calibration=calibration)
-    made = rows[options.row](given)
+    task = Task(model=copy.deepcopy(reference), folder=options.model, calibration=calibration)
+    quantized = rows[options.row](task)
     seconds = time.perf_counter() - start
-    kl, perplexity = divergence(reference, made.model, evaluation)
-    result: dict[str, Any] = {"bits": made.bits, "kl": kl, "perplexity": perplexity, "seconds": seconds}
+    kl, perplexity = divergence(reference, quantized.model, evaluation)
+    result: dict[str, Any] = {"bits": quantized.bits, "kl": kl, "perplexity": perplexity, "seconds": seconds}
     print("\n" + json.dumps(result))

@@ -17,7 +17,7 @@ from auto_round import AutoRound, AutoScheme
 from auto_round.calib_dataset import register_dataset
 from auto_round.schemes import QuantizationScheme
 from datasets import Dataset
-from measure import Given, Made, Work, affine_bits, linear, load, main, mean_bits
+from measure import Quantized, Task, Work, affine_bits, linear, load, main, mean_bits
 from torch import nn
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
@@ -40,10 +40,10 @@ def registered(windows: torch.Tensor) -> str:
     return NAME
 
 
-def tokenizer_of(given: Given) -> Any:
+def tokenizer_of(task: Task) -> Any:
     """Return the model's tokenizer, or a bare one: the data are tokens already."""
     try:
-        return AutoTokenizer.from_pretrained(given.folder)
+        return AutoTokenizer.from_pretrained(task.folder)
     except (OSError, ValueError):
         from tokenizers import Tokenizer
         from tokenizers.models import WordLevel
@@ -52,17 +52,17 @@ def tokenizer_of(given: Given) -> Any:
         return bare(tokenizer_object=Tokenizer(WordLevel({"?": 0}, unk_token="?")))
 
 
-def rounded(given: Given, model: nn.Module, chosen: Any, steps: int) -> nn.Module:
+def rounded(task: Task, model: nn.Module, chosen: Any, steps: int) -> nn.Module:
     """Quantize and return the model with dequantized weights.
 
     It goes through a folder: auto-round loads a model anew from where it came, and would lose the padding.
     """
-    windows, folder = given.calibration, tempfile.mkdtemp()
+    windows, folder = task.calibration, tempfile.mkdtemp()
     saving: Any = model
     saving.save_pretrained(folder)
     padded = load(Path(folder))
     work = AutoRound(
-        padded, tokenizer_of(given), scheme=chosen, dataset=registered(windows), iters=steps, nsamples=len(windows),
+        padded, tokenizer_of(task), scheme=chosen, dataset=registered(windows), iters=steps, nsamples=len(windows),
         seqlen=windows.shape[1], batch_size=8, device_map="cpu", enable_torch_compile=False, low_cpu_mem_usage=False,
         seed=0,
     )  # fmt: skip
@@ -84,9 +84,9 @@ def spent(model: nn.Module) -> float:
 def uniform(bits: int) -> Work:
     """Return SignRound of all layers."""
 
-    def quantized(given: Given) -> Made:
-        model = rounded(given, given.padded(GROUP), scheme(bits), STEPS)
-        return Made(model=model, bits=spent(model))
+    def quantized(task: Task) -> Quantized:
+        model = rounded(task, task.padded(GROUP), scheme(bits), STEPS)
+        return Quantized(model=model, bits=spent(model))
 
     return quantized
 
@@ -94,10 +94,10 @@ def uniform(bits: int) -> Work:
 def mixed(bits: float, steps: int = STEPS) -> Work:
     """Return AutoScheme's choice among 2, 3, 4 and 8 bits."""
 
-    def quantized(given: Given) -> Made:
+    def quantized(task: Task) -> Quantized:
         options = tuple(scheme(width) for width in (2, 3, 4, 8))
-        model = rounded(given, given.padded(GROUP), AutoScheme(avg_bits=bits, options=options), steps)
-        return Made(model=model, bits=spent(model))
+        model = rounded(task, task.padded(GROUP), AutoScheme(avg_bits=bits, options=options), steps)
+        return Quantized(model=model, bits=spent(model))
 
     return quantized
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
-from measure import Given, Made, Work, main, replace_weights
+from measure import Quantized, Task, Work, main, replace_weights
 
 BITS = {"Q4_0": 4.5, "Q4_1": 5.0, "Q5_0": 5.5, "Q5_1": 6.0, "Q8_0": 8.5}
 
@@ -18,8 +18,8 @@ def blocks(name: str) -> Work:
     def rounded(weight: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(np.array(dequantize(quantize(weight.numpy(), kind), kind)))
 
-    def quantized(given: Given) -> Made:
-        return Made(model=replace_weights(given.padded(32), rounded), bits=BITS[name])
+    def quantized(task: Task) -> Quantized:
+        return Quantized(model=replace_weights(task.padded(32), rounded), bits=BITS[name])
 
     return quantized
 

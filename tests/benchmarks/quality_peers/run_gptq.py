@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from measure import Given, Made, Work, affine_bits, linear, main
+from measure import Quantized, Task, Work, affine_bits, linear, main
 from torch import nn
 
 Grid = tuple[torch.Tensor, torch.Tensor]
@@ -81,14 +81,14 @@ def blockwise(bits: int, group: int) -> Work:
     """Return the work of one row."""
 
     @torch.no_grad()
-    def quantized(given: Given) -> Made:
+    def quantized(task: Task) -> Quantized:
         blocks: dict[str, list[nn.Linear]] = {}
-        for name, module in linear(given.model):
+        for name, module in linear(task.model):
             blocks.setdefault(".".join(name.split(".")[:3]), []).append(module)
         for layers in blocks.values():
-            for layer, moment in zip(layers, moments(given.model, layers, given.calibration), strict=True):
+            for layer, moment in zip(layers, moments(task.model, layers, task.calibration), strict=True):
                 layer.weight.copy_(gptq(layer.weight, moment, bits, group))
-        return Made(model=given.model, bits=affine_bits(bits, group, bits))
+        return Quantized(model=task.model, bits=affine_bits(bits, group, bits))
 
     return quantized
 

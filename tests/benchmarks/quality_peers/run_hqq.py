@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from hqq.core.quantize import Quantizer
-from measure import Given, Made, Work, main, replace_weights
+from measure import Quantized, Task, Work, main, replace_weights
 
 
 def half_quadratic(bits: int, group: int) -> Work:
@@ -17,8 +17,8 @@ def half_quadratic(bits: int, group: int) -> Work:
         result: torch.Tensor = Quantizer.dequantize(packed, meta)
         return result
 
-    def quantized(given: Given) -> Made:
-        return Made(model=replace_weights(given.padded(group), rounded), bits=bits + 32 / group)
+    def quantized(task: Task) -> Quantized:
+        return Quantized(model=replace_weights(task.padded(group), rounded), bits=bits + 32 / group)
 
     return quantized
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import modelopt.torch.quantization as mtq
 import torch
-from measure import Given, Made, Work, linear, main, mean_bits
+from measure import Quantized, Task, Work, linear, main, mean_bits
 
 GROUP = 64
 
@@ -25,10 +25,10 @@ def config(bits: int) -> dict[str, Any]:
 def planned(bits: float) -> Work:
     """Return the work of one row, of ``bits`` per weight with the scales, which ModelOpt does not count."""
 
-    def quantized(given: Given) -> Made:
-        model = given.padded(GROUP)
+    def quantized(task: Task) -> Quantized:
+        model = task.padded(GROUP)
         model.requires_grad_(True)
-        data = [{"input_ids": batch} for batch in given.calibration.split(8)]
+        data = [{"input_ids": batch} for batch in task.calibration.split(8)]
         model, _ = mtq.auto_quantize(
             model, constraints={"effective_bits": _effective(model, bits - 16 / GROUP)},
             quantization_formats=[config(width) for width in (2, 3, 4, 5, 6, 8)], data_loader=data,
@@ -36,7 +36,7 @@ def planned(bits: float) -> Work:
             loss_func=lambda output, batch: _loss(output.logits, batch["input_ids"]), disabled_layers=["*lm_head*"],
             num_calib_steps=len(data), num_score_steps=len(data),
         )  # fmt: skip
-        return Made(model=model.eval(), bits=mean_bits(model, {n: _bits(m) for n, m in linear(model)}))
+        return Quantized(model=model.eval(), bits=mean_bits(model, {n: _bits(m) for n, m in linear(model)}))
 
     return quantized
 

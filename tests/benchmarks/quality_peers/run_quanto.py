@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from measure import Given, Made, Work, main, replace_weights
+from measure import Quantized, Task, Work, main, replace_weights
 from optimum.quanto import MaxOptimizer, qint2, qint4, quantize_weight
 
 
@@ -16,8 +16,8 @@ def integers(bits: int, group: int) -> Work:
         result: torch.Tensor = quantize_weight(weight, kind, 0, scale, shift, group).dequantize()
         return result
 
-    def quantized(given: Given) -> Made:
-        return Made(model=replace_weights(given.padded(group), rounded), bits=bits + 32 / group)
+    def quantized(task: Task) -> Quantized:
+        return Quantized(model=replace_weights(task.padded(group), rounded), bits=bits + 32 / group)
 
     return quantized
 

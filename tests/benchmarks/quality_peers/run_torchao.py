@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from measure import Given, Made, Work, affine_bits, main
+from measure import Quantized, Task, Work, affine_bits, main
 from torch import nn
 from torchao.quantization import IntxWeightOnlyConfig, quantize_
 from torchao.quantization.granularity import PerGroup
@@ -13,14 +13,14 @@ from torchao.quantization.quant_primitives import MappingType
 def integers(bits: int, group: int, symmetric: bool) -> Work:
     """Return the work of one row."""
 
-    def quantized(given: Given) -> Made:
-        model = given.padded(group)
+    def quantized(task: Task) -> Quantized:
+        model = task.padded(group)
         mapping = MappingType.SYMMETRIC if symmetric else MappingType.ASYMMETRIC
         config = IntxWeightOnlyConfig(
             weight_dtype=getattr(torch, f"int{bits}"), granularity=PerGroup(group), mapping_type=mapping
         )
         quantize_(model, config, lambda module, name: isinstance(module, nn.Linear) and name != "lm_head")
-        return Made(model=model, bits=affine_bits(bits, group, 0 if symmetric else bits))
+        return Quantized(model=model, bits=affine_bits(bits, group, 0 if symmetric else bits))
 
     return quantized
 

@@ -264,10 +264,10 @@ def test_a_plan_that_packs_nothing_is_a_folder_that_opens_as_it_was(model: Model
     assert open_model(tmp_path / "out").summary.source.kind == "huggingface"
 
 
-@pytest.mark.parametrize("said", [
+@pytest.mark.parametrize("messages", [
     {}, [], "fp8", {"strategy": "token"}, {"strategy": "token", "num_bits": 8},
     {"strategy": "tensor", "num_bits": 8, "type": "float", "symmetric": True},
 ])  # fmt: skip
-def test_a_cache_that_no_plan_can_say_is_left_out(said: Any) -> None:
-    scheme, unsaid = cache_scheme({"kv_cache_scheme": said})
+def test_a_cache_that_no_plan_can_say_is_left_out(messages: Any) -> None:
+    scheme, unsaid = cache_scheme({"kv_cache_scheme": messages})
     assert scheme is None and unsaid

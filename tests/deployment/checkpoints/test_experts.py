@@ -53,7 +53,7 @@ def written(model: Model, plan: Plan, out: Path) -> list[str]:
     """Export, and return the lines of config.json that name experts."""
     exporter("compressed-tensors").export(quantize(model, plan), model, out, silent)
     groups = json.loads((out / "config.json").read_text())["quantization_config"]["config_groups"]
-    return [one for group in groups.values() for one in group["targets"] if "experts" in one]
+    return [target for group in groups.values() for target in group["targets"] if "experts" in target]
 
 
 def answers_are_ours(model: Model, plan: Plan, out: Path) -> bool:

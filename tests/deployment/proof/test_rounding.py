@@ -61,8 +61,8 @@ def test_a_coarse_plan_of_which_one_layer_is_wrong_is_told(llama: Model, monkeyp
     assert proof.plan_loss > 0.1 and proof.rounding == 0 and abs(proof.difference) < 1e-6
     wrong = quantize(llama, plan.assign(["model.layers.1.mlp.up_proj"], weights="keep")).bind(llama)
     values = wrong.run(batch)[:, [4, 12, 20]].detach().numpy()
-    given = onnx_proof.Run(values=values, runtime="", seconds=1, peak_bytes=1)
-    monkeypatch.setattr(onnx_proof, "_run", lambda *arguments: given)
+    outcome = onnx_proof.Run(values=values, runtime="", seconds=1, peak_bytes=1)
+    monkeypatch.setattr(onnx_proof, "_run", lambda *arguments: outcome)
     with pytest.raises(ExportError, match="rounding of inputs explains 0;") as refused:
         onnx_proof.prove_in_onnx(quantize(llama, plan), llama, None, batch, [4, 12, 20], data="tokens", threads=1)
     apart = float(str(refused.value).partition("its outputs are ")[2].partition(" ")[0])

@@ -66,6 +66,6 @@ def test_compiled_blocks_are_those_of_the_reference(op, monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function: function)
     shape = {"rows": 2, "columns": 512, "name": op.name.split()[1], "dtype": torch.bfloat16}
     (result,), problem = op.baselines(CPU, **shape), op.prepare(Nowhere(), 3, **shape)
-    one, two = ([x] if isinstance(x, torch.Tensor) else x for x in (result.make(seed)() for seed in (3, 4)))
-    assert [(x.shape, x.dtype) for x in one] == [(x.shape, x.dtype) for x in problem.reference()]
-    assert not torch.equal(one[0], two[0]) and result.read == problem.read
+    first, second = ([x] if isinstance(x, torch.Tensor) else x for x in (result.make(seed)() for seed in (3, 4)))
+    assert [(x.shape, x.dtype) for x in first] == [(x.shape, x.dtype) for x in problem.reference()]
+    assert not torch.equal(first[0], second[0]) and result.read == problem.read

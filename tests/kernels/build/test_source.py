@@ -53,20 +53,20 @@ def test_a_changed_header_file_changes_the_key(folder):
 @needs_nvrtc
 def test_an_image_is_compiled_once_and_again_when_a_header_file_changes(folder):
     assert source.cubin(COPY, "sm_80").origin == "compiled"
-    kept = source.cubin(COPY, "sm_80")
-    assert kept.origin == "cache" and kept.data.startswith(b"\x7fELF") and b"copy" in kept.data
+    binary = source.cubin(COPY, "sm_80")
+    assert binary.origin == "cache" and binary.data.startswith(b"\x7fELF") and b"copy" in binary.data
     (folder / "twice.cuh").write_text("#define TWICE(x) (3 * (x))\n")
     changed = source.cubin(COPY, "sm_80")
-    assert changed.origin == "compiled" and changed.data != kept.data
+    assert changed.origin == "compiled" and changed.data != binary.data
 
 
 @needs_nvrtc
 def test_a_damaged_cache_is_made_again(folder):
     source.cubin(COPY, "sm_80")
-    (kept,) = (folder / "cache" / "sm_80").iterdir()
-    kept.write_bytes(b"")
+    (entry,) = (folder / "cache" / "sm_80").iterdir()
+    entry.write_bytes(b"")
     assert source.cubin(COPY, "sm_80").origin == "compiled"
-    assert kept.read_bytes().startswith(b"\x7fELF")
+    assert entry.read_bytes().startswith(b"\x7fELF")
 
 
 @needs_nvrtc

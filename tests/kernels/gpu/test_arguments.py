@@ -123,11 +123,11 @@ def test_k_quants_are_of_whole_blocks_of_float32():
 
 
 def test_fp4_blocks_have_the_scales_of_their_format():
-    one = torch.ones(1)
+    tensor = torch.ones(1)
     bad = [
         ((X, "fp4", None), "name is 'fp4'; expected one of 'mxfp4', 'nvfp4'"),
         ((torch.zeros(2, 48), "mxfp4", None), "columns is 48; expected a positive multiple of 32"),
-        ((X, "mxfp4", one), "mxfp4 takes no tensor_scale"),
+        ((X, "mxfp4", tensor), "mxfp4 takes no tensor_scale"),
         ((X, "nvfp4", None), "nvfp4 takes a tensor_scale"),
         ((X, "nvfp4", torch.ones(2)), r"tensor_scale has shape \(2,\)"),
     ]

@@ -64,9 +64,9 @@ def test_memory_is_allocated_on_the_first_step_only(monkeypatch):
     made, _ = block.drawn_block(Emulator(), 2, plan="mixed", **SHAPE)
     x, length = tokens(1)[0], torch.ones(1, dtype=torch.int32)
     first = made.step(x, length)
-    kept, size = first.clone(), made.workspace.nbytes()
+    copy, size = first.clone(), made.workspace.nbytes()
     monkeypatch.setattr(Emulator, "empty", lambda *_: pytest.fail("a second step allocates"))
-    assert made.step(x, length) is first and torch.equal(first, kept)
+    assert made.step(x, length) is first and torch.equal(first, copy)
     assert made.workspace.nbytes() == size > 0
 
 
@@ -159,10 +159,10 @@ def test_stacked_projections_give_the_outputs_of_their_parts(kind):
     if parts[0].codes is not None:
         codes, scales = norm_quantize.quantized_rows(x.float(), parts[0].codes)
         rows = Rows(values=codes, scales=scales)
-    one = projections.stacked(parts)
-    assert one is not None and one.rows == 384 and one.nbytes() == sum(part.nbytes() for part in parts)
+    block = projections.stacked(parts)
+    assert block is not None and block.rows == 384 and block.nbytes() == sum(part.nbytes() for part in parts)
     apart = torch.cat([part.apply(rows, on=Emulator()) for part in parts], 1)
-    torch.testing.assert_close(one.apply(rows, on=Emulator()), apart, rtol=2e-3, atol=2e-3)
+    torch.testing.assert_close(block.apply(rows, on=Emulator()), apart, rtol=2e-3, atol=2e-3)
 
 
 def test_projections_of_different_kinds_or_odd_sizes_stay_apart():

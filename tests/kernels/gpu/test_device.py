@@ -81,8 +81,8 @@ def test_timing_keeps_baselines_variants_and_occupancy(tmp_path, monkeypatch):
     samples = measure(on, w4a16.OP, {"m": 1, "rows": 1024, "columns": 1024}, samples=5)
     assert set(samples.baselines) | set(samples.refused) == {"torch fp32", "torch fp16", "torch bf16"}
     assert samples.variant and all(0 < use.occupancy.fraction <= 1 for use in samples.kernels)
-    (kept,) = (tmp_path / "tuning").glob("*.json")
-    assert samples.variant in next(iter(tuning.read(kept).values())).microseconds
+    (file,) = (tmp_path / "tuning").glob("*.json")
+    assert samples.variant in next(iter(tuning.read(file).values())).microseconds
 
 
 @marked

@@ -28,8 +28,8 @@ def alone(model: Model, context: list[int], continuation: list[int]) -> tuple[fl
 @pytest.mark.parametrize("batch_size", [1, 3, 8])
 def test_rows_of_any_length_are_scored_as_if_alone(batch_size: int) -> None:
     model, heard = decoder(0), list[int]()
-    found = scores(model, ROWS, longest=100, batch_size=batch_size, done=heard.append)
-    for (score, likely), row in zip(found, ROWS, strict=True):
+    answers = scores(model, ROWS, longest=100, batch_size=batch_size, done=heard.append)
+    for (score, likely), row in zip(answers, ROWS, strict=True):
         expected = alone(model, *row)
         assert score == pytest.approx(expected[0], abs=1e-5) and likely == expected[1]
     assert sum(heard) == len(ROWS) and max(heard) <= batch_size

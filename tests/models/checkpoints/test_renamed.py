@@ -80,8 +80,8 @@ def test_exports_have_the_checkpoints_names_and_open_again(kind: str, llava: Mod
     again = open_model(tmp_path / "out")
     read = as_stored(again, Plan())
     assert again.summary.cannot_run is None
-    expected, found = resolve(plan, llava.summary.layers), resolve(read, again.summary.layers)
-    assert {name: each.weights for name, each in found.items()} == {
+    expected, actual = resolve(plan, llava.summary.layers), resolve(read, again.summary.layers)
+    assert {name: each.weights for name, each in actual.items()} == {
         name: each.weights for name, each in expected.items()
     }
     for name, stored in quantize(again, read).tensors.items():

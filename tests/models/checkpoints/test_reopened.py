@@ -78,8 +78,8 @@ def test_what_was_exported_opens_with_its_plan_and_its_codes(kind: str, model: M
     again = open_model(with_settings(model, out) if kind == "safetensors" else out)
     assert again.summary.cannot_run is None and again.notes == ()
     read = as_stored(again, Plan())
-    expected, found = resolve(plan, model.summary.layers), resolve(read, again.summary.layers)
-    assert {name: each.weights for name, each in found.items()} == {
+    expected, actual = resolve(plan, model.summary.layers), resolve(read, again.summary.layers)
+    assert {name: each.weights for name, each in actual.items()} == {
         name: each.weights for name, each in expected.items()
     }
     second = quantize(again, read)
@@ -170,8 +170,8 @@ def test_a_cache_alone_opens_again(model: Model, tmp_path: Path) -> None:
     _, out = exported("compressed-tensors", model, plan, tmp_path)
     again = open_model(out)
     assert again.notes == ()
-    found = resolve(as_stored(again, Plan()), again.summary.layers)
-    assert {name for name, each in found.items() if each.cache == "fp8-e4m3-token"} == set(makers)
+    actual = resolve(as_stored(again, Plan()), again.summary.layers)
+    assert {name for name, each in actual.items() if each.cache == "fp8-e4m3-token"} == set(makers)
 
 
 def test_inputs_that_no_plan_can_say_are_noted(model: Model, tmp_path: Path) -> None:

@@ -63,16 +63,16 @@ def test_the_default_window_is_what_the_model_takes(tmp_path: Path, reader: Any)
 @pytest.mark.parametrize(("first", "second"), [(8, 8), (8, 6), (5, 16)])
 def test_halves_of_a_text_share_no_token(tmp_path: Path, reader: Any, first: int, second: int) -> None:
     file = words(tmp_path / "a.txt", 400)
-    one = open_dataset(file, reader, split="calibration", sequence_length=first, seed=1, samples=9)
+    first_part = open_dataset(file, reader, split="calibration", sequence_length=first, seed=1, samples=9)
     other = open_dataset(file, reader, split="evaluation", sequence_length=second, seed=2)
-    assert not set(ids(one).flatten().tolist()) & set(ids(other).flatten().tolist())
-    assert one.record.content_hash != other.record.content_hash
+    assert not set(ids(first_part).flatten().tolist()) & set(ids(other).flatten().tolist())
+    assert first_part.record.content_hash != other.record.content_hash
 
 
 @pytest.mark.parametrize("count", [2, 3, 10, 101])
 def test_halves_are_disjoint_and_cover_everything(count: int) -> None:
-    one, other = half_of(count, 0), half_of(count, 1)
-    assert sorted([*one, *other]) == list(range(count))
+    first_half, other = half_of(count, 0), half_of(count, 1)
+    assert sorted([*first_half, *other]) == list(range(count))
 
 
 def test_token_windows_are_taken_as_they_are(tmp_path: Path) -> None:

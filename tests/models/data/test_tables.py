@@ -214,9 +214,9 @@ def test_rows_of_halves_share_no_document(tmp_path: Path, decoder: Any) -> None:
     rows = [{"text": " ".join([f"w{n}"] * 9)} for n in range(3, 43)]
     file = write(tmp_path / "documents.parquet", rows)
     halves = [open_dataset(file, decoder, split=split) for split in ("calibration", "evaluation")]
-    one, other = (set(torch.unique(half.tensors["input_ids"][:, 1:]).tolist()) for half in halves)
-    assert not one & other
-    assert one | other == set(range(3, 43))
+    first, other = (set(torch.unique(half.tensors["input_ids"][:, 1:]).tolist()) for half in halves)
+    assert not first & other
+    assert first | other == set(range(3, 43))
 
 
 def test_a_long_context_is_the_default_where_the_text_is_long_enough(tmp_path: Path, folder: Path) -> None:

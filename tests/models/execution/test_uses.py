@@ -175,8 +175,8 @@ def test_roles_axes_and_reasons_are_facts() -> None:
     odd = opened(built(Odd), OutputKind.TOKEN_LOGITS, IDS).summary.by_name
     assert "positions" in odd["place"].keep and odd["embed.weight"].tied_to == "embed"
     pictures = opened(built(Pictures), OutputKind.CLASS_LOGITS, IMAGES).summary
-    kept = {layer.name: layer.keep for layer in pictures.layers}
-    assert "weight normalization" in kept["normed.parametrizations.weight.original1"] and not kept["first"]
+    reasons = {layer.name: layer.keep for layer in pictures.layers}
+    assert "weight normalization" in reasons["normed.parametrizations.weight.original1"] and not reasons["first"]
 
 
 class Biased(nn.Module):

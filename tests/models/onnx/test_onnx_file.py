@@ -192,11 +192,11 @@ def _unmade(model: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     ((_foreign, "custom operator library"), (_wrong_size, "bytes, not"), (_unmade, "no node before it computes")),
 )
-def test_hostile_graphs_are_refused_in_one_line(change: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(NotAModelError, match=said) as caught:
+def test_hostile_graphs_are_refused_in_one_line(change: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(NotAModelError, match=message) as caught:
         open_model(_save(tmp_path, change))
     assert "\n" not in str(caught.value)
 

@@ -38,15 +38,15 @@ def as_numbers(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor.detach().double()
 
 
-def same(one: Any, other: Any) -> bool:
-    if isinstance(one, torch.Tensor):
-        kinds = one.dtype == other.dtype and one.shape == other.shape and one.stride() == other.stride()
-        return kinds and bool(torch.equal(as_numbers(one), as_numbers(other)))
-    if isinstance(one, dict):
-        return [*one] == [*other] and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other) or str(one) == other
+def same(first: Any, other: Any) -> bool:
+    if isinstance(first, torch.Tensor):
+        kinds = first.dtype == other.dtype and first.shape == other.shape and first.stride() == other.stride()
+        return kinds and bool(torch.equal(as_numbers(first), as_numbers(other)))
+    if isinstance(first, dict):
+        return [*first] == [*other] and all(same(first[key], other[key]) for key in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(other) and all(map(same, first, other))
+    return bool(first == other) or str(first) == other
 
 
 @pytest.mark.parametrize("legacy", [False, True])

@@ -47,8 +47,8 @@ def test_layers_of_a_python_model(tmp_path: Path) -> None:
     assert kinds(model) == TOKEN_KINDS
     assert model.summary.by_name["head"].tied_to == "embed"
     assert model.summary.output is OutputKind.TOKEN_LOGITS
-    kept = {tensor.name for tensor in model.summary.others}
-    assert {"norm.weight", "norm.running_mean", "conv.bias", "attention.in_proj_bias"} <= kept
+    others = {tensor.name for tensor in model.summary.others}
+    assert {"norm.weight", "norm.running_mean", "conv.bias", "attention.in_proj_bias"} <= others
     assert reopen(model.summary, trust=True).summary == model.summary
 
 

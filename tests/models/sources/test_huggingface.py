@@ -229,13 +229,13 @@ def test_the_class_that_the_configuration_names_is_loaded_with_its_head(
 ) -> None:
     plain = save(tmp_path, kind, bert(**settings))
     model = open_model(tmp_path)
-    given = model.run({"input_ids": IDS})
-    assert model.summary.output is output and tuple(given.shape) == shape
+    outputs = model.run({"input_ids": IDS})
+    assert model.summary.output is output and tuple(outputs.shape) == shape
     with torch.no_grad():
         answer = plain(input_ids=IDS)
     if kind == "BertForQuestionAnswering":
         answer.logits = torch.stack([answer.start_logits, answer.end_logits], dim=1)
-    torch.testing.assert_close(given, answer[0].mean(dim=1) if kind == "BertModel" else answer.logits)
+    torch.testing.assert_close(outputs, answer[0].mean(dim=1) if kind == "BertModel" else answer.logits)
     if kind == "BertForMaskedLM":
         assert model.summary.by_name["cls.predictions.decoder"].tied_to == "bert.embeddings.word_embeddings"
 

@@ -50,7 +50,7 @@ def test_granularity_is_read_from_the_name(name: str, granularity: object) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("int4-g32-asim", "'-asim' in 'int4-g32-asim' is not understood.*the closest are int4-g32-asym"),
         ("itn4-g32", "closest are int4-g32"),
@@ -65,8 +65,8 @@ def test_granularity_is_read_from_the_name(name: str, granularity: object) -> No
         ("bf16-g32", "no number format"),
     ],
 )
-def test_a_wrong_name_is_told_with_its_nearest(name: str, told: str) -> None:
-    with pytest.raises(SchemeError, match=told):
+def test_a_wrong_name_is_told_with_its_nearest(name: str, message: str) -> None:
+    with pytest.raises(SchemeError, match=message):
         parse_scheme(name)
 
 

@@ -194,9 +194,9 @@ def test_importance_moves_the_search_toward_what_matters() -> None:
     weight[0, 0] = 8.0
     outlier = torch.full((1, 64), 1e-6)
     outlier[0, 0] = 1e6
-    kept = scheme.quantize(weight, outlier, clip_search=True)
+    quantized = scheme.quantize(weight, outlier, clip_search=True)
     clipped = scheme.quantize(weight, torch.ones(1, 64), clip_search=True)
-    assert abs(float(kept[0, 0]) - 8) < 0.01
+    assert abs(float(quantized[0, 0]) - 8) < 0.01
     assert float(clipped[0, 0]) < 7
 
 

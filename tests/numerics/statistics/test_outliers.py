@@ -92,9 +92,9 @@ def test_parts_merge_to_the_same_in_every_order() -> None:
     parts = [part(seed) for seed in range(4)]
     whole = merged(parts)
     for order in itertools.permutations(parts):
-        one, two, three, four = order
-        assert one.merge(two).merge(three).merge(four).equals(whole)
-        assert one.merge(two).merge(three.merge(four)).equals(whole)
+        first, two, three, four = order
+        assert first.merge(two).merge(three).merge(four).equals(whole)
+        assert first.merge(two).merge(three.merge(four)).equals(whole)
     assert whole.count == sum(each.count for each in parts)
     magnitudes = sorted((abs(value) for each in parts for value in each.value), reverse=True)
     assert np.abs(whole.value).tolist() == magnitudes[:LARGEST]

@@ -193,9 +193,9 @@ def test_a_kept_embedding_counts_in_a_budget_of_bits():
     summary = decoder(2)
     weights, inner = (sum(layer.parameters for layer in summary.stored[start:]) for start in (0, 1))
     table = table_of(summary)
-    kept = [plan for plan in map(pareto(summary, table, Plan()).plan, range(len(pareto(summary, table, Plan()))))
+    plans = [plan for plan in map(pareto(summary, table, Plan()).plan, range(len(pareto(summary, table, Plan()))))
             if resolve(plan, summary.layers)["model.embed_tokens"].weights == KEEP]  # fmt: skip
-    sums = plan_totals(summary, kept[0])
+    sums = plan_totals(summary, plans[0])
     stored = sums.nbytes - summary.other_nbytes
     assert sums.bits_per_weight * inner == pytest.approx(8 * (stored - summary.stored[0].nbytes), abs=8)
     requested = 8 * stored / weights - 0.01

@@ -158,11 +158,11 @@ def outliers_behind(
 
     Large language models have such channels in what their norms give (Dettmers et al., "LLM.int8()", NeurIPS 2022).
     """
-    kept, weights = {}, {}
+    inputs, weights = {}, {}
     for norm, layers in readers.items():
-        kept[norm] = model.other(norm).clone()
-        kept[norm][list(channels)] *= factor
+        inputs[norm] = model.other(norm).clone()
+        inputs[norm][list(channels)] *= factor
         for layer in layers:
             weights[layer] = model.weight(layer).clone()
             weights[layer][:, list(channels)] /= factor
-    return model.with_others(kept).with_weights(weights)
+    return model.with_others(inputs).with_weights(weights)

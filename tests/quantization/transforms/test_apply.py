@@ -35,8 +35,8 @@ def plan_for(model, *transforms, **assignment):
     return replace(Plan().assign(names, **assignment), transforms=transforms)
 
 
-def kl(model, plan, data, **given):
-    return evaluate(model, quantize(model, plan, data=data, **given).bind(model), data)["kl"].value
+def kl(model, plan, data, **options):
+    return evaluate(model, quantize(model, plan, data=data, **options).bind(model), data)["kl"].value
 
 
 @pytest.mark.parametrize("offset", [0.0, 1.0])

@@ -26,8 +26,8 @@ from workbench.quantization.transforms.apply import transform
 ORDERS = (("fold-norms",), ("equalize",), ("fold-norms", "equalize"), ("equalize", "fold-norms"))
 
 
-def plan_for(model, *transforms, scheme="int4-tensor", **given):
-    return replace(Plan.uniform(model.summary.stored, scheme, **given), transforms=transforms)
+def plan_for(model, *transforms, scheme="int4-tensor", **options):
+    return replace(Plan.uniform(model.summary.stored, scheme, **options), transforms=transforms)
 
 
 def outputs(model, data):
@@ -57,8 +57,8 @@ def test_the_rewritten_curvature_is_that_of_the_rewritten_model(names):
         mine = done.curvature[layer]
         np.testing.assert_allclose(mine.full, true.full, rtol=1e-3, atol=1e-5 * np.abs(true.full).max())
         if layer == "a" or names == ("fold-norms",):  # where inputs stay, rows follow exactly
-            one, other = mine.rows * mine.columns.sum(), true.rows * true.columns.sum()
-            np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-9)
+            first, other = mine.rows * mine.columns.sum(), true.rows * true.columns.sum()
+            np.testing.assert_allclose(first, other, rtol=1e-3, atol=1e-9)
 
 
 def test_folded_weights_are_those_that_torch_fuses():

@@ -22,7 +22,7 @@ def test_inputs_cost_what_their_errors_do_to_the_outputs() -> None:
     curvature[names[1]] = replace(curvature[names[1]], outputs=None)
     draft = Draft.of(model, curvature)
     observed = observe(model, sentences(), names, 8)
-    given = {name: Assignment(weights="int8-channel", inputs="int4-token") for name in names}
+    assignments = {name: Assignment(weights="int8-channel", inputs="int4-token") for name in names}
     expected = 0.0
     for name in names:
         rows = torch.cat(observed[name].rows)
@@ -31,6 +31,6 @@ def test_inputs_cost_what_their_errors_do_to_the_outputs() -> None:
         second = np.diag(curvature[name].rows) if whole is None else whole.astype(float)
         expected += 0.5 * float(np.mean([error @ second @ error for error in errors.double().numpy()]))
     assert expected > 0
-    assert abs(inputs_cost(draft, given, observed) - expected) < 1e-4 * expected
+    assert abs(inputs_cost(draft, assignments, observed) - expected) < 1e-4 * expected
     plain = {name: Assignment(weights="int8-channel") for name in names}
     assert inputs_cost(draft, plain, observed) == 0.0

@@ -77,12 +77,12 @@ def held_down(factor: float) -> NetworkModel:
     """Return a model with large channels in its stream, which every norm makes ordinary."""
     model = language_model(Gated)
     channels = [1, 6]
-    ids, kept = model.weight("ids").clone(), {}
+    ids, inputs = model.weight("ids").clone(), {}
     ids[:, channels] *= factor
     for name in ("body.0.one.gain", "body.0.two.gain", "body.1.one.gain", "body.1.two.gain", "last.gain"):
-        kept[name] = model.other(name).clone()
-        kept[name][channels] /= factor**2 if name == "last.gain" else factor
-    return model.with_others(kept).with_weights({"ids": ids})
+        inputs[name] = model.other(name).clone()
+        inputs[name][channels] /= factor**2 if name == "last.gain" else factor
+    return model.with_others(inputs).with_weights({"ids": ids})
 
 
 def rotated(model: NetworkModel, name: str) -> Transformed:

@@ -62,16 +62,16 @@ def test_the_full_session_leaves_no_field_at_its_default() -> None:
 def test_any_name_and_any_float_survive(
     names: list[str], values: list[float], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    one = dataclasses.replace(full_session(), notes=tuple(names), plans={name: Plan(name=name) for name in names})
-    layer = one.model.layers[0].name
+    written = dataclasses.replace(full_session(), notes=tuple(names), plans={name: Plan(name=name) for name in names})
+    layer = written.model.layers[0].name
     pairs = zip(names, values, strict=False)
     ranges = {(layer, "input", n): Range(low=v, high=v, method=n, clipped=v) for n, v in pairs}
-    one = dataclasses.replace(one, ranges=ranges, locked=frozenset(names))
+    written = dataclasses.replace(written, ranges=ranges, locked=frozenset(names))
     path = tmp_path_factory.mktemp("any") / "s.qwb"
-    one.save(path)
+    written.save(path)
     loaded = Session.load(path)
-    assert identical(one.ranges, loaded.ranges) and identical(one.plans, loaded.plans)
-    assert one.notes == loaded.notes and one.locked == loaded.locked
+    assert identical(written.ranges, loaded.ranges) and identical(written.plans, loaded.plans)
+    assert written.notes == loaded.notes and written.locked == loaded.locked
 
 
 def test_another_program_reads_it(file: Path) -> None:

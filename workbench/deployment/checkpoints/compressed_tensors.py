@@ -295,8 +295,8 @@ def _rows_of(parts: Mapping[str, torch.Tensor], rows: slice, scheme: Any) -> dic
             band[name] = torch.tensor([rows.stop - rows.start, int(tensor[1])])
         elif name == "weight_zero_point" and tensor.dtype == torch.int32:
             words = tensor[rows.start * bits // 32 : -(-rows.stop * bits // 32)]
-            one = len(words) == 1  # which the library unpacks where its transpose has a last step of 1
-            band[name] = words.clone().as_strided(words.shape, (1, 1)) if one else words
+            single = len(words) == 1  # which the library unpacks where its transpose has a last step of 1
+            band[name] = words.clone().as_strided(words.shape, (1, 1)) if single else words
         elif tensor.ndim == 2 and (len(tensor) == len(whole) or height > 1):
             high = 1 if len(tensor) == len(whole) else height
             band[name] = tensor[rows.start // high : -(-rows.stop // high)]

@@ -122,8 +122,8 @@ class TorchaoMethod(Method):
         described = json.loads(descriptions[f"{layer.name}.weight"])
         described["_data"]["dtype"] = {"_type": "torch.dtype", "_data": "float32"}
         metadata = {"module.weight": json.dumps(described), "tensor_names": json.dumps(["module.weight"])}
-        made, _ = unflatten_tensor_state_dict(parts, metadata)
-        value: torch.Tensor = made["module.weight"].dequantize()
+        tensors, _ = unflatten_tensor_state_dict(parts, metadata)
+        value: torch.Tensor = tensors["module.weight"].dequantize()
         return value.to(torch.float32), 0
 
 
@@ -200,21 +200,21 @@ def _described(layer: Layer, stored: QuantizedTensor, inputs: str | None) -> str
     cut = grid(scheme.granularity, stored.shape)
     scale = torch.empty(cut.bands, cut.groups, dtype=getattr(torch, SCALES[scheme.scale_format.name]), device="meta")
     dtype, block = getattr(torch, layer.dtype), [cut.height, min(cut.width, cut.columns)]
-    made: Any
+    tensor: Any
     if scheme.element.shiftable:
         codes = torch.empty(stored.shape, dtype=torch.int8, device="meta")
         if inputs == SYMMETRIC_TOKENS:
             input_settings = QuantizeTensorToInt8Kwargs(granularity=PerRow())
-            made = Int8Tensor(codes, scale, block, dtype, act_quant_kwargs=input_settings)
-            return str(flatten_tensor_state_dict({"module.weight": made})[1]["module.weight"])
+            tensor = Int8Tensor(codes, scale, block, dtype, act_quant_kwargs=input_settings)
+            return str(flatten_tensor_state_dict({"module.weight": tensor})[1]["module.weight"])
         zeros = torch.empty(scale.shape, dtype=torch.int8, device="meta")
         target = getattr(torch, f"int{scheme.element.bits}")
         activations = None if inputs is None else _per_token()
-        made = IntxUnpackedToInt8Tensor(codes, scale, zeros, target, tuple(block), dtype, activations)
+        tensor = IntxUnpackedToInt8Tensor(codes, scale, zeros, target, tuple(block), dtype, activations)
     else:
         codes = torch.empty(stored.shape, dtype=torch.float8_e4m3fn, device="meta")
-        made = Float8Tensor(codes, scale, block_size=block, dtype=dtype)
-    _, metadata = flatten_tensor_state_dict({"module.weight": made})
+        tensor = Float8Tensor(codes, scale, block_size=block, dtype=dtype)
+    _, metadata = flatten_tensor_state_dict({"module.weight": tensor})
     description: str = metadata["module.weight"]
     return description
 

@@ -44,10 +44,10 @@ def _document(model: OnnxModel) -> Any:
     from onnx import helper
 
     graph, network = model.graph, model.body.network
-    taken = {name for node in graph.nodes for name in node.input}
+    consumed = {name for node in graph.nodes for name in node.input}
     weights = [
         helper.make_tensor_value_info(name, 1, list(network.get_parameter(name).shape))
-        for name in graph.weights if name in taken
+        for name in graph.weights if name in consumed
     ]  # fmt: skip
     source = model.file.model
     takes = [value for value in source.graph.input if value.name not in model.file.arrays]

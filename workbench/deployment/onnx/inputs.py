@@ -35,19 +35,19 @@ class InputQuantizers:
         scheme, value = parse_scheme(name), node.inputs[place]
         if isinstance(scheme, CastScheme):
             key: tuple[Any, ...] = (value, name)
-            made: Callable[..., Any]
-            made = partial(self._cast, node, value, scheme)
+            build: Callable[..., Any]
+            build = partial(self._cast, node, value, scheme)
         elif not isinstance(scheme, ScaledScheme):
             raise ExportError(f"ONNX has no representation for inputs in {name}")
         elif takes_range(scheme):
             parameters = self._static(layer, scheme)
             key = (value, name, *parameters)
-            made = partial(self._through, node, value, scheme, scale=parameters[0], shift=parameters[1])
+            build = partial(self._through, node, value, scheme, scale=parameters[0], shift=parameters[1])
         else:
             rank = len(layer.shape) if layer.kind.is_convolution else 0
-            key, made = (value, name, rank), partial(self._dynamic, node, value, scheme, rank=rank)
+            key, build = (value, name, rank), partial(self._dynamic, node, value, scheme, rank=rank)
         if key not in self.done:
-            self.done[key] = made(name=f"{layer.name}.input")
+            self.done[key] = build(name=f"{layer.name}.input")
         node.replace_input_with(place, self.done[key])
 
     def _static(self, layer: Layer, scheme: ScaledScheme) -> tuple[float, int]:

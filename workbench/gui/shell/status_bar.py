@@ -80,11 +80,11 @@ class StatusBar(QStatusBar):
         others = (self.share, self.cancel_button, self.retry_button, self.loss_label, self.device_button)
         shown = [each for each in (*self._wanted, *others) if self._wanted.get(each, not each.isHidden())]
         room = self.width() - LEAST_FOR_MESSAGE - sum(each.sizeHint().width() + GAP for each in shown)
-        for each, wanted in self._wanted.items():
+        for each, visible in self._wanted.items():
             fits = room >= 0
-            if wanted and not fits:
+            if visible and not fits:
                 room += each.sizeHint().width() + GAP
-            each.setVisible(wanted and fits)
+            each.setVisible(visible and fits)
 
     def show_placement(self, placement: Placement, cluster: str) -> None:
         """Show where models run, and the address of the processes that help."""

@@ -1,4 +1,4 @@
-"""What a language model answers: log-likelihoods of given continuations, and its own likeliest continuation."""
+"""What a language model answers: log-likelihoods of given continuations, and its own likeliest ending."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def scores(
     model: Model, rows: Sequence[tuple[Sequence[int], Sequence[int]]], *, longest: int, batch_size: int,
     done: Callable[[int], None] = lambda count: None,
 ) -> list[Scored]:  # fmt: skip
-    """Return the score of each row's continuation after its context, both token ids, the context not empty.
+    """Return the score of each row's ending after its context, both token ids, the context not empty.
 
     The last ``longest`` tokens of what comes before the last one are seen.  ``done`` hears of every batch.
     """
-    inputs = [[*context, *continuation][-(longest + 1) :][:-1] for context, continuation in rows]
+    inputs = [[*context, *ending][-(longest + 1) :][:-1] for context, ending in rows]
     result: list[Scored] = [(0.0, True)] * len(rows)
     for places in _batches(inputs, model.inputs.vocabulary or 1, batch_size):
         logits = _logits(model, [inputs[place] for place in places])
         for row, place in zip(logits, places, strict=True):
-            wanted = torch.tensor(list(rows[place][1])[-len(inputs[place]) :], dtype=torch.int64, device=row.device)
-            if len(wanted):
-                own = row[len(inputs[place]) - len(wanted) : len(inputs[place])].float().log_softmax(dim=-1)
-                likely = bool((own.argmax(dim=-1) == wanted).all())
-                result[place] = (float(own.gather(1, wanted[:, None]).sum(dtype=torch.float64)), likely)
+            ending = torch.tensor(list(rows[place][1])[-len(inputs[place]) :], dtype=torch.int64, device=row.device)
+            if len(ending):
+                own = row[len(inputs[place]) - len(ending) : len(inputs[place])].float().log_softmax(dim=-1)
+                likely = bool((own.argmax(dim=-1) == ending).all())
+                result[place] = (float(own.gather(1, ending[:, None]).sum(dtype=torch.float64)), likely)
         done(len(places))
     return result
 

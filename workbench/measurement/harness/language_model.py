@@ -72,8 +72,8 @@ class LanguageModel(TemplateLM):  # type: ignore[misc]
                 max_seq_len=self._longest, context_len=1,
             )  # fmt: skip
             rows = [make_disjoint_window(window) for window in windows]
-            found = scores(self._model, rows, longest=self._longest, batch_size=self._batch_size)
-            totals.append(sum(score for score, _ in found))
+            answers = scores(self._model, rows, longest=self._longest, batch_size=self._batch_size)
+            totals.append(sum(score for score, _ in answers))
             self._done(1)
         return totals
 

@@ -96,15 +96,15 @@ Key = tuple[str, str, str]
 
 def _columns(samples: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[Key, tuple[np.ndarray, np.ndarray]]:
     """Return each figure's values and weights by document, float64; of log-likelihoods in a pair with lengths too."""
-    found: dict[Key, list[tuple[int, float, float]]] = defaultdict(list)
+    outcomes: dict[Key, list[tuple[int, float, float]]] = defaultdict(list)
     for task, documents in samples.items():
         for document in documents:
             for metric in document["metrics"]:
                 entry = _entry(metric, document[metric])
                 if entry is not None:
-                    found[task, metric, document["filter"]].append((int(document["doc_id"]), *entry))
+                    outcomes[task, metric, document["filter"]].append((int(document["doc_id"]), *entry))
     columns = {}
-    for key, rows in found.items():
+    for key, rows in outcomes.items():
         table = np.array(sorted(rows), dtype=np.float64)
         columns[key] = table[:, 1], table[:, 2]
     return columns

@@ -10,9 +10,9 @@ from workbench.models.summary import OutputKind
 def _objects_found(outputs: Outputs) -> Sums | None:
     if outputs.kind is not OutputKind.DETECTIONS:
         return None
-    from workbench.numerics.detections import found
+    from workbench.numerics.detections import matched_objects
 
-    both, there = found(outputs.reference, outputs.quantized)
+    both, there = matched_objects(outputs.reference, outputs.quantized)
     return Sums(100.0 * both, 100.0 * there, there)
 
 

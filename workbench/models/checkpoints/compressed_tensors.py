@@ -103,12 +103,12 @@ def _weight(store: TensorStore, module: str, group: Mapping[str, Any], parts: tu
     args = group["weights"]
     scheme = _scheme(store, module, args)
     wide = f"{module}.weight_packed" in store.tensors
-    held = store.tensors.get(f"{module}.weight_packed") or store.tensors.get(f"{module}.weight")
-    if held is None or len(held.shape) != 2:
+    stored = store.tensors.get(f"{module}.weight_packed") or store.tensors.get(f"{module}.weight")
+    if stored is None or len(stored.shape) != 2:
         raise NotAModelError(f"{module} has scales and no matrix that they are for; fetch the checkpoint again")
-    shape = (held.shape[0], held.shape[1])
-    if wide and held.dtype == "uint8":
-        shape = (held.shape[0], 2 * held.shape[1])
+    shape = (stored.shape[0], stored.shape[1])
+    if wide and stored.dtype == "uint8":
+        shape = (stored.shape[0], 2 * stored.shape[1])
     elif wide:
         rows, columns = store.read(f"{module}.weight_shape").tolist()
         shape = int(rows), int(columns)

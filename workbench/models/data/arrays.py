@@ -26,7 +26,7 @@ UNSIGNED = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dty
 
 
 def read_arrays(
-    file: Path, spec: InputSpec, asked: int | None, length: int, half: int | None, stride: int | None = None
+    file: Path, spec: InputSpec, requested: int | None, length: int, half: int | None, stride: int | None = None
 ) -> Stored:
     """Read a file of arrays.
 
@@ -40,7 +40,7 @@ def read_arrays(
         return Stored(count=len(next(iter(named.values()))), load=lambda rows: rows_of(named, rows))
     inputs, labels = _pick(arrays, file, spec.main)
     if spec.tokens is True or (spec.tokens is None and not inputs.is_floating_point() and inputs.ndim < 3):
-        cut = _token_windows(inputs, file, spec, asked, length, half, stride)
+        cut = _token_windows(inputs, file, spec, requested, length, half, stride)
         tensors, prepare = {**cut, **_mask(arrays, inputs, cut["input_ids"], file)}, None
         labels = None if inputs.ndim == 1 else labels
     else:
@@ -244,7 +244,7 @@ def _mask(
 
 
 def _token_windows(
-    inputs: torch.Tensor, file: Path, spec: InputSpec, asked: int | None, length: int, half: int | None,
+    inputs: torch.Tensor, file: Path, spec: InputSpec, requested: int | None, length: int, half: int | None,
     stride: int | None,
 ) -> dict[str, torch.Tensor]:  # fmt: skip
     if inputs.is_floating_point() or inputs.is_complex() or inputs.dtype == torch.bool or inputs.ndim > 2:
@@ -254,10 +254,10 @@ def _token_windows(
     if tokens.ndim == 1:
         return windows(tokens, length, half, stride=stride)
     width, most = tokens.shape[1], spec.length or spec.positions
-    if asked is not None and asked > width:
-        raise DataError(f"{file} holds windows of {width} tokens, {asked} were asked for; ask for at most {width}")
-    if asked is None and most is not None and width > most:
+    if requested is not None and requested > width:
+        raise DataError(f"{file} holds windows of {width} tokens, {requested} were asked for; ask for at most {width}")
+    if requested is None and most is not None and width > most:
         raise DataError(
             f"{file} holds windows of {width} tokens, the model takes {most}; ask for that (sequence length)"
         )
-    return {"input_ids": tokens if asked is None else tokens[:, :asked]}
+    return {"input_ids": tokens if requested is None else tokens[:, :requested]}

@@ -136,11 +136,11 @@ def _rows(part: Part, spec: InputSpec, reading: Reading, usual: int) -> tuple[Re
     return replace(reading, text=mode, window=length if cut else reading.window), rows
 
 
-def _length(spec: InputSpec, asked: int | None, usual: int) -> int:
+def _length(spec: InputSpec, requested: int | None, usual: int) -> int:
     """Return the tokens of a window: ``usual`` where the model has room for them, else at most USUAL_WINDOW."""
     most = spec.length or spec.positions
     usual = usual if spec.positions and usual <= spec.positions else min(USUAL_WINDOW, spec.positions or USUAL_WINDOW)
-    length = asked or spec.length or usual
+    length = requested or spec.length or usual
     if length < 2 or (most is not None and length > most) or (spec.length and length != spec.length):
         expected = f"exactly {spec.length}" if spec.length else f"2 to {most}" if most else "at least 2"
         raise DataError(f"the sequence length is {length} tokens, the model takes {expected}")
@@ -169,8 +169,8 @@ def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
     if part.kind in ("table", "texts"):
         table = read_texts(part.file, TEXT) if part.kind == "texts" else read_table(part.file, reading.column)
         return read_rows(table, part.file, spec, reading, length, part.half)
-    asked = length if reading.window or spec.length else None
-    return read_arrays(part.file, spec, asked, length, part.half, reading.stride)
+    requested = length if reading.window or spec.length else None
+    return read_arrays(part.file, spec, requested, length, part.half, reading.stride)
 
 
 def without_empty_ends(batch: Batch) -> dict[str, torch.Tensor]:

@@ -19,7 +19,7 @@ IGNORED = -100
 """The label of a token that counts for nothing, in transformers."""
 
 
-def read_ids(columns: Mapping[str, Sequence[Any]], file: Path, spec: InputSpec, asked: int | None) -> Stored:
+def read_ids(columns: Mapping[str, Sequence[Any]], file: Path, spec: InputSpec, requested: int | None) -> Stored:
     """Return rows of token ids as samples (int64, samples x the longest), filled up and masked where they differ.
 
     ``columns``: the ids first; ``attention_mask``, ``token_type_ids`` and lists of ``labels`` have an entry for each id
@@ -31,7 +31,7 @@ def read_ids(columns: Mapping[str, Sequence[Any]], file: Path, spec: InputSpec, 
     empty = [number for number, row in enumerate(ids) if not row]
     if empty:
         raise DataError(f"{file}: {len(empty)} rows have no token ids, the first is row {empty[0] + 1}; remove them")
-    most = asked or spec.length or spec.positions
+    most = requested or spec.length or spec.positions
     beside = {name: _beside(columns[name], name, None if _answers(name, spec) else ids, file) for name in names[1:]
               if isinstance(columns[name][0], list)}  # fmt: skip
     tensors, ones = {"input_ids": padded(_cut(ids, most), 0)}, [[1] * len(row) for row in ids]

@@ -83,9 +83,9 @@ def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
     own = loader.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False, backend="pil")
     mean, std = ((getattr(own, name, None) if getattr(own, "do_normalize", False) else None)
                  for name in ("image_mean", "image_std"))  # fmt: skip
-    made = PictureProcessor(own=own, size=None, mean=_numbers(mean), std=_numbers(std))
+    processor = PictureProcessor(own=own, size=None, mean=_numbers(mean), std=_numbers(std))
     probes = [_probe(shape, channels) for shape in SHAPES]
-    answers = [made.floats([probe])["pixel_values"] for probe in probes]
+    answers = [processor.floats([probe])["pixel_values"] for probe in probes]
     if any(answer.ndim != 4 or len(answer) != 1 for answer in answers):
         raise DataError(
             f"the image processor in {folder} gives {answers[0].shape} for one image; samples x channels x height x "
@@ -93,18 +93,18 @@ def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
         )
     sizes = {answer.shape[2:] for answer in answers}
     height, width = answers[0].shape[2:]
-    made = replace(made, size=(height, width) if len(sizes) == 1 else None)
-    return replace(made, compact=all(map(_agrees, [made] * len(probes), probes, answers)))
+    processor = replace(processor, size=(height, width) if len(sizes) == 1 else None)
+    return replace(processor, compact=all(map(_agrees, [processor] * len(probes), probes, answers)))
 
 
-def _agrees(made: PictureProcessor, probe: Image, answer: np.ndarray) -> bool:
+def _agrees(processor: PictureProcessor, probe: Image, answer: np.ndarray) -> bool:
     """Return whether bytes, scaled and normalised, are the processor's own answer."""
-    pixels = made._bytes([probe])["pixel_values"]
+    pixels = processor._bytes([probe])["pixel_values"]
     if pixels.dtype != np.uint8 or np.moveaxis(pixels, -1, 1).shape != answer.shape:
         return False
     values = pixels.astype(np.float64) / 255
-    values = values if made.mean is None else values - np.array(made.mean)
-    values = values if made.std is None else values / np.array(made.std)
+    values = values if processor.mean is None else values - np.array(processor.mean)
+    values = values if processor.std is None else values / np.array(processor.std)
     return bool(np.abs(np.moveaxis(values, -1, 1) - answer).max() < TOLERANCE)
 
 

@@ -60,10 +60,10 @@ def read_sounds(
     waves = [resampled(wave, own, rate or own) for wave, own in decoded]
     if processor is None:
         return _frames(waves, labels, file, spec, reading, notes)
-    made = processor(waves, sampling_rate=rate, return_tensors="pt", padding=True)
-    tensors = {"inputs": made[spec.main].to(torch.float32)}
-    if "attention_mask" in made and "attention_mask" in spec.takes:
-        tensors["attention_mask"] = made["attention_mask"].to(torch.int64)
+    features = processor(waves, sampling_rate=rate, return_tensors="pt", padding=True)
+    tensors = {"inputs": features[spec.main].to(torch.float32)}
+    if "attention_mask" in features and "attention_mask" in spec.takes:
+        tensors["attention_mask"] = features["attention_mask"].to(torch.int64)
     if labels is not None and isinstance(labels[0], str) and spec.tokenizer is not None:
         tensors["labels"] = padded(tokenizer_of(spec, file)(list(labels))["input_ids"], -100)
         tensors = with_decoder_mask(tensors) if spec.has_decoder else tensors

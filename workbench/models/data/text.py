@@ -182,7 +182,7 @@ def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
 
 
 def sentences(
-    texts: Sequence[str], seconds: Sequence[str] | None, spec: InputSpec, file: Path, asked: int | None,
+    texts: Sequence[str], seconds: Sequence[str] | None, spec: InputSpec, file: Path, requested: int | None,
     special: bool = True,
 ) -> tuple[dict[str, torch.Tensor], tuple[str, ...]]:  # fmt: skip
     """Return texts (or pairs of them) as ``input_ids``, ``attention_mask`` and, of pairs, ``token_type_ids``.
@@ -191,8 +191,8 @@ def sentences(
     are cut, and a note says so.
     """
     tokenizer = tokenizer_of(spec, file)
-    bounds = (spec.length or spec.positions, tokenizer.model_max_length, None if asked else LONGEST_SENTENCE)
-    longest = asked or min(bound for bound in bounds if bound)
+    bounds = (spec.length or spec.positions, tokenizer.model_max_length, None if requested else LONGEST_SENTENCE)
+    longest = requested or min(bound for bound in bounds if bound)
     most = [*texts], [*seconds] if seconds is not None else None
     try:
         rows = tokenizer(*most, add_special_tokens=special, truncation=True, max_length=longest)
@@ -216,11 +216,11 @@ def sentences(
 
 
 def answer_ids(
-    texts: Sequence[str], spec: InputSpec, file: Path, asked: int | None
+    texts: Sequence[str], spec: InputSpec, file: Path, requested: int | None
 ) -> tuple[list[list[int]], tuple[str, ...]]:
     """Return an encoder-decoder's answers as token ids, cut as its texts are, and a note where some were."""
     tokenizer = tokenizer_of(spec, file)
-    bounds = (asked, spec.positions, tokenizer.model_max_length, None if asked else LONGEST_SENTENCE)
+    bounds = (requested, spec.positions, tokenizer.model_max_length, None if requested else LONGEST_SENTENCE)
     longest = min(bound for bound in bounds if bound)
     try:
         rows = [list(ids) for ids in tokenizer(text_target=list(texts), verbose=False)["input_ids"]]

@@ -29,8 +29,8 @@ class Moved:
 
     def tensor(self) -> torch.Tensor:
         """Return the tensor, whose pages are the file's."""
-        made: torch.Tensor = torch.empty(0, dtype=self.dtype)
-        return made.set_(self.storage.untyped_storage(), self.offset, self.size, self.stride)
+        tensor: torch.Tensor = torch.empty(0, dtype=self.dtype)
+        return tensor.set_(self.storage.untyped_storage(), self.offset, self.size, self.stride)
 
 
 Packed = torch.Tensor | Moved

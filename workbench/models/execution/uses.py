@@ -82,8 +82,8 @@ class UseRecorder(TorchFunctionMode):
             products = reader(args, kwargs)
             for product in products:
                 self._product(product, results[0], kwargs, args)
-            taken = places([product.weight for product in products])
-            for place in places(inputs) - taken:  # the other operand, or a bias
+            counted = places([product.weight for product in products])
+            for place in places(inputs) - counted:  # the other operand, or a bias
                 if place in self._names:
                     self.uses.other.setdefault(self._names[place], set()).add("input")
             return

@@ -44,12 +44,12 @@ class Widened(torch.Tensor):
 
     @staticmethod
     def __new__(cls, stored: torch.Tensor) -> Widened:
-        made: Widened = torch.Tensor._make_wrapper_subclass(
+        tensor: Widened = torch.Tensor._make_wrapper_subclass(
             cls, stored.size(), strides=stored.stride(), storage_offset=stored.storage_offset(), dtype=torch.float32,
             device=stored.device, requires_grad=False,
         )  # fmt: skip
-        made.stored = stored
-        return made
+        tensor.stored = stored
+        return tensor
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"Widened({self.stored!r})"

@@ -93,14 +93,14 @@ class _Cursor:
     def damaged(self, reason: str) -> NotAModelError:
         return NotAModelError(f"{self.path} is not a whole GGUF file: {reason}; fetch it again")
 
-    def one(self, kind: str) -> Any:
+    def number(self, kind: str) -> Any:
         value = struct.unpack_from("<" + kind, self.data, self.at)[0]
         self.at += struct.calcsize("<" + kind)
         return value
 
     def count(self, octets: int, what: str) -> int:
         """Read a number of items, each of at least ``octets`` bytes, that the rest of the file can hold."""
-        number = int(self.one("Q"))
+        number = int(self.number("Q"))
         if number * octets > self.size - self.at:
             raise self.damaged(f"it says that it has {number} {what}, {self.size - self.at} bytes are left")
         return number
@@ -115,7 +115,7 @@ def _read(cursor: _Cursor) -> GgufFile:
     if bytes(cursor.data[:4]) != MAGIC:
         raise NotAModelError(f"{cursor.path} is not a GGUF file: it does not begin with GGUF")
     cursor.at = 4
-    version = cursor.one("I")
+    version = cursor.number("I")
     if version not in VERSIONS:
         swapped = int.from_bytes(version.to_bytes(4, "little"), "big") in VERSIONS
         raise NotAModelError(
@@ -128,7 +128,7 @@ def _read(cursor: _Cursor) -> GgufFile:
         key = cursor.text().decode()
         if key in metadata:
             raise cursor.damaged(f"it has the key {key} twice")
-        metadata[key] = _value(cursor, cursor.one("I"), key)
+        metadata[key] = _value(cursor, cursor.number("I"), key)
     alignment = metadata.get("general.alignment", Value(UINT32, _ALIGNMENT)).data
     if not isinstance(alignment, int) or not 0 < alignment <= 1 << 20 or alignment & (alignment - 1):
         raise cursor.damaged(f"its alignment is {alignment!r}, a power of two was expected")
@@ -155,7 +155,7 @@ def _value(cursor: _Cursor, kind: int, key: str) -> Value:
     if kind == STRING:
         return Value(STRING, cursor.text())
     if kind == ARRAY:
-        element = cursor.one("I")
+        element = cursor.number("I")
         if element == STRING:
             number = cursor.count(8, f"strings in {key}")
             return Value(ARRAY, [cursor.text() for _ in range(number)], STRING)
@@ -168,18 +168,18 @@ def _value(cursor: _Cursor, kind: int, key: str) -> Value:
         raise cursor.damaged(f"the array {key} has elements of the unknown type {element}")
     if kind not in FORMATS:
         raise cursor.damaged(f"{key} has the unknown type {kind}")
-    value = cursor.one(FORMATS[kind])
+    value = cursor.number(FORMATS[kind])
     return Value(kind, bool(value) if kind == BOOL else value)
 
 
 def _facts(cursor: _Cursor) -> tuple[StoredBlocks, int]:
     """Return a tensor's facts, without its place, and its offset from the first tensor's."""
     gguf = library()
-    name, axes = cursor.text().decode(), cursor.one("I")
+    name, axes = cursor.text().decode(), cursor.number("I")
     if axes > _AXES:
         raise cursor.damaged(f"the tensor {name} has {axes} axes, {_AXES} is the most")
-    shape = tuple(int(cursor.one("Q")) for _ in range(axes))[::-1] or (1,)
-    number, offset = cursor.one("I"), int(cursor.one("Q"))
+    shape = tuple(int(cursor.number("Q")) for _ in range(axes))[::-1] or (1,)
+    number, offset = cursor.number("I"), int(cursor.number("Q"))
     try:
         kind = gguf.GGMLQuantizationType(number)
         width, octets = gguf.GGML_QUANT_SIZES[kind]

@@ -181,8 +181,8 @@ class _Reader:
         out = node.output[0]
         turned, product = f"{out}.turned", f"{out}.product" if bias else out
         turn = helper.make_node("Transpose", [weight], [turned], perm=[1, 0])
-        taken = self._input(node.input[0], weight)
-        self._layer(product, weight, turn, helper.make_node("MatMul", [taken, turned], [product], name=node.name))
+        source = self._input(node.input[0], weight)
+        self._layer(product, weight, turn, helper.make_node("MatMul", [source, turned], [product], name=node.name))
         if bias:
             self.result.nodes.append(helper.make_node("Add", [product, bias], [out]))
         return weight

@@ -148,25 +148,25 @@ class _Writer:
         if attributes_of(node).get("channels_last"):
             return False
         inputs, weights, (scale, zero) = self._triple(node, 0), self._triple(node, 3), node.input[6:8]
-        taken = [self._values(*inputs), self._values(*weights, axis=0)]
+        operands = [self._values(*inputs), self._values(*weights, axis=0)]
         if len(node.input) > 8 and node.input[8]:
             bias = self._bias(node.input[8], inputs[1], weights[1], 1.0)
             if bias is None:
                 return False
-            taken.append(bias)
-        self._codes(lambda out: self._like(node, "Conv", taken, out), node.output[0], scale, zero)
+            operands.append(bias)
+        self._codes(lambda out: self._like(node, "Conv", operands, out), node.output[0], scale, zero)
         return True
 
     def _gemm(self, node: Any) -> bool:
         attributes = attributes_of(node)
         a, b, (bias, scale, zero) = self._triple(node, 0), self._triple(node, 3), [*node.input, "", "", ""][6:9]
-        taken = [self._values(*a), self._values(*b, axis=0 if attributes.get("transB") else 1)]
+        operands = [self._values(*a), self._values(*b, axis=0 if attributes.get("transB") else 1)]
         if bias:
             added = self._bias(bias, a[1], b[1], attributes.get("alpha", 1.0))
             if added is None:
                 return False
-            taken.append(added)
-        self._codes(lambda out: self._like(node, "Gemm", taken, out), node.output[0], scale, zero)
+            operands.append(added)
+        self._codes(lambda out: self._like(node, "Gemm", operands, out), node.output[0], scale, zero)
         return True
 
     def _like(self, node: Any, kind: str, inputs: Sequence[str], out: str) -> None:
@@ -189,9 +189,9 @@ class _Writer:
         return fresh
 
     def _simple(self, node: Any, kind: str, count: int) -> bool:
-        taken = [self._values(*self._triple(node, 3 * at)) for at in range(count)]
+        operands = [self._values(*self._triple(node, 3 * at)) for at in range(count)]
         scale, zero = [*node.input, ""][3 * count : 3 * count + 2]
-        self._codes(lambda out: self._like(node, kind, taken, out), node.output[0], scale, zero)
+        self._codes(lambda out: self._like(node, kind, operands, out), node.output[0], scale, zero)
         return True
 
     def _moved(self, node: Any) -> bool:

@@ -203,12 +203,12 @@ def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: boo
             values[step.output] = network.get_submodule(step.path)(values[step.input])
         else:
             own = {name: network.get_parameter(name) for name in step.parameters}
-            taken = {**{name: values[name] for name in step.inputs}, **own}
+            inputs = {**{name: values[name] for name in step.inputs}, **own}
             if in_torch:
-                values |= step.by_torch(taken, run.opset)
+                values |= step.by_torch(inputs, run.opset)
             else:
                 with not_the_network(), torch.no_grad():
-                    tensors = list(taken.values())
+                    tensors = list(inputs.values())
                     results = _nodes(step.handle, tensors) if _traced() else step.by_runtime(tensors)
                 values |= zip(step.outputs, results, strict=True)
         for name in run.last.get(place, ()):
@@ -287,11 +287,11 @@ def _turns(node: Any, graph: Normal) -> bool:
 
 
 def _glue(file: OnnxFile, graph: Normal, nodes: list[Any], users: Mapping[str, set[int]]) -> Glue:
-    made = {name for node in nodes for name in node.output if name}
-    taken = {name: None for node in nodes for name in sorted(taken_by(node)) if name not in made}
+    produced = {name for node in nodes for name in node.output if name}
+    taken = {name: None for node in nodes for name in sorted(taken_by(node)) if name not in produced}
     inside = {id(node) for node in nodes}
     return Glue(
-        nodes=nodes, outputs=tuple(sorted(name for name in made if users.get(name, inside) - inside)),
+        nodes=nodes, outputs=tuple(sorted(name for name in produced if users.get(name, inside) - inside)),
         inputs=tuple(name for name in taken if name not in graph.constants and name not in graph.weights),
         parameters=tuple(name for name in taken if name in graph.weights),
         constants={name: graph.constants[name] for name in taken if name in graph.constants},

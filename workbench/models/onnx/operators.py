@@ -98,8 +98,8 @@ def _slice(attributes: Attributes, inputs: Inputs) -> Tensor:
 def _gather(attributes: Attributes, inputs: Inputs) -> Tensor:
     x, places, axis = inputs[0], inputs[1].long(), attributes.get("axis", 0) % inputs[0].ndim
     places = torch.where(places < 0, places + x.shape[axis], places)
-    taken = x.index_select(axis, places.reshape(-1))
-    return torch.reshape(taken, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+    selected = x.index_select(axis, places.reshape(-1))
+    return torch.reshape(selected, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
 def _split(attributes: Attributes, inputs: Inputs) -> tuple[Tensor, ...]:

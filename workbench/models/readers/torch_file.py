@@ -248,14 +248,14 @@ class _Tensors:
             )
         if storage.dtype.startswith("q"):
             return OddTensor(storage.dtype)
-        held = size // dtype.itemsize
+        available = size // dtype.itemsize
         count = math.prod(view.shape)
         steps = sum((length - 1) * step for length, step in zip(view.shape, view.strides, strict=True))
-        if count and view.offset + steps >= held:
-            raise ValueError(f"a tensor extends beyond the storage {storage.key[:100]} of {held} numbers")
+        if count and view.offset + steps >= available:
+            raise ValueError(f"a tensor extends beyond the storage {storage.key[:100]} of {available} numbers")
         if not count:
             return torch.empty(view.shape, dtype=dtype)
-        if count > held:
+        if count > available:
             return OddTensor(f"of the shape {view.shape}, but the file holds fewer values")
-        whole = self.file.tensor(start, (held,), dtype)
+        whole = self.file.tensor(start, (available,), dtype)
         return whole.as_strided(view.shape, view.strides, view.offset)

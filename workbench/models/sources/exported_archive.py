@@ -168,10 +168,10 @@ def _tensors(
         sizes, strides = _integers(meta["sizes"]), _integers(meta["strides"])
         (offset,) = _integers([meta["storage_offset"]])
         element = ELEMENT_BYTES[meta["dtype"]]
-        count, held = math.prod(sizes), len(members[folder + name]) // element
+        count, available = math.prod(sizes), len(members[folder + name]) // element
         last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) if count else -1
-        if last >= held or count > held:
-            raise Unsafe(f"the tensor {key} asks for {count} elements of {held}")
+        if last >= available or count > available:
+            raise Unsafe(f"the tensor {key} asks for {count} elements of {available}")
         plain_meta = {
             "dtype": meta["dtype"], "sizes": _as_int(sizes), "requires_grad": meta["requires_grad"] is True,
             "device": {"type": "cpu", "index": None}, "strides": _as_int(strides),

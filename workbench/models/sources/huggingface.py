@@ -205,9 +205,9 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
         with quiet(transformers):
-            made, settings = _class_and_settings(transformers, folder, architecture)
-            _require_filled(made, settings, store, folder)
-            network, report = made.from_pretrained(
+            network_type, settings = _class_and_settings(transformers, folder, architecture)
+            _require_filled(network_type, settings, store, folder)
+            network, report = network_type.from_pretrained(
                 None, config=settings, state_dict={name: store.read(name) for name in store.tensors}, dtype=dtype,
                 output_loading_info=True, ignore_mismatched_sizes=True,  # they are named below
                 attn_implementation=None, experts_implementation=None,  # transformers' own, and no code of the Hub
@@ -238,14 +238,14 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
 
 def _class_and_settings(transformers: Any, folder: Path, architecture: str) -> tuple[Any, Any]:
     """Return the class of a folder's network and its configuration, which says nothing of quantization."""
-    made = network_class(transformers, folder, architecture)
+    network_type = network_class(transformers, folder, architecture)
     settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     if hasattr(settings, "quantization_config"):
         del settings.quantization_config
     if not architecture:
         with torch.device("meta"):
-            made = type(made.from_config(settings))
-    return made, settings
+            network_type = type(network_type.from_config(settings))
+    return network_type, settings
 
 
 def names_in_network(folder: Path, architecture: str, names: Collection[str]) -> dict[str, str]:
@@ -257,8 +257,8 @@ def names_in_network(folder: Path, architecture: str, names: Collection[str]) ->
         from workbench.models.sources.lean_transformers import transformers
 
         with quiet(transformers), torch.device("meta"):
-            made, settings = _class_and_settings(transformers, folder, architecture)
-            return loaded_names(made(settings), names)
+            network_type, settings = _class_and_settings(transformers, folder, architecture)
+            return loaded_names(network_type(settings), names)
     except Exception:  # transformers raises nearly everything for a folder that it does not understand
         return {}
 
@@ -282,14 +282,14 @@ def further_blocks(used: Collection[str], left: Collection[str]) -> list[str]:
     return [f"{prefix}.{number}" for prefix, number in further]
 
 
-def _require_filled(made: Any, settings: Any, store: TensorStore, folder: Path) -> None:
+def _require_filled(network_type: Any, settings: Any, store: TensorStore, folder: Path) -> None:
     """Raise NotAModelError where the network, with what config.json leaves to defaults, is beyond the weights.
 
     What they do not fill would be made and thrown away: 28 GB where a file of 1 MB only names a Llama as its part.
     """
     settings._attn_implementation = settings._experts_implementation = None
     with torch.device("meta"):
-        whole = sum(parameter.numel() for parameter in made(settings).parameters())
+        whole = sum(parameter.numel() for parameter in network_type(settings).parameters())
     stored = sum(math.prod(tensor.shape) for tensor in store.tensors.values())
     if whole > TIED * stored + LEAST:
         raise NotAModelError(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.models.onnx.network import OnnxNetwork
     from workbench.numerics.quantized_tensor import QuantizedTensor
 
-MADE = ("attention_mask", "position_ids", "token_type_ids", "use_cache_branch")
+FILLED = ("attention_mask", "position_ids", "token_type_ids", "use_cache_branch")
 """Inputs that follow from the tokens where the data do not give them; so do empty caches (``past...``)."""
 
 LARGEST_CONFIG = 1 << 20
@@ -149,17 +149,18 @@ class _Input:
     dtype: torch.dtype
     shape: tuple[int | None, ...]
 
-    def made(self, samples: int, tokens: int) -> torch.Tensor | None:
+    def filled(self, samples: int, tokens: int) -> torch.Tensor | None:
         """Return what follows from the tokens, None for an input that does not."""
         if self.name.startswith("past"):
             free = [0 if size is None else size for size in self.shape[1:]]
             return torch.zeros([samples, *free], dtype=self.dtype)
-        if self.name not in MADE:
+        if self.name not in FILLED:
             return None
         if self.name == "use_cache_branch":
             return torch.zeros(1, dtype=self.dtype)
         places = torch.arange(tokens).expand(samples, tokens)
-        return (places if self.name == "position_ids" else torch.full_like(places, self.name == MADE[0])).to(self.dtype)
+        values = places if self.name == "position_ids" else torch.full_like(places, self.name == FILLED[0])
+        return values.to(self.dtype)
 
 
 def _model(source: ModelSource, path: Path, file: OnnxFile, graph: Normal, network: OnnxNetwork) -> OnnxModel:
@@ -210,7 +211,7 @@ def _spec(takes: Mapping[str, _Input], ids: str | None, vocabulary: int | None, 
     names = tuple(takes)
     main = ids if ids is not None and vocabulary is not None else next((n for n in (*MAIN, *names) if n in takes), "")
     first = takes[main]
-    requires = tuple(name for name in names if name not in MADE and not name.startswith("past"))
+    requires = tuple(name for name in names if name not in FILLED and not name.startswith("past"))
     batch = first.shape[0] if first.shape else None
     spec: dict[str, Any] = {"takes": names, "requires": requires, "main": main, "folder": folder, "batch": batch}
     if not first.dtype.is_floating_point:
@@ -228,9 +229,9 @@ def _sample(takes: Mapping[str, _Input], spec: InputSpec, count: int) -> Batch:
     generator, batch = torch.Generator().manual_seed(0), dict[str, torch.Tensor]()
     tokens = spec.length or TOKENS
     for name, each in takes.items():
-        if (made := each.made(count, tokens)) is not None:
+        if (tensor := each.filled(count, tokens)) is not None:
             if not name.startswith("past") and name != "use_cache_branch":
-                batch[name] = made
+                batch[name] = tensor
             continue
         free = (spec.channels or 3, PIXELS, PIXELS, PIXELS) if len(each.shape) > 3 else (tokens, tokens, tokens)
         shape = [count, *(size or free[at] for at, size in enumerate(each.shape[1:]))]
@@ -253,7 +254,7 @@ def _inputs_of(takes: Mapping[str, _Input], batch: Batch, spec: InputSpec) -> di
     tokens = 0 if main is None or main.ndim < 2 else main.shape[1]
     tensors = {}
     for name, each in takes.items():
-        tensor = named[name] if name in named else each.made(samples, tokens)
+        tensor = named[name] if name in named else each.filled(samples, tokens)
         if tensor is None:
             raise ValueError(f"it also takes {name} ({' x '.join(str(size or 'any') for size in each.shape)})")
         tensors[name] = tensor.to(each.dtype)

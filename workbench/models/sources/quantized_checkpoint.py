@@ -135,10 +135,10 @@ def _weights_alone(source: ModelSource, checkpoint: Checkpoint, reason: str) -> 
     layers = bare.layers
     if checkpoint.raw.metadata.get("type") == TYPE:
         layers = described_layers(checkpoint.raw, checkpoint.packed, layers)
-    kept = {layer.parameter for layer in layers}
+    parameters = {layer.parameter for layer in layers}
     summary = replace(
         bare, cannot_run=reason, fingerprint=fingerprint(checkpoint.raw), layers=layers,
-        others=tuple(tensor for tensor in bare.others if tensor.name not in kept),
+        others=tuple(tensor for tensor in bare.others if tensor.name not in parameters),
     )  # fmt: skip
     return QuantizedWeights(summary, checkpoint.logical, checkpoint=checkpoint)
 

@@ -115,11 +115,11 @@ def _without_dead(weight: torch.Tensor, curved: Hessian, width: int, *, apart: b
     """
     import torch
 
-    gone = curved.dead
+    dead = curved.dead
     if apart:
-        whole = [part.all(dim=1, keepdim=True).expand_as(part) for part in torch.split(gone, width, dim=1)]
-        gone = gone & ~torch.cat(whole, dim=1)
-    return _split(weight, curved.groups).masked_fill(gone[:, None], 0.0).reshape(weight.shape)
+        whole = [part.all(dim=1, keepdim=True).expand_as(part) for part in torch.split(dead, width, dim=1)]
+        dead = dead & ~torch.cat(whole, dim=1)
+    return _split(weight, curved.groups).masked_fill(dead[:, None], 0.0).reshape(weight.shape)
 
 
 def _target(weight: torch.Tensor, curved: Hessian, moment: torch.Tensor, cross_moment: torch.Tensor) -> torch.Tensor:

@@ -200,10 +200,10 @@ def _by_states(
     """Settle the open groups by dynamic programming; None if that would be too much."""
     closed = np.setdiff1d(np.arange(len(result)), open_groups)
     cost, value = problem.costs[0], problem.value
-    taken = math.fsum(cost[closed, result[closed]])
+    total = math.fsum(cost[closed, result[closed]])
     best = problem.total(picks) - math.fsum(value[closed, result[closed]])
     by_doubt = open_groups[np.argsort(-left[open_groups].sum(axis=1), kind="stable")]
-    states = settle(value[by_doubt], cost[by_doubt], left[by_doubt], price, problem.limits[0] - taken, best)
+    states = settle(value[by_doubt], cost[by_doubt], left[by_doubt], price, problem.limits[0] - total, best)
     if states is None:
         return None
     for choice in states:
@@ -227,9 +227,9 @@ def _programme(
         limits=(),
     )  # fmt: skip
     closed = np.setdiff1d(np.arange(len(problem.value)), open_groups)
-    taken = [math.fsum(cost[closed, result[closed]]) for cost in problem.costs]
+    totals = [math.fsum(cost[closed, result[closed]]) for cost in problem.costs]
     bases = [np.where(np.isfinite(part.value), cost, np.inf).min(axis=1) for cost in part.costs]
-    room = limits - np.array([r + math.fsum(b) for r, b in zip(taken, bases, strict=True)])
+    room = limits - np.array([r + math.fsum(b) for r, b in zip(totals, bases, strict=True)])
     moved = tuple(cost - base[:, None] for cost, base in zip(part.costs, bases, strict=True))
     lowest = part.value.min(axis=1, keepdims=True)
     shifted = Problem(value=part.value - lowest, costs=moved, limits=())

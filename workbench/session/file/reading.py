@@ -100,9 +100,9 @@ def _read_layout(file: Group, name: str, layout: Layout[K, R], attempt: Attempt)
 
     def table(parent: Group, link: str) -> Table[K, R]:
         tap = original_name(link) if layout.by_tap else ""
-        made = Table.of_columns(layout, {tap: records.read_table(parent, link, layout.kind, keys)})
-        records.built(made.make_all, f"/{name}")
-        return made
+        table = Table.of_columns(layout, {tap: records.read_table(parent, link, layout.kind, keys)})
+        records.built(table.make_all, f"/{name}")
+        return table
 
     if layout.by_tap:
         parts = attempt.each(file, name, table)

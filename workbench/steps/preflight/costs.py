@@ -156,12 +156,12 @@ def measured_cells(
         )  # fmt: skip
         list(rows)
 
-    one = pilot(lambda count: run(count, 1), len(data), batch, passes=len(cells))
+    piece = pilot(lambda count: run(count, 1), len(data), batch, passes=len(cells))
     three = pilot(lambda count: run(count, 3), len(data), batch, passes=len(cells))
-    if one is None or three is None:
+    if piece is None or three is None:
         return None
-    cell = max(three.seconds(len(data), batch) - one.seconds(len(data), batch), 0.0) / 2
-    begin = max(one.seconds(len(data), batch) - cell, 0.0)
+    cell = max(three.seconds(len(data), batch) - piece.seconds(len(data), batch), 0.0) / 2
+    begin = max(piece.seconds(len(data), batch) - cell, 0.0)
     named = [(by_name[name], Assignment(weights=scheme, algorithm=algorithm)) for name, scheme in cells]
     quick = [each for each in named if is_quick(each[1])]
     seconds = cell * len(cells) + begin * len(layers) / 2 + rounding_seconds(model, quick)
@@ -187,9 +187,9 @@ def evaluation(
     def both(count: int) -> None:
         measure(model, model, First(data, count), batch_size=count, repeatable=True)
 
-    one = pilot(bare, len(data), batch, passes=2)
-    line = None if one is None else pilot(both, len(data), batch, passes=2)
-    if one is None or line is None:
+    piece = pilot(bare, len(data), batch, passes=2)
+    line = None if piece is None else pilot(both, len(data), batch, passes=2)
+    if piece is None or line is None:
         alone, nbytes = 0.0, 0
     else:
         alone = line.seconds(len(data), batch)
@@ -197,11 +197,11 @@ def evaluation(
             model=model, data=data, batch_size=batch, cache=ArrayCache(folder=cache_folder())
         )  # fmt: skip
         if known.cache.load(known.key, f"{0:06}") is not None:
-            alone -= one.seconds(len(data), batch) * 0.9
+            alone -= piece.seconds(len(data), batch) * 0.9
         elif looks_again:
             ids = data.tensors.get("input_ids") if isinstance(data, Dataset) else None
             looked_at = min(len(data), TOKENS // ids.shape[1] + 1) if ids is not None and ids.ndim == 2 else 64
-            alone += one.seconds(looked_at, batch) * (2 if calibration is not None else 0)
+            alone += piece.seconds(looked_at, batch) * (2 if calibration is not None else 0)
         nbytes = line.nbytes(batch)
     rounded = quantizing(model, plan, calibration, moments=moments)
     seconds = max(alone, 0.0) + (rounded.seconds if rounded else 0.0)

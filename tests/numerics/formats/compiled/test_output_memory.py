@@ -63,9 +63,9 @@ def test_small_results_and_other_sizes_take_memory_of_their_own() -> None:
     large = uninitialised(ROWS, 2 * columns(SMALLEST))
     del small, large
     assert [memory.nbytes for memory in output_memory._waiting.values()] == [2 * SMALLEST + 64]
-    kept = next(iter(output_memory._waiting.values())).ctypes.data
+    address = next(iter(output_memory._waiting.values())).ctypes.data
     result = uninitialised(ROWS, columns(SMALLEST))  # half of what waits would be wasted
-    assert not kept <= result.ctypes.data < kept + 2 * SMALLEST
+    assert not address <= result.ctypes.data < address + 2 * SMALLEST
     assert len(output_memory._waiting) == 1
 
 

@@ -52,9 +52,9 @@ def _taken(size: int) -> Array:
     """Return waiting memory of about ``size`` float32 numbers, None if there is none."""
     for key, memory in list(_waiting.items()):
         if size + _LINE // 4 <= memory.size <= size + size // 4 + _LINE // 4:
-            taken = _waiting.pop(key, None)
-            if taken is not None:
-                return taken
+            block = _waiting.pop(key, None)
+            if block is not None:
+                return block
     return None
 
 
