@@ -14,7 +14,7 @@ from torch import nn
 
 from tests.fuzz import archives
 from workbench.deployment.exporters import exporter
-from workbench.errors import DataError, NotAModelError
+from workbench.errors import DataError, NotAModelError, UnsafeModelError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
@@ -244,3 +244,63 @@ def test_a_graph_without_the_structure_of_its_inputs_is_refused(tmp_path: Path, 
     path = archives.write(tmp_path / "net.pt2", members | {archives.GRAPH: json.dumps(graph).encode()})
     with pytest.raises(NotAModelError, match="net.pt2"):
         open_model(path)
+
+
+SCRIPTED = '''import torch
+
+class Part(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = torch.nn.Conv1d(2, 8, 3), torch.nn.ConvTranspose1d(8, 4, 2)
+
+    def forward(self, x):
+        return self.down(torch.tanh(self.up(x)))
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part, self.cell, self.last = Part(), torch.nn.LSTMCell(4, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, signal, gain: float = 1.0):
+        x = self.part(signal)
+        h, c = self.cell(x.mean(dim=2))
+        h, c = self.cell(x.std(dim=2), (h, c))
+        return self.last(h) * gain
+
+def build():
+    return torch.jit.script(Net())
+'''
+
+
+def test_a_torchscript_program_is_opened_by_its_factory(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(SCRIPTED)
+    model = open_model(tmp_path / "net.py", trust=True)
+    kinds = {layer.name: layer.kind.value for layer in model.summary.layers}
+    assert kinds == {"part.up": "conv1d", "part.down": "conv_transpose", "cell.weight_ih": "recurrent",
+                     "cell.weight_hh": "recurrent", "last": "linear"}  # fmt: skip
+    assert model.inputs.takes == ("signal", "gain") and model.inputs.requires == ("signal",)
+    np.savez(tmp_path / "x.npz", signal=np.random.default_rng(0).normal(size=(64, 2, 9)).astype(np.float32))
+    data = open_dataset(tmp_path / "x.npz", model)
+    table = score(model, "predicted_kl", ("int6-channel",), dataset=data)
+    assert (table.score > 0).all()
+    archive = tmp_path / "net.pt"
+    torch.jit.save(model.body.network, archive)  # type: ignore[no-untyped-call]
+    with pytest.raises(UnsafeModelError, match=r"return torch\.jit\.load\("):
+        open_model(archive)
+
+
+def test_a_single_number_is_no_class(tmp_path: Path) -> None:
+    layers = "nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1){}"
+    code = f"from torch import nn\n\ndef build():\n    return nn.Sequential({layers})\n"
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(64, 6)).astype(np.float32))
+    for last, kind in (("", OutputKind.EMBEDDING), (", nn.Flatten(0)", OutputKind.EMBEDDING),
+                       (", nn.Sigmoid(), nn.Flatten(0)", OutputKind.POSITION_CLASSES)):  # fmt: skip
+        (tmp_path / "net.py").write_text(code.format(last))
+        model = open_model(tmp_path / "net.py", trust=True)
+        assert model.summary.output is kind
+        table = score(model, "measured_kl", ("int3-channel",), dataset=open_dataset(tmp_path / "x.npy", model))
+        assert (table.score > 0).all()
+    (tmp_path / "net.py").write_text('OUTPUT = "class_logits"\n' + code.format(""))
+    model = open_model(tmp_path / "net.py", trust=True)
+    with pytest.raises(DataError, match="one class is no choice"):
+        evaluate(model, model, open_dataset(tmp_path / "x.npy", model))

@@ -340,3 +340,15 @@ def test_tensors_that_are_not_plain_numbers_are_refused(
     torch.save({"a.weight": torch.eye(4), "b.weight": make()}, tmp_path / "m.pt")
     with pytest.raises(NotAModelError, match=f"the tensor b.weight .*{words}"):
         open_model(tmp_path / "m.pt")
+
+
+def test_a_checkpoint_of_training_holds_its_state_dict_under_any_name(tmp_path: Path) -> None:
+    network, file = torch.nn.Linear(8, 8), tmp_path / "last.pt"
+    optimizer = torch.optim.Adam(network.parameters())
+    network(torch.ones(1, 8)).sum().backward()
+    optimizer.step()
+    torch.save({"step": 3, "net": network.state_dict(), "optimizer": optimizer.state_dict()}, file)
+    assert torch.equal(open_model(file).weight("weight"), network.weight)
+    torch.save({"generator": network.state_dict(), "judge": network.state_dict()}, file)
+    with pytest.raises(NotAModelError, match="several sets of tensors: generator, judge"):
+        open_model(file)

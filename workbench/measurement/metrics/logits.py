@@ -44,6 +44,8 @@ def _perplexity(outputs: Outputs) -> Sums | None:
     ids, counted = next_tokens(outputs.batch, outputs.tokens)
     if ids.shape[1] < 1:
         return None
+    counted = counted & (ids < outputs.reference.shape[-1])
+    ids = ids.clamp_max(outputs.reference.shape[-1] - 1)
     baseline, loss = outputs.compared.log_sums
     losses = _log_likelihood_loss(outputs.quantized, loss, ids, counted)
     baselines = _log_likelihood_loss(outputs.reference, baseline, ids, counted)

@@ -95,11 +95,23 @@ class InputSpec:
 
 def arguments_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of all arguments of ``forward``, and of those that have no default."""
-    named = [
-        each for each in inspect.signature(function).parameters.values()
-        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-    ]  # fmt: skip
+    named = [each for each in parameters_of(function) if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     return tuple(each.name for each in named), tuple(each.name for each in named if each.default is each.empty)
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return what ``forward`` takes, also that of a TorchScript program, which Python knows no signature of."""
+    schema = getattr(function, "schema", None) if type(function).__name__ == "ScriptMethod" else None
+    if schema is None:
+        return list(inspect.signature(function).parameters.values())
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(
+            each.name, kinds[each.kwarg_only],
+            default=each.default_value if each.has_default_value() else inspect.Parameter.empty,
+        )
+        for each in schema.arguments[1:]
+    ]  # fmt: skip
 
 
 def arguments_for(batch: Mapping[str, torch.Tensor], spec: InputSpec) -> dict[str, torch.Tensor]:

@@ -175,7 +175,10 @@ class NetworkModel(Model):
     def _forward(self, tensors: dict[str, torch.Tensor]) -> Forward:
         if not tensors:
             return self.body.network
-        return lambda *args, **kwargs: functional_call(self.body.network, tensors, args, kwargs, tie_weights=False)
+        network: nn.Module = self.body.network
+        if isinstance(network, torch.jit.ScriptModule):  # functional_call takes them only inside of another module
+            network, tensors = Around(network), {f"program.{name}": each for name, each in tensors.items()}
+        return lambda *args, **kwargs: functional_call(network, tensors, args, kwargs, tie_weights=False)
 
     def _function_taps(
         self, tensors: Mapping[str, torch.Tensor], tap: Tap | None, inputs: Mapping[str, Replacement],
@@ -230,6 +233,18 @@ class NetworkModel(Model):
 
     def _module(self, layer: str) -> nn.Module:
         return self.body.network.get_submodule(self.body.hooks[layer])
+
+
+class Around(nn.Module):
+    """A module that holds a TorchScript program and does nothing else."""
+
+    def __init__(self, program: torch.jit.ScriptModule) -> None:
+        super().__init__()
+        self.program = program
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program."""
+        return self.program(*args, **kwargs)
 
 
 class _CallbackFailed(Exception):
@@ -306,6 +321,11 @@ def _by_sample(summary: ModelSummary, output: torch.Tensor, batch: Batch) -> tor
         raise DataError(
             f"{name} returned {tuple(output.shape)}, class logits are samples x classes; state what they are in its "
             'Python file: OUTPUT = "position_classes" (pixels: classes along axis 1) or OUTPUT = "embedding"'
+        )
+    if summary.output is OutputKind.CLASS_LOGITS and batch and output[:1].numel() == 1:
+        raise DataError(
+            f"{name} returned {tuple(output.shape)}: one class is no choice; state what it is in its Python file: "
+            'OUTPUT = "embedding" (a number, compared by its square), or let it return the logits of both answers'
         )
     if summary.output is OutputKind.DETECTIONS and (output.ndim != 3 or output.shape[2] < 5):
         raise DataError(

@@ -35,6 +35,10 @@ class NotPlainError(Exception):
     """A pickle that names or makes objects that are no data."""
 
 
+class ScriptedError(NotPlainError):
+    """A file that holds a TorchScript program."""
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """An object that a pickle names: ``collections.OrderedDict``."""

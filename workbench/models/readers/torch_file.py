@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from workbench.models.readers.mapped import MappedFile
-from workbench.models.readers.plain_pickle import Named, NotPlainError, PlainPickle, keys
+from workbench.models.readers.plain_pickle import Named, NotPlainError, PlainPickle, ScriptedError, keys
 from workbench.plain_file import opened
 
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
@@ -104,7 +104,7 @@ def _archive(path: Path, file: MappedFile) -> tuple[Any, Mapping[str, tuple[int,
         if len(entries) < len(archive.infolist()):
             raise ValueError("it has two members with the same name")
         if any(name.endswith("/constants.pkl") for name in entries):
-            raise NotPlainError("it is a TorchScript archive, which contains code")
+            raise ScriptedError("it is a TorchScript archive, which contains code")
         main = next((name for name in entries if name.rpartition("/")[2] == "data.pkl"), "")
         if not main:
             raise ValueError("it has no data.pkl")

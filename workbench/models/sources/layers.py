@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import torch
 from torch import nn
@@ -122,38 +123,47 @@ class Modules:
     """The roles of parameters by the class of their module."""
 
     def __init__(self, network: nn.Module) -> None:
-        attentions = [module for module in network.modules() if isinstance(module, nn.MultiheadAttention)]
-        self._attention_outputs = {id(module.out_proj) for module in attentions}
+        attentions = [each for each in network.modules() if issubclass(class_of(each), nn.MultiheadAttention)]
+        self._attention_outputs = {id(each.get_submodule("out_proj")) for each in attentions}
 
     def __call__(self, path: str, module: nn.Module, name: str, parameter: torch.Tensor) -> Role | None:
         """Return the parameter's role, None where it is kept."""
         numbers = parameter.is_floating_point() and parameter.ndim > 1 and parameter.numel()
-        if not numbers or is_norm(type(module).__name__):
+        kind = class_of(module)
+        if not numbers or is_norm(kind.__name__):
             return None
-        if name == "weight" and (role := self._known(module, parameter)) is not None:
+        if name == "weight" and (role := self._known(module, kind, parameter)) is not None:
             return role
-        if isinstance(module, RECURRENT):
+        if issubclass(kind, RECURRENT):
             return Role(kind=LayerKind.RECURRENT)
-        if isinstance(module, nn.MultiheadAttention):
+        if issubclass(kind, nn.MultiheadAttention):
             return Role(kind=LayerKind.ATTENTION) if name in PACKED else None
         return unknown_role(tuple(parameter.shape), transposed=bool(getattr(module, "is_transposed", False)))
 
-    def _known(self, module: nn.Module, parameter: torch.Tensor) -> Role | None:
+    def _known(self, module: nn.Module, kind: type[nn.Module], parameter: torch.Tensor) -> Role | None:
         if id(module) in self._attention_outputs:
             return Role(kind=LayerKind.ATTENTION, named_by_module=True)
-        if isinstance(module, nn.Linear):
+        if issubclass(kind, nn.Linear):
             return module_role(LayerKind.LINEAR)
-        if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # GPT-2's linear layer, stored inputs x outputs
+        if kind.__name__ == "Conv1D" and hasattr(module, "nf"):  # GPT-2's linear layer, stored inputs x outputs
             return module_role(LayerKind.LINEAR, axes=(1, 0))
-        for convolution, kind in CONVOLUTIONS.items():
-            if isinstance(module, convolution):
-                return module_role(kind)
-        if isinstance(module, TRANSPOSED):
-            return transposed_role(tuple(parameter.shape), module.groups)
-        if isinstance(module, nn.Embedding | nn.EmbeddingBag):
-            plain = type(module).forward is nn.Embedding.forward  # others take a mask or offsets, or scale the rows
+        for convolution, known in CONVOLUTIONS.items():
+            if issubclass(kind, convolution):
+                return module_role(known)
+        if issubclass(kind, TRANSPOSED):
+            return transposed_role(tuple(parameter.shape), cast("nn.ConvTranspose1d", module).groups)
+        if issubclass(kind, nn.Embedding | nn.EmbeddingBag):
+            plain = kind.forward is nn.Embedding.forward  # others take a mask or offsets, or scale the rows
             return Role(kind=LayerKind.EMBEDDING, hookable=plain, named_by_module=True)
         return None
+
+
+def class_of(module: nn.Module) -> type[nn.Module]:
+    """Return a module's class: of a TorchScript program's module, torch.nn's of the name that it was written under."""
+    if not isinstance(module, torch.jit.ScriptModule):
+        return type(module)
+    known = getattr(nn, module.original_name, None)
+    return known if isinstance(known, type) and issubclass(known, nn.Module) else nn.Module
 
 
 def module_role(kind: LayerKind, axes: tuple[int, ...] | None = None, row_axes: int = 1) -> Role:

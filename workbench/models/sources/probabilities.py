@@ -9,6 +9,7 @@ import torch
 from workbench.errors import WorkbenchError
 from workbench.models.execution.network import Call, Forward, NetworkModel
 from workbench.models.model import Batch
+from workbench.models.summary import OutputKind
 from workbench.models.tracing import probe
 
 EPSILON = 1e-7
@@ -26,10 +27,11 @@ def label_logits(logits: torch.Tensor) -> torch.Tensor:
 
 
 def of_sigmoids(call: Call) -> Call:
-    """Return ``call`` with probabilities of labels as logits of "no" and "yes"."""
+    """Return ``call`` with probabilities of labels (or of one) as logits of "no" and "yes"."""
 
     def result(forward: Forward, batch: Batch) -> torch.Tensor:
-        return label_logits(torch.logit(call(forward, batch), EPSILON))
+        logits = torch.logit(call(forward, batch), EPSILON)
+        return label_logits(logits[:, None] if logits.ndim == 1 else logits)
 
     return result
 
@@ -43,20 +45,32 @@ def of_softmax(call: Call) -> Call:
     return result
 
 
-def ends_in(model: NetworkModel) -> str:
-    """Return ``Sigmoid`` or ``Softmax`` where the network's output ``[samples, classes]`` is one, else "".
-
-    A small sample runs; "" where none can be made.
-    """
+def answer_of(model: NetworkModel) -> torch.Tensor | None:
+    """Return what a small sample gives, with its autograd graph; None where none can be made."""
     try:
         with torch.enable_grad():
-            output = model.run(probe(model, samples=model.inputs.batch or 2, guess=True))
+            return model.run(probe(model, samples=model.inputs.batch or 2, guess=True))
     except WorkbenchError:
-        return ""
-    node: Any = output.grad_fn if output.ndim == 2 else None
+        return None
+
+
+def ends_in(output: torch.Tensor) -> str:
+    """Return ``Sigmoid`` or ``Softmax`` where an output ``[samples, classes]`` (or ``[samples]``) is one, else ""."""
+    node: Any = output.grad_fn if output.ndim <= 2 else None
     while node is not None:
         name = type(node).__name__.removesuffix("Backward0")
         if name in ("Sigmoid", "Softmax"):
             return name
         node = node.next_functions[0][0] if name in PASSED_ON and node.next_functions else None
     return ""
+
+
+def read_off(answer: torch.Tensor | None, output: OutputKind, call: Call) -> tuple[OutputKind, Call]:
+    """Return what class logits are by a sample's ``answer``, and how they are got: probabilities are taken for what
+    they are, and a single number for each sample is no choice among classes."""
+    last = "" if answer is None else ends_in(answer)
+    if last == "Sigmoid":
+        return OutputKind.POSITION_CLASSES, of_sigmoids(call)
+    if answer is not None and (answer.ndim == 1 or answer.shape[1:] == (1,)):
+        return OutputKind.EMBEDDING, call
+    return output, of_softmax(call) if last == "Softmax" else call

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ import torch
 from torch import nn
 
 from workbench.errors import NotAModelError, TrustRequiredError, WorkbenchError, nearest
-from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, main_of
+from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, main_of, parameters_of
 from workbench.models.execution.network import Forward
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch, Model
@@ -85,7 +84,7 @@ class PythonModule:
             main=next((name for name in (*MAIN, *requires, *takes) if name in takes), ""),
             rate=getattr(module, "SAMPLING_RATE", None),
         )  # fmt: skip
-        main = inspect.signature(network.forward).parameters.get(inputs.main)
+        main = next((each for each in parameters_of(network.forward) if each.name == inputs.main), None)
         call = partial(call_by_name, inputs, by_place=main is not None and main.kind is not main.KEYWORD_ONLY)
         stated = hasattr(module, "OUTPUT")
         return network_model(source, network, parts, store, _output(module, parts, file), call, inputs, stated=stated)

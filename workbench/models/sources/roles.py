@@ -81,6 +81,8 @@ def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[s
         module = modules[layer.parameter.rpartition(".")[0]]
         if failure or parameter not in uses:
             _plain_only(parts, layer, module)
+            if isinstance(module, torch.jit.ScriptModule) and not calls.get(parts.hooks.get(layer.name, "")):
+                parts.hooks.pop(layer.name, None)  # programs run their parts without Python, unless Python calls these
             parts.by_name[layer.name] = replace(layer, keep=_by_name(layer, failure))
             continue
         table, alone = layer.kind is LayerKind.EMBEDDING, sharers[parameter] == 1

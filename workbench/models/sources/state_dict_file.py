@@ -12,18 +12,22 @@ import torch
 from workbench.errors import NotAModelError, UnsafeModelError
 from workbench.models.dtypes import DTYPES, dtype_name
 from workbench.models.model import Model
-from workbench.models.readers.plain_pickle import NotPlainError
+from workbench.models.readers.plain_pickle import NotPlainError, ScriptedError
 from workbench.models.readers.torch_file import OddTensor, read_torch_file
 from workbench.models.sources.source import Opening
 from workbench.models.sources.stored import require_memory, tensors_in_memory
 from workbench.models.sources.weights_only import weights_only_model
 from workbench.models.summary import ModelSource
 
-SUFFIXES = (".pt", ".pth", ".ckpt", ".bin")
+SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".jit")
 NESTED = ("state_dict", "model_state_dict", "model")
 WAY_OUT = (
     "save its state dict where it was made, safetensors.torch.save_file(model.state_dict(), 'model.safetensors'), and "
     "open that together with the Python file that builds the network"
+)
+SCRIPTED = (
+    "is a TorchScript program, and opening it would run the code that it contains; if you know it, open a Python file "
+    "with a function that loads it: import torch; def build(): return torch.jit.load({!r}, map_location='cpu')"
 )
 
 
@@ -52,6 +56,8 @@ def load_weights_only(path: Path) -> Any:
     """
     try:
         return read_torch_file(path)
+    except ScriptedError:
+        raise UnsafeModelError(f"{path} {SCRIPTED.format(str(path))}") from None
     except NotPlainError as error:
         raise UnsafeModelError(
             f"{path} is a pickled module ({error}), and opening it would run the code that it contains; {WAY_OUT}"
@@ -74,13 +80,21 @@ def require_plain(tensor: torch.Tensor | OddTensor, what: str) -> torch.Tensor:
 
 
 def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
-    """Return the named tensors of a state dict or of a checkpoint that holds one."""
+    """Return the named tensors of a state dict or of a checkpoint that holds one, under any name."""
     loaded = load_weights_only(path)
     for key in NESTED:
         if isinstance(loaded, Mapping) and isinstance(loaded.get(key), Mapping):
             loaded = loaded[key]
     if isinstance(loaded, Mapping):
-        tensors = {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor | OddTensor)}
+        within = {str(name): each for name, each in loaded.items() if isinstance(each, Mapping) and _tensors(each)}
+        if not (tensors := _tensors(loaded)) and len(within) > 1:
+            names = ", ".join(sorted(within))
+            raise NotAModelError(f"{path} holds several sets of tensors: {names}; save the one of the network alone")
+        tensors = tensors or next(map(_tensors, within.values()), {})
         if tensors:
             return {name: require_plain(each, f"{path}: the tensor {name}") for name, each in tensors.items()}
     raise NotAModelError(f"{path} holds {type(loaded).__name__} without named tensors; a state dict was expected")
+
+
+def _tensors(loaded: Mapping[Any, Any]) -> dict[str, torch.Tensor | OddTensor]:
+    return {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor | OddTensor)}
