@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ class InputSpec:
     ids.  ``folder`` holds the processor's files.  ``sentences``: a sample is one text with special tokens and padding,
     not a window of running text; ``embeds``: the output is a vector for each sample.  ``rate`` is the sampling rate in
     Hz that a model of sounds without a processor states.  ``batch`` is the number of samples that a program was
-    exported for, where it takes no other.
+    exported for, where it takes no other.  ``shapes`` are the shapes of inputs in words where a file states them.
     """
 
     tokens: bool | None = None
@@ -60,6 +60,7 @@ class InputSpec:
     embeds: bool = False
     rate: int | None = None
     batch: int | None = None
+    shapes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def takes_sound(self) -> bool:
@@ -79,6 +80,8 @@ class InputSpec:
 
     def shape_of(self, name: str) -> str:
         """Return the shape of an argument in words, with sizes where they are known."""
+        if name in self.shapes:
+            return self.shapes[name]
         if name == "pixel_values":
             height, width = self.size or ("height", "width")
             return f"samples x {self.channels or 'channels'} x {height} x {width}"

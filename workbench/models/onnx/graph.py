@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from workbench.errors import NotAModelError
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import DTYPES, OnnxFile, StoredArray
+from workbench.models.onnx.inner import inner_graphs
 from workbench.models.onnx.integers import DYNAMIC
 from workbench.models.onnx.nodes import in_float32, in_single_precision, taken_by
 from workbench.models.onnx.weights import Constants, Numbers, attributes_of
+
+if TYPE_CHECKING:
+    from workbench.models.layer import Layer
+    from workbench.numerics.quantized_tensor import QuantizedTensor
 
 CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("Conv", 5): LayerKind.CONV3D,
                 **{("ConvTranspose", rank): LayerKind.CONV_TRANSPOSE for rank in (3, 4, 5)}}  # fmt: skip
@@ -24,7 +29,20 @@ CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("
 ENDINGS = re.compile(r"(\.codes|\.used|_quantized|_DQ_Q[248]|_Q[248]_?\w*|\.qweight|_DequantizeLinear\w*)$")
 """What exporters add to the name of a weight that they quantize."""
 
-FACTORS = frozenset({"MatMul", "Gemm", "Einsum", "FusedMatMul"})
+FACTORS: dict[str, tuple[int, ...]] = {
+    "MatMul": (0, 1), "Gemm": (0, 1), "FusedMatMul": (0, 1), "Einsum": tuple(range(8)), "Conv": (1,), "FusedConv": (1,),
+    "ConvTranspose": (1,), "DeformConv": (1,), "LSTM": (1, 2), "GRU": (1, 2), "RNN": (1, 2), "Attention": (1,),
+}  # fmt: skip
+"""The places of operators' factors, for those that are no layers with inputs of their own."""
+
+RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+INPUTS_FIRST = frozenset({("MatMul", 1), ("FusedMatMul", 1), ("Attention", 1)})
+"""Factors whose matrices are inputs x outputs."""
+
+NOTHING: Mapping[str, Any] = {}
+NEW_PAD = 11
+"""The opset from which Pad takes the sizes of its edges as an input."""
+
 RESERVED = frozenset({*dir(torch.nn.Module()), "_onnx"})
 """What a part of a parameter's name cannot be."""
 
@@ -49,11 +67,19 @@ class Weight:
     dtype: str
     options: dict[str, Any] = field(default_factory=dict)
 
-    def stored(self) -> Any:
-        """Return what the file holds as a matrix in a scheme of ours, None where it is plain or none says it."""
+    def stored(self, layer: Layer) -> QuantizedTensor | None:
+        """Return what the file holds as the layer's matrix in a scheme of ours; None: plain, or none says it."""
         numbers: Numbers = self.numbers()
-        rows = len(numbers.codes) if self.kind is not LayerKind.CONV_TRANSPOSE else 0
-        return numbers.moved(lambda each: each.reshape(rows, -1)).stored() if rows else None
+        return numbers.moved(layer.matrix_of).stored()
+
+
+def _with_pads(convolution: Any, padding: list[int]) -> None:
+    """Say the edges of a convolution as numbers, the same on both sides."""
+    from onnx import helper
+
+    others = [each for each in convolution.attribute if each.name not in ("pads", "auto_pad")]
+    del convolution.attribute[:]
+    convolution.attribute.extend([*others, helper.make_attribute("pads", [*padding, *padding])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +123,10 @@ class _Reader:
     def __init__(self, file: OnnxFile) -> None:
         graph = file.model.graph
         self.constants = Constants(file.arrays, graph.node)
+        self.opset = next((each.version for each in file.model.opset_import if each.domain in ("", "ai.onnx")), 1)
         self.result, self.taken, self.above = Normal(), set[str](), set[str]()
         self.values = {*file.arrays, *(each.name for each in graph.input), *self.constants.makers}
-        self.names: dict[tuple[str, bool, LayerKind], str] = {}
+        self.names: dict[tuple[str, bool, LayerKind, str], str] = {}
         self.made = set[int]()
         """The nodes that are ours and whose inputs have their final names."""
         self.spread: dict[str, Any] = {}
@@ -111,7 +138,38 @@ class _Reader:
         if product is None:
             copied = type(node)()
             copied.CopyFrom(node)
+            self._factors(copied, frozenset())
             self.result.nodes.append(copied)
+
+    def _factors(self, node: Any, hidden: frozenset[str]) -> None:
+        """Make parameters of a node's constant factors, those of inner graphs too, which define ``hidden`` names."""
+        for place in FACTORS.get(node.op_type, ()):
+            name = node.input[place] if place < len(node.input) else ""
+            if not name or name in hidden or not self._is_weight(name, 2, 3, 4, 5):
+                continue
+            rank = len(self._shape(name))
+            plain = node.op_type in ("Conv", "FusedConv", "ConvTranspose", "DeformConv") or rank < 4
+            if plain and math.prod(self._shape(name)[1:]) > 1:
+                node.input[place] = self._factor(node, place, name, rank)
+        for inner in inner_graphs(node):
+            own = {each.name for each in (*inner.input, *inner.initializer)}
+            own.update(output for each in inner.node for output in each.output)
+            for each in inner.node:
+                self._factors(each, hidden | own)
+
+    def _factor(self, node: Any, place: int, name: str, rank: int) -> str:
+        """Return the parameter of a factor; its rows are outputs where the operator says which these are."""
+        role: dict[str, Any] = {}
+        kind = LayerKind.MATRIX
+        if node.op_type in RECURRENT:
+            kind, role = LayerKind.RECURRENT, {"row_axes": 2}
+        elif node.op_type == "ConvTranspose":
+            role = {"axes": (1, 0, *range(2, rank))}
+        elif "Conv" in node.op_type:
+            role = {"row_axes": 1}
+        elif rank == 2 and (node.op_type, place) in INPUTS_FIRST or node.op_type == "Gemm" and place == 1 and not attributes_of(node).get("transB"):
+            role = {"axes": (1, 0)}
+        return self._weight(name, node, kind, lambda: self.constants.numbers(name), False, {"role": role})
 
     def _product(self, node: Any) -> str | None:
         """Add the layer of a product and return its weight's name, None for a node that is none."""
@@ -119,9 +177,7 @@ class _Reader:
         if node.op_type == "MatMul" and self._is_weight(node.input[1], 2):
             return self._linear(node, node.input[1], turned=False)
         if node.op_type == "Gemm" and self._is_weight(node.input[1], 2):
-            factors = attributes.get("alpha", 1.0), attributes.get("beta", 1.0)
-            plain = not attributes.get("transA") and factors == (1.0, 1.0)
-            return self._linear(node, node.input[1], turned=bool(attributes.get("transB"))) if plain else None
+            return self._linear(node, node.input[1], turned=bool(attributes.get("transB")))
         if node.op_type == "Gather" and not attributes.get("axis", 0) and self._is_weight(node.input[0], 2):
             return self._lookup(node)
         if node.op_type == "MatMulNBits" and node.domain == "com.microsoft":
@@ -136,7 +192,7 @@ class _Reader:
             return False
         shape, array = self._shape(name), self.constants.arrays[source]
         decoded = array.is_floating or any(node.op_type == "DequantizeLinear" for node in self._chain(name))
-        return decoded and len(shape) in ranks and math.prod(shape) > 0 and shape[0] > 1
+        return decoded and len(shape) in ranks and math.prod(shape) > 0
 
     def _chain(self, name: str) -> Iterator[Any]:
         while name not in self.constants.arrays:
@@ -164,7 +220,7 @@ class _Reader:
             return read.moved(torch.t) if flips else read
 
         weight = self._weight(peeled, node, LayerKind.LINEAR, numbers, flips)
-        return self._multiply(node, weight, node.input[2] if len(node.input) > 2 else "")
+        return self._multiply(node, weight, node.input[2] if len(node.input) > 2 else "", attributes_of(node))
 
     def _blocks(self, node: Any) -> str | None:
         inputs = [*node.input, "", "", ""]
@@ -174,18 +230,43 @@ class _Reader:
         weight = self._weight(inputs[1], node, LayerKind.LINEAR, lambda: self.constants.blocks(node), False)
         return self._multiply(node, weight, inputs[5])
 
-    def _multiply(self, node: Any, weight: str, bias: str) -> str:
-        """Add ``input @ weight.T`` and the bias."""
+    def _multiply(self, node: Any, weight: str, bias: str, attributes: Mapping[str, Any] = NOTHING) -> str:
+        """Add ``alpha * input @ weight.T`` and ``beta`` times the bias."""
         from onnx import helper
 
-        out = node.output[0]
-        turned, product = f"{out}.turned", f"{out}.product" if bias else out
+        out, alpha, beta = node.output[0], attributes.get("alpha", 1.0), attributes.get("beta", 1.0)
+        bias = bias if beta else ""
+        scaled = f"{out}.scaled" if bias else out
+        turned, product = f"{out}.turned", f"{out}.product" if alpha != 1 else f"{out}.product" if bias else out
+        scaled = product if alpha == 1 else scaled
         turn = helper.make_node("Transpose", [weight], [turned], perm=[1, 0])
-        source = self._input(node.input[0], weight)
-        self._layer(product, weight, turn, helper.make_node("MatMul", [source, turned], [product], name=node.name))
+        taken = self._input(node.input[0], weight)
+        if attributes.get("transA"):
+            taken = self._node("Transpose", [taken], f"{out}.input", perm=[1, 0])
+        self._layer(product, weight, turn, helper.make_node("MatMul", [taken, turned], [product], name=node.name))
+        if alpha != 1:
+            self._node("Mul", [product, self._number(alpha)], scaled)
         if bias:
-            self.result.nodes.append(helper.make_node("Add", [product, bias], [out]))
+            added = bias if beta == 1 else self._node("Mul", [bias, self._number(beta)], f"{out}.bias")
+            self._node("Add", [scaled, added], out)
         return weight
+
+    def _node(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        from onnx import helper
+
+        self.result.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
+        return output
+
+    def _number(self, value: float | list[int]) -> str:
+        """Return the name of a constant: a float32 number, or int64 numbers."""
+        import numpy as np
+
+        array = np.array(value, np.float32 if isinstance(value, float) else np.int64)
+        name = f"{array.dtype}.{'.'.join(map(str, np.atleast_1d(array)))}"
+        kind = 1 if isinstance(value, float) else 7
+        data = array.reshape(-1).view(np.uint8)
+        self.result.constants[name] = StoredArray(name=name, type=kind, shape=array.shape, data=data)
+        return name
 
     def _lookup(self, node: Any) -> str | None:
         from onnx import helper
@@ -205,16 +286,18 @@ class _Reader:
 
     def _convolution(self, node: Any, attributes: dict[str, Any]) -> str | None:
         name = node.input[1]
-        if not self._is_weight(name, 3, 4, 5) or attributes.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        if not self._is_weight(name, 3, 4, 5):
             return None
         shape = self._shape(name)
-        sizes, pads = len(shape) - 2, attributes.get("pads", [0] * 2 * (len(shape) - 2))
-        if pads[:sizes] != pads[sizes:] or attributes.get("output_shape"):
-            return None
+        sizes = len(shape) - 2
         options = {
             "stride": attributes.get("strides", [1] * sizes), "dilation": attributes.get("dilations", [1] * sizes),
-            "groups": attributes.get("group", 1), "padding": pads[:sizes],
+            "groups": attributes.get("group", 1),
         }  # fmt: skip
+        edges = self._edges(node, attributes, shape, options)
+        if edges is None:
+            return None
+        taken, options["padding"] = edges
         if node.op_type == "ConvTranspose":
             options["output_padding"] = attributes.get("output_padding", [0] * sizes)
         kind = CONVOLUTIONS[node.op_type, len(shape)]
@@ -224,12 +307,71 @@ class _Reader:
         bias = node.input[2] if len(node.input) > 2 else ""
         product = f"{node.output[0]}.product" if bias else node.output[0]
         del copied.input[:], copied.output[:]
-        copied.input.extend([self._input(node.input[0], weight), weight])
+        copied.input.extend([self._input(taken, weight), weight])
         copied.output.append(product)
+        _with_pads(copied, options["padding"])
         self._layer(product, weight, copied)
         if bias:
             self._add_channels(product, bias, node.output[0], sizes)
         return weight
+
+    def _edges(
+        self, node: Any, attributes: Mapping[str, Any], shape: tuple[int, ...], options: Mapping[str, Any]
+    ) -> tuple[str, list[int]] | None:  # fmt: skip
+        """Return what a convolution takes and how much it is padded on both sides; None for one that torch has not.
+
+        Where both sides differ, zeros are added before it.
+        """
+        sizes, taken = len(shape) - 2, node.input[0]
+        pads, same = attributes.get("pads", [0] * 2 * sizes), attributes.get("auto_pad", "NOTSET")
+        before, after = pads[:sizes], pads[sizes:]
+        if node.op_type == "ConvTranspose":
+            plain = same in ("NOTSET", "VALID") and before == after and not attributes.get("output_shape")
+            return (taken, before if same == "NOTSET" else [0] * sizes) if plain else None
+        if same.startswith("SAME"):
+            extents = [step * (size - 1) for step, size in zip(options["dilation"], shape[2:], strict=True)]
+            if options["stride"] != [1] * sizes:
+                return self._padded_to_fit(node, extents, options["stride"], same)
+            small, large = ([each // 2 for each in extents], [each - each // 2 for each in extents])
+            before, after = (small, large) if same == "SAME_UPPER" else (large, small)
+        if same == "VALID":
+            return taken, [0] * sizes
+        if before == after:
+            return taken, before
+        return self._padded(node, [0, 0, *before, 0, 0, *after]), [0] * sizes
+
+    def _padded(self, node: Any, pads: list[int] | str) -> str:
+        """Add zeros around what a node takes: ``pads`` as numbers, or the name of what is computed."""
+        out = f"{node.output[0]}.padded"
+        if self.opset < NEW_PAD:
+            return self._node("Pad", [node.input[0]], out, pads=pads)
+        return self._node("Pad", [node.input[0], pads if isinstance(pads, str) else self._number(pads)], out)
+
+    def _padded_to_fit(
+        self, node: Any, extents: list[int], strides: list[int], same: str
+    ) -> tuple[str, list[int]] | None:  # fmt: skip
+        """Pad as much as a stride needs, by the size that comes.
+
+        In all ``max((ceil(size / stride) - 1) * stride + extent + 1 - size, 0)``; onnx, docs/Operators.md, Conv.
+        """
+        if self.opset < NEW_PAD:
+            return None
+        out, number = f"{node.output[0]}.same", self._number
+
+        def computed(kind: str, *inputs: str, **attributes: Any) -> str:
+            place = f"{out}.{len(self.result.nodes)}"
+            return self._node(kind, list(inputs), place, **attributes)
+
+        size = computed("Slice", computed("Shape", node.input[0]), number([2]), number([9]))
+        steps = computed("Div", computed("Add", size, number([each - 1 for each in strides])), number(strides))
+        last = computed("Mul", computed("Sub", steps, number([1])), number(strides))
+        over = computed("Sub", computed("Add", last, number([each + 1 for each in extents])), size)
+        total = computed("Where", computed("Greater", over, number([0])), over, number([0]))
+        small = computed("Div", total, number([2]))
+        large, zeros = computed("Sub", total, small), number([0, 0])
+        before, after = (small, large) if same == "SAME_UPPER" else (large, small)
+        pads = computed("Concat", zeros, before, zeros, after, axis=0)
+        return self._padded(node, pads), [0] * len(extents)
 
     def _add_channels(self, product: str, bias: str, out: str, sizes: int) -> None:
         import numpy as np
@@ -245,16 +387,17 @@ class _Reader:
         self, value: str, node: Any, kind: LayerKind, numbers: Any, turned: bool, options: dict[str, Any] | None = None
     ) -> str:  # fmt: skip
         """Return the name of a layer's parameter, a new one where this weight was not met in this form."""
-        key = (value, turned, kind)
-        if key in self.names and not options:
+        key = (value, turned, kind, repr(options))
+        if key in self.names:
             return self.names[key]
         source = str(self.constants.source(value) or value)
         stem = ENDINGS.sub("", source)
         if NAMELESS.match(stem) and "/" in node.name:
-            stem = re.sub(r"/(MatMul|Gemm|Conv|ConvTranspose|Gather)\w*$", "", node.name).strip("/") or stem
-        name = self.names[key] = self._fresh(f"{stem.removesuffix('.weight').strip('/') or 'layer'}.weight", source)
-        other = LayerKind.EMBEDDING if kind is LayerKind.LINEAR else LayerKind.LINEAR
-        tied = None if turned or options else self.names.get((value, False, other))
+            stem = re.sub(rf"/{node.op_type}\w*$", "", node.name).strip("/") or stem
+        module = kind not in (LayerKind.MATRIX, LayerKind.RECURRENT)
+        stem = f"{stem.removesuffix('.weight').strip('/') or 'layer'}.weight" if module else stem.strip("/") or "weight"
+        tied = next((name for other, name in self.names.items() if other[:2] == (value, turned)), None)
+        name = self.names[key] = self._fresh(stem, source)
         array = self.constants.arrays[source]
         dtype = DTYPES[array.type] if array.is_floating else "float32"
         more = {**(options or {}), **({"tied": tied} if tied else {})}
@@ -362,13 +505,13 @@ class _Reader:
             for place, each in enumerate(target.input):
                 if each == other:
                     target.input[place] = name
-            result.weights[name] = self._parameter(name, other, None)
+            result.weights[name] = self._parameter(name, other)
             result.biases[product] = (name, add.output[0])
             self.made.add(id(target))
 
-    def _parameter(self, name: str, source: str, kind: LayerKind | None) -> Weight:
+    def _parameter(self, name: str, source: str) -> Weight:
         return Weight(
-            name=name, kind=kind, numbers=lambda: self.constants.numbers(source),
+            name=name, kind=None, numbers=lambda: self.constants.numbers(source),
             dtype=DTYPES[self.constants.arrays[source].type],
         )  # fmt: skip
 
@@ -378,12 +521,11 @@ class _Reader:
         if not users or not array.is_floating or not array.shape or not math.prod(array.shape):
             self.result.constants[name] = in_float32(array) if array.is_floating else array
             return
-        matrix = len(array.shape) in (2, 3) and any(node.op_type in FACTORS for node, _ in users)
         own = self.result.weights.get(f"{name.removesuffix('.bias')}.weight")
         if own is not None and own.kind is not None and name.endswith(".bias"):  # its module would add it
             path = self._fresh(f"{name}_added")
         else:
             path = self._fresh(name, name)
-        self.result.weights[path] = self._parameter(path, name, LayerKind.MATRIX if matrix else None)
+        self.result.weights[path] = self._parameter(path, name)
         for node, place in users:
             node.input[place] = path

@@ -20,6 +20,7 @@ from workbench.models.execution.stopped_gradients import not_the_network
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import OnnxFile, StoredArray
 from workbench.models.onnx.graph import Normal, Weight
+from workbench.models.onnx.inner import with_inner
 from workbench.models.onnx.nodes import taken_by
 from workbench.models.onnx.operators import OPERATORS, evaluate
 
@@ -102,6 +103,7 @@ class Glue:
         model = helper.make_model(graph, opset_imports=self.opsets, ir_version=self.ir_version)
         options = onnxruntime.SessionOptions()
         options.log_severity_level, options.intra_op_num_threads = 4, 1  # many sessions, of which each does little
+        options.enable_cpu_mem_arena = False  # each would keep the most that it ever took
         return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
@@ -151,8 +153,8 @@ class OnnxNetwork(nn.Module):
         outputs = [value.name for value in file.model.graph.output]
         steps = list(_steps(file, graph, outputs))
         unknown = sorted({
-            node.op_type for step in steps if isinstance(step, Glue) for node in step.nodes
-            if node.op_type not in OPERATORS
+            node.op_type for step in steps if isinstance(step, Glue) for node in with_inner(step.nodes)
+            if node.op_type not in OPERATORS and node.op_type != "If"
         })  # fmt: skip
         self._onnx = Execution(
             steps=steps, last=_last_uses(steps), outputs=outputs,
@@ -190,7 +192,7 @@ def _add(network: nn.Module, name: str, weight: Weight, values: nn.Parameter) ->
     owner = network
     for at, part in enumerate(path):
         if part not in owner._modules:
-            whole = at == len(path) - 1 and weight.kind not in (None, LayerKind.MATRIX)
+            whole = at == len(path) - 1 and weight.kind not in (None, LayerKind.MATRIX, LayerKind.RECURRENT)
             owner.add_module(part, _module(weight, values) if whole else Part())
         owner = owner.get_submodule(part)
     owner.register_parameter(last, values)

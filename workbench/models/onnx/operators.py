@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from workbench.models.onnx.container import DTYPES
+from workbench.models.onnx.recurrent import gru, lstm
 from workbench.models.onnx.weights import attributes_of
 
 Attributes = Mapping[str, Any]
@@ -23,12 +24,25 @@ def evaluate(nodes: Sequence[Any], known: dict[str, Tensor | None], opset: int) 
     """Add what ``nodes`` give to ``known``; raises KeyError for an operator that is not here, torch's errors."""
     known[""] = None
     for node in nodes:
+        if node.op_type == "If":
+            known |= zip(node.output, _branch(node, known, opset), strict=True)
+            continue
         attributes = {**attributes_of(node), "opset": opset, "outputs": len(node.output)}
         for each in node.attribute:
             if each.type == 4:
                 attributes[each.name] = _constant(each.t)
         value = OPERATORS[node.op_type](attributes, [known[name] for name in node.input])
         known |= zip(node.output, value if isinstance(value, tuple | list) else (value,), strict=False)
+
+
+def _branch(node: Any, known: Mapping[str, Tensor | None], opset: int) -> list[Tensor | None]:
+    """Return what the branch of an If gives that its condition chooses."""
+    condition = known[node.input[0]]
+    name = "then_branch" if condition is not None and bool(condition) else "else_branch"
+    graph = next(each.g for each in node.attribute if each.name == name)
+    inside = {**known, **{tensor.name: _constant(tensor) for tensor in graph.initializer}}
+    evaluate(graph.node, inside, opset)
+    return [inside[value.name] for value in graph.output]
 
 
 def _constant(tensor: Any) -> Tensor:
@@ -126,17 +140,74 @@ def _pad(attributes: Attributes, inputs: Inputs) -> Tensor:
     return functional.pad(x, sides, mode=mode)
 
 
+def _edges(attributes: Attributes, sizes: Sequence[int], kernel: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return how many positions are added before and after each axis of a convolution or a pooling."""
+    rank, same = len(kernel), attributes.get("auto_pad", "NOTSET")
+    if same in ("NOTSET", "VALID"):
+        pads = attributes.get("pads", [0] * 2 * rank) if same == "NOTSET" else [0] * 2 * rank
+        return pads[:rank], pads[rank:]
+    strides, dilations = attributes.get("strides", [1] * rank), attributes.get("dilations", [1] * rank)
+    total = [
+        max((-(-size // stride) - 1) * stride + dilation * (extent - 1) + 1 - size, 0)
+        for size, extent, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True)
+    ]  # fmt: skip
+    small = [each // 2 for each in total]
+    large = [each - less for each, less in zip(total, small, strict=True)]
+    return (small, large) if same == "SAME_UPPER" else (large, small)
+
+
+def _around(x: Tensor, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Tensor:
+    sides = [side for pair in zip(reversed(before), reversed(after), strict=True) for side in pair]
+    return functional.pad(x, sides, value=value) if any(sides) else x
+
+
 def _pool(attributes: Attributes, inputs: Inputs) -> Tensor:
     x, sizes = inputs[0], attributes["kernel_shape"]
-    rank, pads = len(sizes), attributes.get("pads", [0] * 2 * len(sizes))
-    if attributes.get("auto_pad", "NOTSET") != "NOTSET" or pads[:rank] != pads[rank:] or attributes["outputs"] > 1:
-        raise ValueError("pooling with uneven edges")
+    rank = len(sizes)
+    before, after = _edges(attributes, x.shape[2:], sizes)
+    if attributes["outputs"] > 1:
+        raise ValueError("pooling that says where its values were")
     strides, ceil = attributes.get("strides", [1] * rank), bool(attributes.get("ceil_mode"))
-    if "count_include_pad" in attributes or attributes["average"]:
-        pool: Any = (functional.avg_pool1d, functional.avg_pool2d, functional.avg_pool3d)[rank - 1]
-        return pool(x, sizes, strides, pads[:rank], ceil, bool(attributes.get("count_include_pad", 0)))  # type: ignore[no-any-return]
-    best: Any = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)[rank - 1]
-    return best(x, sizes, strides, pads[:rank], attributes.get("dilations", [1] * rank), ceil)  # type: ignore[no-any-return]
+    even = before == after and all(2 * edge <= size for edge, size in zip(before, sizes, strict=True))
+    edges = before if even else [0] * rank
+    if not attributes["average"]:
+        best: Any = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)[rank - 1]
+        x = x if even else _around(x, before, after, -math.inf)
+        return best(x, sizes, strides, edges, attributes.get("dilations", [1] * rank), ceil)  # type: ignore[no-any-return]
+    pool: Any = (functional.avg_pool1d, functional.avg_pool2d, functional.avg_pool3d)[rank - 1]
+    if even:
+        return pool(x, sizes, strides, edges, ceil, bool(attributes.get("count_include_pad", 0)))  # type: ignore[no-any-return]
+    mean = pool(_around(x, before, after), sizes, strides, 0, ceil)
+    if attributes.get("count_include_pad"):
+        return mean  # type: ignore[no-any-return]
+    return mean / pool(_around(torch.ones_like(x), before, after), sizes, strides, 0, ceil)  # type: ignore[no-any-return]
+
+
+def _convolution(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x, weight = inputs[:2]
+    rank = weight.ndim - 2
+    x = _around(x, *_edges(attributes, x.shape[2:], weight.shape[2:]))
+    convolution: Any = (functional.conv1d, functional.conv2d, functional.conv3d)[rank - 1]
+    strides, dilations = attributes.get("strides", [1] * rank), attributes.get("dilations", [1] * rank)
+    return convolution(x, weight, _at(inputs, 2), strides, 0, dilations, attributes.get("group", 1))  # type: ignore[no-any-return]
+
+
+def _transposed_convolution(attributes: Attributes, inputs: Inputs) -> Tensor:
+    """A transposed convolution, whose edges are cut off what it gives."""
+    x, weight = inputs[:2]
+    rank = weight.ndim - 2
+    if attributes.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or attributes.get("output_shape"):
+        raise ValueError("a transposed convolution whose output has a size of its own")
+    pads = attributes.get("pads", [0] * 2 * rank)
+    convolution: Any = (
+        functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d
+    )[rank - 1]  # fmt: skip
+    whole = convolution(
+        x, weight, _at(inputs, 2), attributes.get("strides", [1] * rank), 0,
+        attributes.get("output_padding", [0] * rank), attributes.get("group", 1),
+        attributes.get("dilations", [1] * rank),
+    )  # fmt: skip
+    return _around(whole, [-each for each in pads[:rank]], [-each for each in pads[rank:]])
 
 
 def _layer_norm(attributes: Attributes, inputs: Inputs) -> Tensor:
@@ -345,6 +416,7 @@ OPERATORS: dict[str, Operator] = {
     "GatherElements": lambda s, t: torch.gather(t[0], s.get("axis", 0), t[1].long()), "GatherND": _gather_nd,
     "ScatterND": _scatter_nd, "Trilu": _triangle, "CumSum": _cumulated, "Pad": _pad, "Resize": _resize,
     "Einsum": lambda s, t: torch.einsum(s["equation"], *t), "DepthToSpace": lambda s, t: _depth(s, t),
+    "Conv": _convolution, "ConvTranspose": _transposed_convolution, "LSTM": lstm, "GRU": gru,
     "MaxPool": lambda s, t: _pool({**s, "average": False}, t),
     "AveragePool": lambda s, t: _pool({**s, "average": True}, t),
     "GlobalAveragePool": lambda s, t: t[0].mean(list(range(2, t[0].ndim)), keepdim=True),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,20 +13,22 @@ import numpy as np
 import torch
 from torch import nn
 
-from workbench.errors import NotAModelError, first_line
+from workbench.errors import DataError, NotAModelError, first_line
 from workbench.limited import MEMORY, limited
 from workbench.models.data.inputs import InputSpec, arguments_for, main_of
 from workbench.models.execution.network import Body, Call, Forward, NetworkModel
 from workbench.models.layer import LayerKind, StoredTensor
 from workbench.models.model import Batch, Model, Overrides
+from workbench.models.onnx.outputs import last_function
+from workbench.models.onnx.takes import SIZES, Input, fixed_samples, inputs_of, random_samples
 from workbench.models.sources.exported_program import in_pieces
 from workbench.models.sources.huggingface_heads import head_of, mean_pooled
 from workbench.models.sources.layers import Modules, Role, find_layers, unknown_role
+from workbench.models.sources.probabilities import logits_of
 from workbench.models.sources.python_module import MAIN
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
-from workbench.models.tracing import PIXELS, TOKENS
 from workbench.plain_file import read_json
 
 if TYPE_CHECKING:
@@ -35,10 +38,9 @@ if TYPE_CHECKING:
     from workbench.models.onnx.network import OnnxNetwork
     from workbench.numerics.quantized_tensor import QuantizedTensor
 
-FILLED = ("attention_mask", "position_ids", "token_type_ids", "use_cache_branch")
-"""Inputs that follow from the tokens where the data do not give them; so do empty caches (``past...``)."""
-
 LARGEST_CONFIG = 1 << 20
+ACTIVATIONS = 256
+"""Bytes between layers that a graph may take for each byte of its inputs when it is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +91,27 @@ def graph_in(path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Answer:
-    """How a graph is run as a file: ``takes`` its inputs, ``name`` the output that is looked at, whether its tokens are
-    averaged."""
+    """How a graph is run as a file: ``takes`` its inputs, ``name`` the output that is looked at.
 
-    takes: Mapping[str, _Input]
+    ``pooled``: its tokens are averaged.  ``last`` is ``Softmax`` or ``Sigmoid`` where it is probabilities.
+    """
+
+    takes: Mapping[str, Input]
     spec: InputSpec
     place: int
     name: str
-    pooled: bool
+    pooled: bool = False
+    last: str = ""
 
     def inputs(self, batch: Batch) -> dict[str, torch.Tensor]:
-        """Return everything that the graph takes, in its dtypes; ValueError for what the batch has not."""
+        """Return everything that the graph takes, in its dtypes; DataError for what the batch has not."""
         return _inputs_of(self.takes, batch, self.spec)
 
     def output(self, values: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Return the model's output from the graph's."""
+        if self.last:
+            return logits_of(self.last, values)
+        values = values[:, None] if values.ndim == 1 else values  # one number a sample
         return mean_pooled(values, batch.get("attention_mask")) if self.pooled else values
 
 
@@ -128,7 +136,7 @@ class OnnxModel(NetworkModel):
 
     def _encoded(self, layer: Layer) -> QuantizedTensor | None:
         weight = self.graph.weights[layer.parameter]
-        stored: QuantizedTensor | None = weight.stored() if weight.kind is not None else None
+        stored: QuantizedTensor | None = weight.stored(layer) if weight.kind is not None else None
         return stored if stored is not None and stored.shape == layer.matrix else None
 
     def encoded_inputs(self, layer: str) -> str | None:
@@ -141,110 +149,57 @@ class OnnxModel(NetworkModel):
         return None if ends is None else (min(ends[0], 0.0), max(ends[1], 0.0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Input:
-    """One input of a graph; sizes that are free are None."""
-
-    name: str
-    dtype: torch.dtype
-    shape: tuple[int | None, ...]
-
-    def filled(self, samples: int, tokens: int) -> torch.Tensor | None:
-        """Return what follows from the tokens, None for an input that does not."""
-        if self.name.startswith("past"):
-            free = [0 if size is None else size for size in self.shape[1:]]
-            return torch.zeros([samples, *free], dtype=self.dtype)
-        if self.name not in FILLED:
-            return None
-        if self.name == "use_cache_branch":
-            return torch.zeros(1, dtype=self.dtype)
-        places = torch.arange(tokens).expand(samples, tokens)
-        values = places if self.name == "position_ids" else torch.full_like(places, self.name == FILLED[0])
-        return values.to(self.dtype)
-
-
 def _model(source: ModelSource, path: Path, file: OnnxFile, graph: Normal, network: OnnxNetwork) -> OnnxModel:
     from workbench.models.onnx.network import execution
 
-    takes = {each.name: each for each in map(_input, execution(network).takes)}
     part_of = Modules(network)
 
     def classify(owner: str, module: nn.Module, name: str, parameter: torch.Tensor) -> Role | None:
         weight = graph.weights[f"{owner}.{name}" if owner else name]
-        if weight.kind is LayerKind.MATRIX:
-            return unknown_role(tuple(parameter.shape))
+        if weight.kind in (LayerKind.MATRIX, LayerKind.RECURRENT):
+            role = weight.options.get("role")
+            return Role(kind=weight.kind, **role) if role else unknown_role(tuple(parameter.shape))
         return None if weight.kind is None else part_of(owner, module, name, parameter)
 
     parts = find_layers(network, lambda name, tensor: graph.weights[name].dtype, classify)
     beside = path.parent.name != "onnx" or (path.parent / "config.json").is_file()
     folder = path.parent if beside else path.parent.parent
-    tables = [
-        graph.layers[node.output[0]] for node in graph.nodes
-        if node.op_type == "Gather" and node.output[0] in graph.layers and node.input[1] in takes
-    ]  # fmt: skip
-    whole = [name for name, each in takes.items() if not each.dtype.is_floating_point]
-    ids = "input_ids" if "input_ids" in whole else next(iter(whole), None)
-    vocabulary = next((network.get_parameter(name).shape[0] for name in tables), None)
-    inputs = _spec(takes, ids, vocabulary, folder)
-    sample = partial(_sample, takes, inputs)
-    place, gives = _tried(path, network, takes, sample(2))
-    output, pooled = _output(gives, execution(network).outputs[place], inputs, _architecture(folder))
-    answer = Answer(takes=takes, spec=inputs, place=place, name=execution(network).outputs[place], pooled=pooled)
+    run = execution(network)
+    takes, main = inputs_of(run.takes, graph, lambda name: len(network.get_parameter(name)), MAIN)
+    inputs = _spec(takes, main, folder)
+    trial = _tried(path, network, takes, inputs)
+    inputs = replace(inputs, batch=trial.batch)
+    gives, name = trial.outputs[trial.place], run.outputs[trial.place]
+    last = last_function(graph, name, gives)
+    output, pooled = _output(gives, name, inputs, _architecture(folder), last)
+    answer = Answer(takes=takes, spec=inputs, place=trial.place, name=name, pooled=pooled,
+                    last="" if output is OutputKind.EMBEDDING else last)  # fmt: skip
     call = _call(answer) if inputs.batch is None else in_pieces(_call(answer), inputs.batch)
     inputs = replace(inputs, sentences=True, embeds=True) if pooled else inputs
-    built = network_model(source, network, parts, _raw_store(file), output, call, inputs, sample, stated=False)
+    sample = partial(random_samples, takes, main, trial.sizes)
+    built = network_model(source, network, parts, _raw_store(file), output, call, inputs, sample)
     return OnnxModel(built.summary, built.body, inputs, file=file, graph=graph, answer=answer)
 
 
-def _input(value: Any) -> _Input:
-    from workbench.models.onnx.container import DTYPES, FLOATS
-
-    tensor = value.type.tensor_type
-    shape = tuple(each.dim_value if each.dim_value > 0 else None for each in tensor.shape.dim)
-    name = "float32" if tensor.elem_type in FLOATS else DTYPES.get(tensor.elem_type)
-    if name is None or name in ("uint16", "uint32", "uint64"):
-        raise NotAModelError(f"its input {value.name} is not a tensor of numbers that torch supports")
-    return _Input(name=value.name, dtype=getattr(torch, name), shape=shape)
-
-
-def _spec(takes: Mapping[str, _Input], ids: str | None, vocabulary: int | None, folder: Path) -> InputSpec:
-    names = tuple(takes)
-    main = ids if ids is not None and vocabulary is not None else next((n for n in (*MAIN, *names) if n in takes), "")
+def _spec(takes: Mapping[str, Input], main: str, folder: Path) -> InputSpec:
     first = takes[main]
-    requires = tuple(name for name in names if name not in FILLED and not name.startswith("past"))
-    batch = first.shape[0] if first.shape else None
-    spec: dict[str, Any] = {"takes": names, "requires": requires, "main": main, "folder": folder, "batch": batch}
-    if not first.dtype.is_floating_point:
-        length = first.shape[1] if len(first.shape) == 2 else None
+    sizes = [size if isinstance(size, int) else None for size in first.shape]
+    spec: dict[str, Any] = {
+        "takes": tuple(takes), "requires": tuple(name for name, each in takes.items() if not each.follows),
+        "main": main, "folder": folder, "batch": fixed_samples(takes, main),
+        "shapes": {name: each.in_words for name, each in takes.items()},
+    }  # fmt: skip
+    if first.rows is not None or not first.dtype.is_floating_point:
+        length = sizes[1] if len(sizes) == 2 else None
         tokenizer = folder if (folder / "tokenizer.json").is_file() else None
-        spec |= {"vocabulary": vocabulary, "length": length, "positions": length, "tokenizer": tokenizer}
+        spec |= {"vocabulary": first.rows, "length": length, "positions": length, "tokenizer": tokenizer}
         return InputSpec(tokens=True, **spec)
-    height, width = first.shape[2:] if len(first.shape) == 4 else (None, None)
+    height, width = sizes[2:] if len(sizes) == 4 else (None, None)
     size = None if height is None or width is None else (height, width)
-    return InputSpec(tokens=False, channels=first.shape[1] if len(first.shape) > 2 else None, size=size, **spec)
+    return InputSpec(tokens=False, channels=sizes[1] if len(sizes) > 2 else None, size=size, **spec)
 
 
-def _sample(takes: Mapping[str, _Input], spec: InputSpec, count: int) -> Batch:
-    """Return random samples; sizes that are free are small."""
-    generator, batch = torch.Generator().manual_seed(0), dict[str, torch.Tensor]()
-    tokens = spec.length or TOKENS
-    for name, each in takes.items():
-        if (tensor := each.filled(count, tokens)) is not None:
-            if not name.startswith("past") and name != "use_cache_branch":
-                batch[name] = tensor
-            continue
-        free = (spec.channels or 3, PIXELS, PIXELS, PIXELS) if len(each.shape) > 3 else (tokens, tokens, tokens)
-        shape = [count, *(size or free[at] for at, size in enumerate(each.shape[1:]))]
-        if each.dtype.is_floating_point:
-            batch[name] = torch.randn(shape, generator=generator)
-        elif each.dtype is torch.bool:
-            batch[name] = torch.ones(shape, dtype=torch.bool)
-        else:
-            batch[name] = torch.randint(0, spec.vocabulary or 2, shape, generator=generator).to(each.dtype)
-    return batch
-
-
-def _inputs_of(takes: Mapping[str, _Input], batch: Batch, spec: InputSpec) -> dict[str, torch.Tensor]:
+def _inputs_of(takes: Mapping[str, Input], batch: Batch, spec: InputSpec) -> dict[str, torch.Tensor]:
     """Return everything that the graph takes, in its dtypes."""
     named = arguments_for(batch, spec)
     if len(spec.requires) == 1 and spec.requires[0] not in named:
@@ -254,10 +209,12 @@ def _inputs_of(takes: Mapping[str, _Input], batch: Batch, spec: InputSpec) -> di
     tokens = 0 if main is None or main.ndim < 2 else main.shape[1]
     tensors = {}
     for name, each in takes.items():
-        tensor = named[name] if name in named else each.filled(samples, tokens)
-        if tensor is None:
-            raise ValueError(f"it also takes {name} ({' x '.join(str(size or 'any') for size in each.shape)})")
-        tensors[name] = tensor.to(each.dtype)
+        if name in named:
+            tensors[name] = each.placed(named[name])
+        elif (made := each.made(samples, tokens)) is not None:
+            tensors[name] = made
+        else:
+            raise DataError(f"it also takes {name} ({each.in_words})")
     return tensors
 
 
@@ -268,49 +225,85 @@ def _call(answer: Answer) -> Call:
     return call
 
 
-def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, _Input], batch: Batch) -> tuple[int, torch.Tensor]:
-    """Run random samples; returns the place of the output that is looked at, and what it gave."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Trial:
+    """The sizes that a graph ran on, the samples that it takes at once (None: any number), its outputs, and the place
+    of the one that is looked at."""
+
+    sizes: tuple[int, int]
+    batch: int | None
+    outputs: Sequence[torch.Tensor]
+    place: int
+
+
+def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: InputSpec) -> _Trial:
+    """Run random samples of growing sizes until ONNX Runtime takes them and, if it can be, torch."""
     import onnxruntime  # noqa: F401 - here, as the limited process opens no file
 
     from workbench.models.onnx.network import check, execution
 
-    spec = InputSpec(takes=tuple(takes), requires=tuple(takes))
-    if not set(batch) >= set(takes):
-        spec = InputSpec(takes=tuple(takes), requires=tuple(batch), main=next(iter(batch)))
-    try:
-        tensors = _inputs_of(takes, batch, spec)
-        nbytes = sum(each.nbytes for each in network.parameters())
-        limited(partial(_trial, network, tensors), str(path), NotAModelError, seconds=30, memory=MEMORY + 3 * nbytes)
-        outputs = check(network, tensors)
-    except NotAModelError:
-        raise
-    except Exception as error:  # ONNX Runtime's errors have no common type
-        raise NotAModelError(f"ONNX Runtime does not run {path}: {first_line(error)}") from error
-    floating = [at for at, each in enumerate(outputs) if each.is_floating_point() and each.ndim > 1]
+    run = execution(network)
+    stated, failure, ran, before = run.refusal, "", None, dict[str, torch.Size]()
+    nbytes = sum(each.nbytes for each in network.parameters())
+    for batch, sizes in itertools.product((spec.batch,) if spec.batch else (None, 1), SIZES):
+        try:
+            tensors = _inputs_of(takes, random_samples(takes, spec.main, sizes, batch or 2), spec)
+            shapes = {name: each.shape for name, each in tensors.items()}
+            if shapes == before:  # all sizes are fixed
+                continue
+            before = shapes
+            size = MEMORY + 3 * nbytes + ACTIVATIONS * sum(each.nbytes for each in tensors.values())
+            limited(partial(_trial, network, tensors), str(path), NotAModelError, seconds=30, memory=size)
+            outputs = check(network, tensors)
+        except DataError as error:
+            failure = failure or str(error)
+        else:
+            ran = ran or (_Trial(sizes=sizes, batch=batch, outputs=outputs, place=0), run.refusal)
+            if run.refusal == stated:
+                ran = _Trial(sizes=sizes, batch=batch, outputs=outputs, place=0), stated
+        if ran is not None and (run.refusal == stated or batch != ran[0].batch or sizes == SIZES[2]):
+            break
+        run.refusal = stated
+    if ran is None:
+        raise NotAModelError(f"ONNX Runtime does not run {path}: {failure}")
+    trial, run.refusal = ran
+    floating = [at for at, each in enumerate(trial.outputs) if each.is_floating_point() and each.ndim]
     if not floating:
         raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to measure")
-    place = next((at for at in floating if execution(network).outputs[at] == "logits"), floating[0])
-    return place, outputs[place]
+    return replace(trial, place=next((at for at in floating if run.outputs[at] == "logits"), floating[0]))
 
 
 def _trial(network: OnnxNetwork, tensors: Mapping[str, torch.Tensor]) -> list[np.ndarray]:
     """Run a graph for the first time, in the limited process: it may crash, hang, or fill the memory."""
     torch.set_num_threads(1)
-    with torch.no_grad():
-        network(tensors)
+    try:
+        with torch.no_grad():
+            network(tensors)
+    except DataError:
+        raise
+    except Exception as error:  # whatever torch raises for sizes that a layer does not take
+        raise DataError(f"{first_line(error)}") from error
     return []
 
 
-def _output(gives: torch.Tensor, name: str, inputs: InputSpec, architecture: str) -> tuple[OutputKind, bool]:
+def _output(
+    gives: torch.Tensor, name: str, inputs: InputSpec, architecture: str, last: str
+) -> tuple[OutputKind, bool]:  # fmt: skip
     """Return what an output is, and whether its tokens are to be averaged."""
     head = head_of(architecture) if architecture else None
-    if not inputs.tokens or gives.ndim == 2:
+    if not inputs.tokens or gives.ndim < 3:
         vectors = "embed" in name.lower() or head is OutputKind.EMBEDDING
-        return (OutputKind.CLASS_LOGITS if gives.ndim == 2 and not vectors else OutputKind.EMBEDDING), False
+        if gives.ndim == 3 and last == "Softmax":
+            return OutputKind.POSITION_CLASSES, False
+        if gives.ndim != 2 or vectors or (gives.shape[1] == 1 and last != "Sigmoid"):
+            return OutputKind.EMBEDDING, False
+        return OutputKind.POSITION_CLASSES if last == "Sigmoid" else OutputKind.CLASS_LOGITS, False
     if gives.ndim == 3 and head in (OutputKind.TOKEN_CLASSES, OutputKind.TOKEN_LOGITS):
         return head, False
     if gives.ndim == 3 and (name == "logits" or inputs.vocabulary == gives.shape[-1]):
         return OutputKind.TOKEN_LOGITS, False
+    if gives.ndim == 3 and last == "Softmax":
+        return OutputKind.TOKEN_CLASSES, False
     return OutputKind.EMBEDDING, gives.ndim == 3
 
 

@@ -26,21 +26,18 @@ def label_logits(logits: torch.Tensor) -> torch.Tensor:
     return torch.stack([torch.zeros_like(logits), logits], dim=-1)
 
 
-def of_sigmoids(call: Call) -> Call:
-    """Return ``call`` with probabilities of labels (or of one) as logits of "no" and "yes"."""
+def logits_of(last: str, probabilities: torch.Tensor) -> torch.Tensor:
+    """Return what a network that ends in ``last`` (``Sigmoid`` or ``Softmax``) gives as logits."""
+    if last == "Sigmoid":
+        return label_logits(torch.logit(probabilities, EPSILON))
+    return probabilities.clamp_min(EPSILON).log()
+
+
+def with_logits(call: Call, last: str) -> Call:
+    """Return ``call`` with logits in place of probabilities."""
 
     def result(forward: Forward, batch: Batch) -> torch.Tensor:
-        logits = torch.logit(call(forward, batch), EPSILON)
-        return label_logits(logits[:, None] if logits.ndim == 1 else logits)
-
-    return result
-
-
-def of_softmax(call: Call) -> Call:
-    """Return ``call`` with probabilities of classes as their logarithms, which are logits."""
-
-    def result(forward: Forward, batch: Batch) -> torch.Tensor:
-        return call(forward, batch).clamp_min(EPSILON).log()
+        return logits_of(last, call(forward, batch))
 
     return result
 

@@ -1,0 +1,31 @@
+"""What a graph returns: whether its output is probabilities is read off the operators that make it, not guessed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from workbench.models.onnx.weights import MOVES
+
+if TYPE_CHECKING:
+    from workbench.models.onnx.graph import Normal
+
+NEAR = 1e-3
+"""How far the sum of a softmax lies from 1."""
+
+
+def last_function(graph: Normal, name: str, values: torch.Tensor) -> str:
+    """Return ``Softmax`` or ``Sigmoid`` where the output ``name`` is one, moved about at most, else "".
+
+    ``values`` are those of a sample: a softmax counts where they add up to 1 along the last axis.
+    """
+    makers = {output: node for node in graph.nodes for output in node.output}
+    while (node := makers.get(name)) is not None and node.op_type in MOVES:
+        name = node.input[0]
+    if node is None or node.op_type not in ("Softmax", "Sigmoid"):
+        return ""
+    if node.op_type == "Sigmoid":
+        return "Sigmoid"
+    whole = values.ndim > 1 and bool(((values.sum(-1) - 1).abs() < NEAR).all())
+    return "Softmax" if whole else ""
