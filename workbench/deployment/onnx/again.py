@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.deployment.onnx.capture import OPSET, Graph
 from workbench.errors import ExportError, first_line
+from workbench.models.onnx.nodes import taken_by
 
 if TYPE_CHECKING:
     from workbench.models.sources.onnx_file import OnnxModel
@@ -44,7 +45,7 @@ def _document(model: OnnxModel) -> Any:
     from onnx import helper
 
     graph, network = model.graph, model.body.network
-    consumed = {name for node in graph.nodes for name in node.input}
+    taken = {name for node in graph.nodes for name in taken_by(node)}
     weights = [
         helper.make_tensor_value_info(name, 1, list(network.get_parameter(name).shape))
         for name in graph.weights if name in consumed

@@ -16,8 +16,9 @@ from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import DTYPES, OnnxFile, StoredArray
 from workbench.models.onnx.inner import inner_graphs
 from workbench.models.onnx.integers import DYNAMIC
-from workbench.models.onnx.nodes import in_float32, in_single_precision, taken_by
-from workbench.models.onnx.weights import Constants, Numbers, attributes_of
+from workbench.models.onnx.kinds import COMPUTED, FACTORS, RECURRENT
+from workbench.models.onnx.nodes import attributes_of, in_float32, in_single_precision, taken_by
+from workbench.models.onnx.weights import Constants, Numbers
 
 if TYPE_CHECKING:
     from workbench.models.layer import Layer
@@ -29,13 +30,6 @@ CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("
 ENDINGS = re.compile(r"(\.codes|\.used|_quantized|_DQ_Q[248]|_Q[248]_?\w*|\.qweight|_DequantizeLinear\w*)$")
 """What exporters add to the name of a weight that they quantize."""
 
-FACTORS: dict[str, tuple[int, ...]] = {
-    "MatMul": (0, 1), "Gemm": (0, 1), "FusedMatMul": (0, 1), "Einsum": tuple(range(8)), "Conv": (1,), "FusedConv": (1,),
-    "ConvTranspose": (1,), "DeformConv": (1,), "LSTM": (1, 2), "GRU": (1, 2), "RNN": (1, 2), "Attention": (1,),
-}  # fmt: skip
-"""The places of operators' factors, for those that are no layers with inputs of their own."""
-
-RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 INPUTS_FIRST = frozenset({("MatMul", 1), ("FusedMatMul", 1), ("Attention", 1)})
 """Factors whose matrices are inputs x outputs."""
 
@@ -71,6 +65,11 @@ class Weight:
         """Return what the file holds as the layer's matrix in a scheme of ours; None: plain, or none says it."""
         numbers: Numbers = self.numbers()
         return numbers.moved(layer.matrix_of).stored()
+
+
+def _is_plain_gemm(node: Any, place: int) -> bool:
+    """Return whether the factor at ``place`` is a Gemm's matrix of inputs x outputs."""
+    return bool(node.op_type == "Gemm" and place == 1 and not attributes_of(node).get("transB"))
 
 
 def _with_pads(convolution: Any, padding: list[int]) -> None:
@@ -129,6 +128,8 @@ class _Reader:
         self.names: dict[tuple[str, bool, LayerKind, str], str] = {}
         self.made = set[int]()
         """The nodes that are ours and whose inputs have their final names."""
+        self.factors = set[tuple[int, int]]()
+        """Nodes, and the places of their inputs, that have their final names."""
         self.spread: dict[str, Any] = {}
         """The nodes that spread the bias of a convolution over its positions."""
 
@@ -138,27 +139,35 @@ class _Reader:
         if product is None:
             copied = type(node)()
             copied.CopyFrom(node)
-            self._factors(copied, frozenset())
+            self._factors(copied, None)
             self.result.nodes.append(copied)
 
-    def _factors(self, node: Any, hidden: frozenset[str]) -> None:
-        """Make parameters of a node's constant factors, those of inner graphs too, which define ``hidden`` names."""
+    def _factors(self, node: Any, hidden: frozenset[str] | None) -> None:
+        """Make parameters of a node's constant factors, those of inner graphs too.
+
+        ``hidden`` are the names that inner graphs around the node define, None for a node of the graph itself.
+        """
         for place in FACTORS.get(node.op_type, ()):
             name = node.input[place] if place < len(node.input) else ""
-            if not name or name in hidden or not self._is_weight(name, 2, 3, 4, 5):
+            if not name or name in (hidden or ()) or not self._is_weight(name, 2, 3, 4, 5):
                 continue
             rank = len(self._shape(name))
-            plain = node.op_type in ("Conv", "FusedConv", "ConvTranspose", "DeformConv") or rank < 4
+            plain = "Conv" in node.op_type or rank < 4
             if plain and math.prod(self._shape(name)[1:]) > 1:
-                node.input[place] = self._factor(node, place, name, rank)
+                node.input[place] = self._factor(node, place, name, rank, inside=hidden is not None)
+                if hidden is None:
+                    self.factors.add((id(node), place))
         for inner in inner_graphs(node):
             own = {each.name for each in (*inner.input, *inner.initializer)}
             own.update(output for each in inner.node for output in each.output)
             for each in inner.node:
-                self._factors(each, hidden | own)
+                self._factors(each, (hidden or frozenset()) | own)
 
-    def _factor(self, node: Any, place: int, name: str, rank: int) -> str:
-        """Return the parameter of a factor; its rows are outputs where the operator says which these are."""
+    def _factor(self, node: Any, place: int, name: str, rank: int, *, inside: bool) -> str:
+        """Return the parameter of a factor; its rows are outputs where the operator says which these are.
+
+        ``inside`` an inner graph, it has the name of a tensor only if it is that tensor.
+        """
         role: dict[str, Any] = {}
         kind = LayerKind.MATRIX
         if node.op_type in RECURRENT:
@@ -167,9 +176,10 @@ class _Reader:
             role = {"axes": (1, 0, *range(2, rank))}
         elif "Conv" in node.op_type:
             role = {"row_axes": 1}
-        elif rank == 2 and (node.op_type, place) in INPUTS_FIRST or node.op_type == "Gemm" and place == 1 and not attributes_of(node).get("transB"):
+        elif rank == 2 and ((node.op_type, place) in INPUTS_FIRST or _is_plain_gemm(node, place)):
             role = {"axes": (1, 0)}
-        return self._weight(name, node, kind, lambda: self.constants.numbers(name), False, {"role": role})
+        own = inside and name not in self.constants.arrays
+        return self._weight(name, node, kind, lambda: self.constants.numbers(name), False, {"role": role}, own=own)
 
     def _product(self, node: Any) -> str | None:
         """Add the layer of a product and return its weight's name, None for a node that is none."""
@@ -190,8 +200,14 @@ class _Reader:
         source = self.constants.source(name)
         if source is None:
             return False
-        shape, array = self._shape(name), self.constants.arrays[source]
-        decoded = array.is_floating or any(node.op_type == "DequantizeLinear" for node in self._chain(name))
+        chain, array = [node.op_type for node in self._chain(name)], self.constants.arrays[source]
+        try:
+            shape = self._shape(name)
+        except NotAModelError:
+            if COMPUTED.isdisjoint(chain):
+                raise
+            return False
+        decoded = array.is_floating or "DequantizeLinear" in chain
         return decoded and len(shape) in ranks and math.prod(shape) > 0
 
     def _chain(self, name: str) -> Iterator[Any]:
@@ -384,9 +400,13 @@ class _Reader:
         self.result.nodes += [reshape, helper.make_node("Add", [product, f"{out}.bias"], [out])]
 
     def _weight(
-        self, value: str, node: Any, kind: LayerKind, numbers: Any, turned: bool, options: dict[str, Any] | None = None
+        self, value: str, node: Any, kind: LayerKind, numbers: Any, turned: bool, options: dict[str, Any] | None = None,
+        *, own: bool = False,
     ) -> str:  # fmt: skip
-        """Return the name of a layer's parameter, a new one where this weight was not met in this form."""
+        """Return the name of a layer's parameter, a new one where this weight was not met in this form.
+
+        ``own``: a name that no tensor of the file has.
+        """
         key = (value, turned, kind, repr(options))
         if key in self.names:
             return self.names[key]
@@ -397,7 +417,7 @@ class _Reader:
         module = kind not in (LayerKind.MATRIX, LayerKind.RECURRENT)
         stem = f"{stem.removesuffix('.weight').strip('/') or 'layer'}.weight" if module else stem.strip("/") or "weight"
         tied = next((name for other, name in self.names.items() if other[:2] == (value, turned)), None)
-        name = self.names[key] = self._fresh(stem, source)
+        name = self.names[key] = self._fresh(stem, "" if own else source)
         array = self.constants.arrays[source]
         dtype = DTYPES[array.type] if array.is_floating else "float32"
         more = {**(options or {}), **({"tied": tied} if tied else {})}
@@ -459,7 +479,7 @@ class _Reader:
         result.nodes = nodes[::-1]
         in_single_precision(result.nodes)
         result.left = sum(node.op_type == "QuantizeLinear" for node in nodes)
-        if not result.layers:
+        if all(weight.kind is None for weight in result.weights.values()):
             raise NotAModelError(
                 "its graph multiplies with no constant weight in floating point, behind DequantizeLinear, in "
                 "MatMulNBits, MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv or QGemm, so there is nothing to "
@@ -470,7 +490,8 @@ class _Reader:
         for node in result.nodes:
             if id(node) not in self.made:
                 for place, name in enumerate(node.input):
-                    uses.setdefault(name, []).append((node, place))
+                    if (id(node), place) not in self.factors:
+                        uses.setdefault(name, []).append((node, place))
             for name in taken_by(node) & set(self.constants.arrays):
                 uses.setdefault(name, [])
         for name, users in uses.items():

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from workbench.models.onnx.container import OnnxFile, StoredArray
-from workbench.models.onnx.nodes import taken_by
-from workbench.models.onnx.weights import Constants, attributes_of
+from workbench.models.onnx.nodes import attributes_of, taken_by
+from workbench.models.onnx.weights import Constants
 
 DYNAMIC = "quantization_workbench_dynamic"
 """The operator that stands for inputs rounded by ranges of their own; only :mod:`.graph` sees it."""

@@ -45,3 +45,16 @@ def taken_by(node: Any) -> set[str]:
                 own |= set(each.output)
             names |= {value.name for value in inner.output} - own
     return names
+
+
+def attributes_of(node: Any) -> dict[str, Any]:
+    """Return a node's attributes: numbers, lists of numbers, texts; others are left out."""
+    attributes: dict[str, Any] = {}
+    for each in node.attribute:
+        if each.type in (1, 2):
+            attributes[each.name] = each.f if each.type == 1 else each.i
+        elif each.type == 3:
+            attributes[each.name] = each.s.decode("utf-8", "replace")
+        elif each.type in (6, 7):
+            attributes[each.name] = list(each.floats if each.type == 6 else each.ints)
+    return attributes

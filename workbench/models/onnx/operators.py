@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from workbench.models.onnx.container import DTYPES
+from workbench.models.onnx.nodes import attributes_of
 from workbench.models.onnx.recurrent import gru, lstm
-from workbench.models.onnx.weights import attributes_of
 
 Attributes = Mapping[str, Any]
 Inputs = Sequence[Any]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from workbench.models.onnx.weights import MOVES
+from workbench.models.onnx.kinds import MOVES
 
 if TYPE_CHECKING:
     from workbench.models.onnx.graph import Normal

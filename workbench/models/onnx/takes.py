@@ -11,7 +11,7 @@ import torch
 
 from workbench.errors import DataError, NotAModelError
 from workbench.models.onnx.container import DTYPES, FLOATS
-from workbench.models.onnx.weights import MOVES
+from workbench.models.onnx.kinds import MOVES
 from workbench.models.tracing import PIXELS, TOKENS
 
 if TYPE_CHECKING:
@@ -131,7 +131,10 @@ def _tables(graph: Normal, takes: Mapping[str, Input]) -> dict[str, list[str]]:
 
 
 def _axis(each: Input, main: Input) -> int | None:
-    """Return the axis of the samples: the one of the main input's first size, by its name or its number."""
+    """Return the axis of the samples: the one of the main input's first size, by its name or its number.
+
+    Where sizes have no names, it is the first axis if that is free, else the only one that is.
+    """
     first = main.shape[0] if main.shape else None
     if each is main or each.follows:
         return 0
@@ -139,8 +142,10 @@ def _axis(each: Input, main: Input) -> int | None:
         return each.shape.index(first)
     if not each.shape:
         return None
-    own = each.shape[0]
-    return 0 if (own == first if isinstance(first, int) else not isinstance(own, int)) else None
+    if isinstance(first, int):
+        return 0 if each.shape[0] == first else None
+    free = [axis for axis, size in enumerate(each.shape) if not isinstance(size, int)]
+    return free[0] if free and (free[0] == 0 or len(free) == 1) else None
 
 
 def fixed_samples(takes: Mapping[str, Input], main: str) -> int | None:

@@ -11,11 +11,17 @@ import torch
 from workbench.errors import NotAModelError
 from workbench.models.checkpoints.packed import array, integers, named
 from workbench.models.onnx.container import DTYPES, PACKED, StoredArray
+from workbench.models.onnx.kinds import COMPUTED, DEEPEST, MOVES
+from workbench.models.onnx.nodes import attributes_of
+from workbench.models.onnx.operators import evaluate
 from workbench.numerics.packing import pack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
-MOVES = frozenset({"Identity", "Cast", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten"})
-"""Operators that change where the numbers of a constant lie, or their dtype, and no value of a weight."""
+NEWEST = 99
+"""An opset in which all that these operators take may be inputs; attributes count where they are given."""
+
+SMALL = 1 << 20
+"""Bytes that computed constants may always have."""
 
 FLOAT8 = {17: "fp8-e4m3", 18: "fp8-e4m3fnuz", 19: "fp8-e5m2", 20: "fp8-e5m2fnuz"}
 SCALES = (torch.float32, torch.float16, torch.bfloat16)
@@ -94,19 +100,21 @@ class Constants:
     def __init__(self, arrays: Mapping[str, StoredArray], nodes: Sequence[Any]) -> None:
         self.arrays = arrays
         self.makers = {name: node for node in nodes for name in node.output if name}
+        self.sources = dict[str, str | None]()
+        self.computed = dict[str, torch.Tensor]()
 
-    def source(self, name: str) -> str | None:
-        """Return the tensor that a constant is made of; None for what is computed from inputs."""
-        for _ in range(64):
-            if name in self.arrays:
-                return name
+    def source(self, name: str, depth: int = DEEPEST) -> str | None:
+        """Return the tensor that a constant is made of, the first of several; None for what inputs determine."""
+        if name in self.arrays:
+            return name
+        if name not in self.sources:
             node = self.makers.get(name)
-            if node is None or node.op_type not in MOVES | {"DequantizeLinear"}:
+            known = node is not None and node.op_type in MOVES | COMPUTED | {"DequantizeLinear"} and depth > 0
+            if node is None or not known or not node.input:
                 return None
-            if any(each and self.source(each) is None for each in node.input[1:]):
-                return None
-            name = node.input[0]
-        return None
+            more = all(self.source(each, depth - 1) is not None for each in node.input[1:] if each)
+            self.sources[name] = self.source(node.input[0], depth - 1) if more else None
+        return self.sources[name]
 
     def number(self, name: str) -> torch.Tensor | None:
         """Return a small constant's value, None for what is computed."""
@@ -121,12 +129,30 @@ class Constants:
         try:
             if node.op_type == "DequantizeLinear":
                 return self._dequantized(node)
+            if node.op_type in COMPUTED:
+                return Numbers(codes=self._computed(name, node))
             inner = self.numbers(node.input[0])
             if node.op_type == "Cast":
                 return self._cast(inner, attributes_of(node)["to"])
             return inner.moved(self._move(node))
         except (RuntimeError, IndexError, KeyError, ValueError, TypeError) as error:
             raise NotAModelError(f"the constant {name} cannot be read: {node.op_type} does not fit: {error}") from error
+
+    def _computed(self, name: str, node: Any) -> torch.Tensor:
+        """Return what an operator makes of constants, once; ValueError where that is larger than all that there is."""
+        if name not in self.computed:
+            known: dict[str, torch.Tensor | None] = {each: self.numbers(each).values() for each in node.input if each}
+            sizes = {each: tensor if tensor is None or not tensor.is_floating_point() else tensor.to("meta")
+                     for each, tensor in known.items()}  # fmt: skip
+            evaluate([node], sizes, NEWEST)
+            largest = SMALL + sum(each.nbytes for each in self.arrays.values())
+            for each in node.output:
+                tensor = sizes[each] if each else None
+                if tensor is not None and tensor.nbytes > largest:
+                    raise ValueError(f"{tuple(tensor.shape)} is larger than the file")
+            evaluate([node], known, NEWEST)
+            self.computed |= {each: tensor for each in node.output if (tensor := known[each]) is not None}
+        return self.computed[name]
 
     @staticmethod
     def _cast(inner: Numbers, kind: int) -> Numbers:
@@ -218,16 +244,3 @@ def _unpacked(octets: torch.Tensor, rows: int, bits: int) -> torch.Tensor:
     """Return codes of ``bits`` bits, uint8 ``[rows, codes]``, lowest bits first."""
     shifts = torch.arange(0, 8, bits, dtype=torch.uint8)
     return (octets.reshape(rows, -1, 1) >> shifts & (1 << bits) - 1).reshape(rows, -1)
-
-
-def attributes_of(node: Any) -> dict[str, Any]:
-    """Return a node's attributes: numbers, lists of numbers, texts; others are left out."""
-    attributes: dict[str, Any] = {}
-    for each in node.attribute:
-        if each.type in (1, 2):
-            attributes[each.name] = each.f if each.type == 1 else each.i
-        elif each.type == 3:
-            attributes[each.name] = each.s.decode("utf-8", "replace")
-        elif each.type in (6, 7):
-            attributes[each.name] = list(each.floats if each.type == 6 else each.ints)
-    return attributes

@@ -1,0 +1,22 @@
+"""Kinds of operators by what they do with the weights of a graph."""
+
+from __future__ import annotations
+
+MOVES = frozenset({"Identity", "Cast", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten"})
+"""Operators that change where the numbers of a constant lie, or their dtype, and no value of a weight."""
+
+COMPUTED = frozenset({
+    "Add", "Clip", "Concat", "Div", "Exp", "Gather", "Mul", "Neg", "Pow", "Reciprocal", "ReduceL2", "ReduceMean",
+    "ReduceSum", "Relu", "Round", "Sigmoid", "Slice", "Split", "Sqrt", "Sub", "Sum", "Tanh",
+})  # fmt: skip
+"""Operators of which weights are computed before anything runs: put together, cut, or scaled."""
+
+RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+FACTORS: dict[str, tuple[int, ...]] = {
+    "MatMul": (0, 1), "Gemm": (0, 1), "FusedMatMul": (0, 1), "Einsum": tuple(range(8)), "Conv": (1,), "FusedConv": (1,),
+    "ConvTranspose": (1,), "DeformConv": (1,), "LSTM": (1, 2), "GRU": (1, 2), "RNN": (1, 2), "Attention": (1,),
+}  # fmt: skip
+"""The places of operators' factors, for those that are no layers with inputs of their own."""
+
+DEEPEST = 64
+"""How many operators may lie between a tensor and the constant that is made of it."""
