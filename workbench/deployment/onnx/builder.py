@@ -49,13 +49,15 @@ class Builder:
     def node(
         self, before: Any, kind: str, inputs: list[Any], name: str, *, domain: str = "", **attributes: Any
     ) -> Any:  # fmt: skip
-        """Insert a node before another (None: at the beginning) and return its output."""
+        """Insert a node before another, in the graph of that (None: at the beginning), and return its output."""
         import onnx_ir
 
         node = onnx_ir.node(kind, inputs, attributes or None, domain=domain, name=name)
         node.outputs[0].name = name
-        first = before if before is not None else next(iter(self.graph))
-        self.graph.insert_before(first, node)
+        if before is not None:
+            before.graph.insert_before(before, node)
+        else:
+            self.graph.insert_before(next(iter(self.graph)), node)
         return node.outputs[0]
 
     def float32(self, before: Any, value: Any) -> Any:

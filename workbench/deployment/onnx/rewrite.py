@@ -224,11 +224,12 @@ def _blocks(builder: Builder, codes: Codes, uses: list[Use], accuracy: int) -> N
             accuracy_level=accuracy,
         )  # fmt: skip
         new.type, new.shape = out.type, out.shape
-        _replace(builder, out, new)
+        _replace(out, new)
 
 
-def _replace(builder: Builder, old: Any, new: Any) -> None:
-    outputs = builder.graph.outputs
+def _replace(old: Any, new: Any) -> None:
+    graph = old.producer().graph
+    outputs = graph.outputs
     for place, output in enumerate(outputs):
         if output is old:
             name = old.name
@@ -236,7 +237,7 @@ def _replace(builder: Builder, old: Any, new: Any) -> None:
             new.name = name
             outputs[place] = new
     old.replace_all_uses_with(new)
-    builder.graph.remove(old.producer(), safe=True)
+    graph.remove(old.producer(), safe=True)
 
 
 def _dequantized(

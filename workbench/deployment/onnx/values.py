@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
+from workbench.models.onnx.inner import with_inner
 
 
 class Decoder:
@@ -23,7 +24,7 @@ class Decoder:
         self.initializers = {tensor.name: tensor for tensor in self.model.graph.initializer}
         self.users: dict[str, list[Any]] = {}
         self.makers: dict[str, Any] = {}
-        for node in self.model.graph.node:
+        for node in with_inner(self.model.graph.node):
             for name in node.input:
                 self.users.setdefault(name, []).append(node)
             self.makers |= dict.fromkeys(node.output, node)

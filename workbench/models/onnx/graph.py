@@ -160,8 +160,29 @@ class _Reader:
         for inner in inner_graphs(node):
             own = {each.name for each in (*inner.input, *inner.initializer)}
             own.update(output for each in inner.node for output in each.output)
+            inside, nodes = (hidden or frozenset()) | own, []
             for each in inner.node:
-                self._factors(each, (hidden or frozenset()) | own)
+                self._factors(each, inside)
+                nodes += self._plain_blocks(each, inside) or [each]
+            if len(nodes) > len(inner.node):
+                del inner.node[:]
+                inner.node.extend(nodes)
+
+    def _plain_blocks(self, node: Any, hidden: frozenset[str]) -> list[Any]:
+        """Return what stands for MatMulNBits in an inner graph; nothing for any other node."""
+        from onnx import helper
+
+        inputs, out = [*node.input, "", "", ""], node.output[0] if node.output else ""
+        if not self._has_blocks(node, inputs) or not hidden.isdisjoint(inputs[1:5]):
+            return []
+        weight = self._weight(
+            inputs[1], node, LayerKind.MATRIX, lambda: self.constants.blocks(node), False, {"role": {"row_axes": 1}},
+            own=True,
+        )  # fmt: skip
+        product = f"{out}.product" if inputs[5] else out
+        bias = [helper.make_node("Add", [product, inputs[5]], [out])] if inputs[5] else []
+        turn = helper.make_node("Transpose", [weight], [f"{out}.turned"], perm=[1, 0])
+        return [turn, helper.make_node("MatMul", [inputs[0], f"{out}.turned"], [product], name=node.name), *bias]
 
     def _factor(self, node: Any, place: int, name: str, rank: int, *, inside: bool) -> str:
         """Return the parameter of a factor; its rows are outputs where the operator says which these are.
@@ -184,13 +205,16 @@ class _Reader:
     def _product(self, node: Any) -> str | None:
         """Add the layer of a product and return its weight's name, None for a node that is none."""
         attributes = attributes_of(node)
+        taken = node.input[1 if node.op_type == "Gather" else 0] if node.input else ""
+        if self.constants.source(taken) is not None:  # both are constants: no data pass through
+            return None
         if node.op_type == "MatMul" and self._is_weight(node.input[1], 2):
             return self._linear(node, node.input[1], turned=False)
         if node.op_type == "Gemm" and self._is_weight(node.input[1], 2):
             return self._linear(node, node.input[1], turned=bool(attributes.get("transB")))
         if node.op_type == "Gather" and not attributes.get("axis", 0) and self._is_weight(node.input[0], 2):
             return self._lookup(node)
-        if node.op_type == "MatMulNBits" and node.domain == "com.microsoft":
+        if node.op_type == "MatMulNBits":
             return self._blocks(node)
         if node.op_type in ("Conv", "ConvTranspose"):
             return self._convolution(node, attributes)
@@ -238,10 +262,16 @@ class _Reader:
         weight = self._weight(peeled, node, LayerKind.LINEAR, numbers, flips)
         return self._multiply(node, weight, node.input[2] if len(node.input) > 2 else "", attributes_of(node))
 
+    def _has_blocks(self, node: Any, inputs: list[str]) -> bool:
+        """Return whether a node is MatMulNBits with constant codes in their plain order."""
+        if node.op_type != "MatMulNBits" or node.domain != "com.microsoft":
+            return False
+        constant = all(not name or self.constants.source(name) is not None for name in inputs[1:4])
+        return constant and not inputs[4] and not attributes_of(node).get("weight_prepacked")
+
     def _blocks(self, node: Any) -> str | None:
         inputs = [*node.input, "", "", ""]
-        constant = all(not name or self.constants.source(name) is not None for name in inputs[1:4])
-        if not constant or inputs[4] or attributes_of(node).get("weight_prepacked"):
+        if not self._has_blocks(node, inputs):
             return None
         weight = self._weight(inputs[1], node, LayerKind.LINEAR, lambda: self.constants.blocks(node), False)
         return self._multiply(node, weight, inputs[5])

@@ -78,7 +78,7 @@ class _Hoist:
     def visit(self, scopes: list[_Scope]) -> None:
         """Move the constant factors of the products in the last of ``scopes``, which lie in one another."""
         for node in list(scopes[-1].graph.node):
-            for place in FACTORS.get(node.op_type, ()):
+            for place in (1, 2, 3) if node.op_type == "MatMulNBits" else FACTORS.get(node.op_type, ()):
                 if place < len(node.input) and node.input[place]:
                     found: dict[int, tuple[_Scope, Any]] = {}
                     if self._made_of(node.input[place], scopes, found, DEEPEST):

@@ -204,8 +204,8 @@ def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: boo
         if isinstance(step, LayerStep):
             values[step.output] = network.get_submodule(step.path)(values[step.input])
         else:
-            own = {name: network.get_parameter(name) for name in step.parameters}
-            inputs = {**{name: values[name] for name in step.inputs}, **own}
+            own = {name: _tensor(network, name) for name in step.parameters}
+            taken = {**{name: values[name] for name in step.inputs}, **own}
             if in_torch:
                 values |= step.by_torch(inputs, run.opset)
             else:
@@ -216,7 +216,14 @@ def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: boo
         for name in run.last.get(place, ()):
             if name not in run.outputs:
                 values.pop(name, None)
-    return [values[name] if name in values else network.get_parameter(name) for name in run.outputs]
+    return [values[name] if name in values else _tensor(network, name) for name in run.outputs]
+
+
+def _tensor(network: OnnxNetwork, name: str) -> torch.Tensor:
+    """Return a parameter, or the tensor that a run puts in its place."""
+    owner, _, last = name.rpartition(".")
+    tensor: torch.Tensor = getattr(network.get_submodule(owner), last)
+    return tensor
 
 
 def check(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:

@@ -30,7 +30,8 @@ class Input:
     """One input of a graph; a size that is free is None or the name that the graph has for it.
 
     ``axis`` is where the samples lie, None where the graph takes the same for all of them.  ``rows`` is the length of
-    the table that the input looks up in, None where it looks up in none.
+    the table that the input looks up in, None where it looks up in none.  ``equal`` is a number that the graph compares
+    it with, None where it does not.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Input:
     shape: tuple[int | str | None, ...]
     axis: int | None = 0
     rows: int | None = None
+    equal: int | None = None
 
     @property
     def follows(self) -> bool:
@@ -96,9 +98,9 @@ def inputs_of(
     read = {each.name: each for each in map(_input, values)}
     if not read:
         raise NotAModelError("its graph takes no input, so there is nothing to run it on")
-    tables = _tables(graph, read)
-    rows = {name: min(map(rows_of, each)) for name, each in tables.items()}
-    read = {name: replace(each, rows=rows.get(name)) for name, each in read.items()}
+    rows = {name: min(map(rows_of, each)) for name, each in _tables(graph, read).items()}
+    equal = _compared(graph, read)
+    read = {name: replace(each, rows=rows.get(name), equal=equal.get(name)) for name, each in read.items()}
     ids = [name for name, each in read.items() if each.rows is not None]
     ids = ["input_ids"] if "input_ids" in ids else ids
     main = next((name for name in (*ids, *preferred, *read) if name in read), "")
@@ -120,14 +122,31 @@ def _tables(graph: Normal, takes: Mapping[str, Input]) -> dict[str, list[str]]:
     tables: dict[str, list[str]] = {}
     for node in graph.nodes:
         axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
-        if node.op_type != "Gather" or axis or node.input[0] not in graph.weights:
-            continue
-        name = node.input[1]
-        while name not in takes and name in makers and makers[name].op_type in MOVES:
-            name = makers[name].input[0]
-        if name in takes:
-            tables.setdefault(name, []).append(node.input[0])
+        if node.op_type == "Gather" and not axis and node.input[0] in graph.weights:
+            name = _start(node.input[1], takes, makers, MOVES)
+            if name in takes:
+                tables.setdefault(name, []).append(node.input[0])
     return tables
+
+
+def _compared(graph: Normal, takes: Mapping[str, Input]) -> dict[str, int]:
+    """Return the first whole number that each input is compared with: a rate in Hz, a task, a language."""
+    makers = {name: node for node in graph.nodes for name in node.output}
+    numbers: dict[str, int] = {}
+    for node in graph.nodes:
+        if node.op_type == "Equal":
+            for one, other in (node.input, reversed(node.input)):
+                name, constant = _start(one, takes, makers, MOVES | {"Gather"}), graph.constants.get(other)
+                if name in takes and constant is not None and math.prod(constant.shape) == 1:
+                    numbers.setdefault(name, int(constant.tensor().reshape(())))
+    return numbers
+
+
+def _start(name: str, takes: Mapping[str, Input], makers: Mapping[str, Any], moves: frozenset[str]) -> str:
+    """Return what a value is moved from: an input, or where something is computed."""
+    while name not in takes and name in makers and makers[name].op_type in moves:
+        name = makers[name].input[0]
+    return name
 
 
 def _axis(each: Input, main: Input) -> int | None:
@@ -175,7 +194,8 @@ def random_samples(takes: Mapping[str, Input], main: str, sizes: tuple[int, int]
         elif each.dtype is torch.bool:
             batch[name] = torch.ones(shape, dtype=torch.bool)
         elif len(shape) == 1 and each.rows is None:
-            batch[name] = torch.full(shape, tokens[0], dtype=each.dtype)  # one number a sample: a length
+            number = tokens[0] if each.equal is None else each.equal  # one number a sample: a length, a rate
+            batch[name] = torch.full(shape, number, dtype=each.dtype)
         else:
             batch[name] = torch.randint(0, each.rows or 2, shape, generator=generator).to(each.dtype)
     return batch

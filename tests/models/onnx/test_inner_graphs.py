@@ -1,0 +1,122 @@
+"""Weights in the branches of an If and in the body of a Loop are layers like others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from tests.models.onnx.made import given, initializers, numbers, ran, refusal, save
+from workbench.deployment.exporters import exporter
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+
+pytest.importorskip("onnxruntime")
+
+WIDTH = 32
+
+
+def _branch(seed: int, shared: str) -> Any:
+    """A convolution, a product with an initializer, one with a constant that is cut and turned, and ``shared``."""
+    from onnx import helper
+
+    node, (wide, ends) = helper.make_node, initializers({
+        "wide": numbers(2 * WIDTH, WIDTH, seed=seed), "ends": np.array([WIDTH], np.int64),
+    })  # fmt: skip
+    names = {name: f"{name}{seed}" for name in ("y", "z")}  # inner names that both branches have, and others
+    nodes = [
+        node("Unsqueeze", ["x", "one"], ["lines"]), node("Conv", ["lines", "filter"], ["filtered"], pads=[1, 1]),
+        node("Squeeze", ["filtered", "one"], ["flat"]), node("MatMul", ["flat", "first"], [names["y"]]),
+        node("Constant", [], ["wide"], value=wide), node("Constant", [], ["ends"], value=ends),
+        node("Slice", ["wide", "zero", "ends"], ["half"]), node("Transpose", ["half"], ["turned"], perm=[1, 0]),
+        node("Gemm", [names["y"], "turned", "bias"], [names["z"]]), node("MatMul", [names["z"], shared], ["given"]),
+    ]  # fmt: skip
+    own = {"filter": numbers(1, 1, 3, seed=seed + 1), "first": numbers(WIDTH, WIDTH, seed=seed + 2),
+           "bias": numbers(WIDTH, seed=seed + 3)}  # fmt: skip
+    return helper.make_graph(nodes, "branch", [], [helper.make_tensor_value_info("given", 1, None)], initializers(own))
+
+
+def branching(path: Path) -> Path:
+    """A graph whose number ``mode`` says which branch runs."""
+    from onnx import helper
+
+    choose = [
+        helper.make_node("Equal", ["mode", "seven"], ["first"]),
+        helper.make_node("If", ["first"], ["out"], then_branch=_branch(1, "last"), else_branch=_branch(5, "last")),
+    ]
+    tensors = {"last": numbers(WIDTH, 8), "seven": np.array(7, np.int64), "one": np.array([1], np.int64),
+               "zero": np.array([0], np.int64)}  # fmt: skip
+    return save(path, choose, {"x": (1, ["n", WIDTH]), "mode": (7, [])}, ["out"], tensors)
+
+
+def batch(mode: int) -> dict[str, np.ndarray]:
+    """Return one sample, as the graph takes it."""
+    return {"x": numbers(1, WIDTH, seed=9), "mode": np.array(mode, np.int64)}
+
+
+def data(mode: int) -> dict[str, np.ndarray]:
+    """Return one sample, as the model takes it."""
+    return {"x": numbers(1, WIDTH, seed=9), "mode": np.array([mode], np.int64)}
+
+
+@pytest.mark.parametrize("mode", (7, 3))
+def test_weights_in_branches_are_layers(mode: int, tmp_path: Path) -> None:
+    path = branching(tmp_path / "m.onnx")
+    model = open_model(path)
+    assert refusal(model) == "" and len(model.summary.stored) == 7  # three in each branch, and the one they share
+    assert given(model, data(mode)) == pytest.approx(ran(path, batch(mode)), rel=1e-4, abs=1e-4)
+    for layer in model.summary.stored:
+        halved = model.with_weights({layer.name: model.weight(layer.name) / 2})
+        own = not np.allclose(given(halved, data(7)), given(model, data(7)))
+        other = not np.allclose(given(halved, data(3)), given(model, data(3)))
+        assert own or other, layer.name
+
+
+@pytest.mark.parametrize(("weights", "inputs"), (("int8-channel", "int8-tensor-asym"), ("int4-g32", None)))
+def test_a_plan_reaches_into_branches(weights: str, inputs: str | None, tmp_path: Path) -> None:
+    model = open_model(branching(tmp_path / "m.onnx"))
+    np.savez(tmp_path / "d.npz", x=numbers(8, WIDTH, seed=9), mode=np.full(8, 7))
+    session = wb.calibrate(model, tmp_path / "d.npz", samples=8)
+    tapped = {name for name, tap in session.statistics if tap == "input"}
+    assert len(tapped) >= 4  # all that the branch runs
+    names = [layer.name for layer in model.summary.stored if inputs is None or layer.name in tapped]
+    names = [name for name in names if not (weights == "int4-g32" and model.summary.layer(name).matrix[1] % 32)]
+    quantized = wb.quantize(
+        model, Plan().assign(names, weights=weights, inputs=inputs, algorithm="rtn"), session=session
+    )
+    exporter("onnx").export(quantized, model, tmp_path / "q.onnx", silent)
+    for mode in (7, 3):
+        ours, theirs = given(quantized.bind(model), data(mode)), ran(tmp_path / "q.onnx", batch(mode))
+        assert np.abs(ours - theirs).max() < 1e-3 * np.abs(theirs).max()
+        assert not np.allclose(ours, given(model, data(mode)))
+    again = open_model(tmp_path / "q.onnx")
+    bound = quantized.bind(model)
+    assert len(again.summary.stored) == 7
+    sums = [sorted(float(each.weight(layer.name).sum()) for layer in each.summary.stored) for each in (again, bound)]
+    assert sums[0] == pytest.approx(sums[1], rel=1e-4)
+
+
+def test_the_body_of_a_loop_multiplies_with_a_layer(tmp_path: Path) -> None:
+    from onnx import helper
+
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("MatMul", ["state", "w"], ["product"]), helper.make_node("Tanh", ["product"], ["next"]),
+         helper.make_node("Identity", ["going"], ["goes"])],
+        "body", [value("step", 7, []), value("going", 9, []), value("state", 1, ["n", WIDTH])],
+        [value("goes", 9, []), value("next", 1, None)], initializers({"w": numbers(WIDTH, WIDTH)}),
+    )  # fmt: skip
+    loop = helper.make_node("Loop", ["steps", "", "x"], ["out"], body=body)
+    path = save(tmp_path / "m.onnx", [loop], {"x": (1, ["n", WIDTH])}, ["out"], {"steps": np.array(3, np.int64)})
+    model, values = open_model(path), {"x": numbers(4, WIDTH, seed=2)}
+    assert "Loop" in refusal(model) and [layer.matrix for layer in model.summary.stored] == [(WIDTH, WIDTH)]
+    quantized = wb.quantize(
+        model, Plan().assign([model.summary.stored[0].name], weights="int8-channel", algorithm="rtn")
+    )
+    exporter("onnx").export(quantized, model, tmp_path / "q.onnx", silent)
+    ours, theirs = given(quantized.bind(model), values), ran(tmp_path / "q.onnx", values)
+    assert theirs == pytest.approx(ours, rel=1e-3, abs=1e-5) and not np.allclose(ours, ran(path, values))

@@ -1,0 +1,149 @@
+"""Products of every form are layers, and torch's operators give what ONNX Runtime's do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.onnx.made import given, numbers, ran, refusal, save
+from workbench.models.layer import LayerKind
+from workbench.models.model import Model
+from workbench.models.sources import open_model
+
+pytest.importorskip("onnxruntime")
+
+
+def agrees(path: Path, values: dict[str, np.ndarray]) -> Model:
+    """Return the opened model after comparing both ways of running it with ONNX Runtime's on the whole file."""
+    model, theirs = open_model(path), ran(path, values)
+    assert refusal(model) == ""
+    assert given(model, values) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    output = model.run({name: torch.from_numpy(each) for name, each in values.items()})
+    assert output.detach().numpy() == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    assert output.requires_grad
+    return model
+
+
+@pytest.mark.parametrize("pads", ({"pads": [0, 1, 2, 1]}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"},
+                                  {"auto_pad": "VALID"}), ids=str)  # fmt: skip
+@pytest.mark.parametrize(("stride", "dilation"), ((1, 1), (2, 1), (1, 2), (3, 1)))
+def test_edges_of_convolutions(pads: dict[str, Any], stride: int, dilation: int, tmp_path: Path) -> None:
+    from onnx import helper
+
+    if dilation > 1 and str(pads.get("auto_pad")).startswith("SAME"):
+        pytest.skip("ONNX Runtime has no dilation with these edges")
+    more = {"strides": [stride] * 2, "dilations": [dilation] * 2, "kernel_shape": [3, 2], **pads}
+    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["y"], **more)]
+    tensors = {"w": numbers(5, 3, 3, 2), "b": numbers(5)}
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 3, "h", "w"])}, ["y"], tensors)
+    for size in ((11, 8), (12, 13)):
+        model = agrees(path, {"x": numbers(2, 3, *size)})
+    assert [layer.kind for layer in model.summary.stored] == [LayerKind.CONV2D]
+
+
+@pytest.mark.parametrize("more", ({"pads": [1, 0]}, {"pads": [1, 1], "strides": [2], "output_padding": [1]}), ids=str)
+def test_edges_of_transposed_convolutions(more: dict[str, Any], tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], **more)]
+    tensors = {"w": numbers(4, 6, 3), "b": numbers(6)}
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 4, "t"])}, ["y"], tensors)
+    model = agrees(path, {"x": numbers(2, 4, 9)})
+    assert [layer.matrix for layer in model.summary.stored] == [(6, 12)]
+
+
+@pytest.mark.parametrize("kind", ("MaxPool", "AveragePool"))
+@pytest.mark.parametrize("more", ({"pads": [0, 1, 1, 0]}, {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+                                  {"pads": [1, 1, 1, 1], "strides": [2, 2]}), ids=str)  # fmt: skip
+def test_edges_of_pooling(kind: str, more: dict[str, Any], tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"]), helper.make_node(kind, ["y"], ["z"], kernel_shape=[3, 3],
+                                                                           **more)]  # fmt: skip
+    tensors = {"w": numbers(5, 3, 1, 1)}
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 3, "h", "w"])}, ["z"], tensors)
+    agrees(path, {"x": numbers(2, 3, 9, 8)})
+
+
+@pytest.mark.parametrize("more", ({"alpha": 0.5, "beta": 2.0}, {"transA": 1, "transB": 1}, {"alpha": 3.0, "beta": 0.0}),
+                         ids=str)  # fmt: skip
+def test_factors_of_gemm(more: dict[str, Any], tmp_path: Path) -> None:
+    from onnx import helper
+
+    weight = numbers(7, 16) if more.get("transB") else numbers(16, 7)
+    path = save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Gemm", ["x", "w", "b"], ["y"], **more), helper.make_node("Relu", ["y"], ["z"])],
+        {"x": (1, [16, "n"] if more.get("transA") else ["n", 16])}, ["z"], {"w": weight, "b": numbers(7)},
+    )  # fmt: skip
+    model = agrees(path, {"x": numbers(16, 16)})
+    assert [(layer.kind, layer.matrix) for layer in model.summary.stored] == [(LayerKind.LINEAR, (7, 16))]
+
+
+@pytest.mark.parametrize("direction", ("forward", "reverse", "bidirectional"))
+@pytest.mark.parametrize("kind", ("LSTM", "GRU"))
+def test_recurrent_layers(kind: str, direction: str, tmp_path: Path) -> None:
+    from onnx import helper
+
+    ways, gates, hidden, width = 1 + (direction == "bidirectional"), {"LSTM": 4, "GRU": 3}[kind], 8, 12
+    more: dict[str, Any] = {"linear_before_reset": 1} if kind == "GRU" else {}
+    states = ["h", "c"] if kind == "LSTM" else ["h"]
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2]),
+        helper.make_node(kind, ["steps", "w", "r", "b", "", *states], ["y", "last"], direction=direction,
+                         hidden_size=hidden, **more),
+        helper.make_node("Transpose", ["y"], ["turned"], perm=[2, 0, 1, 3]),
+        helper.make_node("Reshape", ["turned", "sizes"], ["out"]),
+    ]  # fmt: skip
+    tensors = {"w": numbers(ways, gates * hidden, width), "r": numbers(ways, gates * hidden, hidden, seed=1),
+               "b": numbers(ways, 2 * gates * hidden, seed=2), "sizes": np.array([0, -1, ways * hidden], np.int64)}
+    takes: dict[str, Any] = {"x": (1, ["n", "t", width])}
+    for name in states:
+        takes[name] = (1, [ways, "n", hidden])
+    path = save(tmp_path / "m.onnx", nodes, takes, ["out"], tensors)
+    model = open_model(path)
+    assert refusal(model) == "" and [layer.kind for layer in model.summary.stored] == [LayerKind.RECURRENT] * 2
+    assert [layer.matrix for layer in model.summary.stored] == [(ways * 4 * hidden * gates // 4, width),
+                                                                (ways * hidden * gates, hidden)]  # fmt: skip
+    values = {"x": numbers(3, 5, width, seed=3), **{name: numbers(ways, 3, hidden, seed=4) for name in states}}
+    ours = {name: each.transpose(1, 0, 2) if name in states else each for name, each in values.items()}  # by sample
+    theirs = ran(path, values)
+    assert given(model, ours) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    tensors_of = {name: torch.from_numpy(np.ascontiguousarray(each)) for name, each in ours.items()}
+    assert model.run(tensors_of).detach().numpy() == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+
+
+def test_weights_that_are_computed_of_constants_are_layers(tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [
+        helper.make_node("Concat", ["a", "b"], ["both"], axis=1), helper.make_node("Mul", ["both", "gain"], ["w"]),
+        helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Gather", ["few", "often"], ["many"]),
+        helper.make_node("MatMul", ["y", "many"], ["z"]),
+    ]  # fmt: skip
+    tensors = {
+        "a": numbers(16, 8), "b": numbers(16, 24, seed=1), "gain": numbers(1, 32, seed=2), "few": numbers(2, 4096),
+        "often": np.arange(32, dtype=np.int64) % 2,
+    }  # fmt: skip
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 16])}, ["z"], tensors)
+    model = agrees(path, {"x": numbers(3, 16)})
+    assert (32, 16) in {layer.matrix for layer in model.summary.stored}
+    product = np.concatenate([tensors["a"], tensors["b"]], 1) * tensors["gain"]
+    layer = next(layer for layer in model.summary.stored if layer.matrix == (32, 16))
+    assert np.array_equal(model.weight(layer.name).numpy(), product.T)
+
+
+def test_a_constant_that_would_fill_the_memory_is_not_computed(tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("Gather", ["row", "often"], ["large"]), helper.make_node("MatMul", ["x", "w"], ["y"]),
+             helper.make_node("MatMul", ["y", "large"], ["z"])]  # fmt: skip
+    tensors = {"row": numbers(1, 65536), "often": np.zeros(64, np.int64), "w": numbers(16, 64)}
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 16])}, ["z"], tensors)
+    model = open_model(path)
+    assert "large" not in str([layer.name for layer in model.summary.stored])
+    assert given(model, {"x": numbers(3, 16)}) == pytest.approx(ran(path, {"x": numbers(3, 16)}), rel=1e-4, abs=1e-5)

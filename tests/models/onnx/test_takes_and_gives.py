@@ -1,0 +1,70 @@
+"""What a graph takes and gives is read off it: where samples lie, rates, states, probabilities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from tests.models.onnx.made import given, numbers, ran, save
+from workbench.errors import DataError
+from workbench.models.sources import open_model
+from workbench.models.summary import OutputKind
+
+pytest.importorskip("onnxruntime")
+
+
+def _with_state(path: Path) -> Path:
+    """A graph with a state whose samples lie on its second axis, and one rate for all of them."""
+    from onnx import helper
+
+    node = helper.make_node
+    nodes = [
+        node("MatMul", ["x", "w"], ["y"]), node("Squeeze", ["state", "zero"], ["flat"]),
+        node("Add", ["y", "flat"], ["sum"]), node("Equal", ["rate", "known"], ["is"]),
+        node("Where", ["is", "sum", "nothing"], ["z"]), node("MatMul", ["z", "v"], ["out"]),
+    ]  # fmt: skip
+    tensors = {"w": numbers(16, 8), "v": numbers(8, 4, seed=1), "zero": np.array([0], np.int64),
+               "known": np.array(16000, np.int64), "nothing": np.array(0, np.float32)}  # fmt: skip
+    takes = {"x": (1, ["n", 16]), "state": (1, [1, "n", 8]), "rate": (7, [])}
+    return save(path, nodes, takes, ["out"], tensors)  # type: ignore[arg-type]
+
+
+def test_states_and_rates(tmp_path: Path) -> None:
+    path = _with_state(tmp_path / "m.onnx")
+    model = open_model(path)
+    x, state, rate = numbers(5, 16), numbers(5, 8, seed=2), np.full(5, 16000)
+    theirs = ran(path, {"x": x, "state": state[None], "rate": np.array(16000, np.int64)})
+    assert given(model, {"x": x, "state": state, "rate": rate}) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    assert int(model.body.sample(2)["rate"][0]) == 16000  # type: ignore[attr-defined]
+    with pytest.raises(DataError, match=r"state is \(1, 7\) in the data; the model takes samples x 1 x 8"):
+        given(model, {"x": x, "state": state[:, :7], "rate": rate})
+    np.savez(tmp_path / "d.npz", x=x, state=state, rate=rate)
+    session = wb.calibrate(model, tmp_path / "d.npz", samples=5)
+    assert {("w", "input"), ("v", "input")} <= set(session.statistics)
+
+
+@pytest.mark.parametrize(
+    ("last", "shape", "kind"),
+    (("Softmax", ["n", 16], OutputKind.CLASS_LOGITS), ("Sigmoid", ["n", 16], OutputKind.POSITION_CLASSES),
+     ("Softmax", ["n", "t", 16], OutputKind.POSITION_CLASSES), ("Tanh", ["n", 16], OutputKind.CLASS_LOGITS)),
+)  # fmt: skip
+def test_probabilities_are_logits_to_compare(
+    last: str, shape: list[str | int], kind: OutputKind, tmp_path: Path
+) -> None:  # fmt: skip
+    from onnx import helper
+
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node(last, ["y"], ["p"]),
+             helper.make_node("Identity", ["p"], ["out"])]  # fmt: skip
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, shape)}, ["out"], {"w": numbers(16, 6)})
+    model, x = open_model(path), numbers(*(4 if isinstance(size, str) else size for size in shape))
+    assert model.summary.output is kind
+    raw, ours = ran(path, {"x": x}), given(model, {"x": x})
+    if last == "Softmax":
+        assert np.exp(ours) == pytest.approx(raw, rel=1e-4, abs=1e-6)
+    elif last == "Sigmoid":
+        assert ours.shape == (*raw.shape, 2) and (ours[..., 1] - ours[..., 0] > 0).tolist() == (raw > 0.5).tolist()
+    else:
+        assert ours == pytest.approx(raw, rel=1e-4, abs=1e-6)
