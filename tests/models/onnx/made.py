@@ -41,7 +41,7 @@ def initializers(tensors: Mapping[str, np.ndarray]) -> list[Any]:
     return [numpy_helper.from_array(array, name) for name, array in tensors.items()]
 
 
-def ran(path: Path, batch: Mapping[str, np.ndarray]) -> np.ndarray:
+def onnxruntime_output(path: Path, batch: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the first output that ONNX Runtime gives for the whole file."""
     import onnxruntime
 
@@ -51,7 +51,7 @@ def ran(path: Path, batch: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.asarray(session.run(None, dict(batch))[0])
 
 
-def given(model: Model, batch: Mapping[str, np.ndarray]) -> np.ndarray:
+def output_of(model: Model, batch: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return what the model gives, run by ONNX Runtime between its layers."""
     with torch.no_grad():
         return np.asarray(model.run({name: torch.from_numpy(each) for name, each in batch.items()}).numpy())

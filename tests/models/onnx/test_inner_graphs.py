@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from tests.models.onnx.made import given, initializers, numbers, ran, refusal, save
+from tests.models.onnx.made import initializers, numbers, onnxruntime_output, output_of, refusal, save
 from workbench.deployment.exporters import exporter
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
@@ -68,11 +68,11 @@ def test_weights_in_branches_are_layers(mode: int, tmp_path: Path) -> None:
     path = branching(tmp_path / "m.onnx")
     model = open_model(path)
     assert refusal(model) == "" and len(model.summary.stored) == 7  # three in each branch, and the one they share
-    assert given(model, data(mode)) == pytest.approx(ran(path, batch(mode)), rel=1e-4, abs=1e-4)
+    assert output_of(model, data(mode)) == pytest.approx(onnxruntime_output(path, batch(mode)), rel=1e-4, abs=1e-4)
     for layer in model.summary.stored:
         halved = model.with_weights({layer.name: model.weight(layer.name) / 2})
-        own = not np.allclose(given(halved, data(7)), given(model, data(7)))
-        other = not np.allclose(given(halved, data(3)), given(model, data(3)))
+        own = not np.allclose(output_of(halved, data(7)), output_of(model, data(7)))
+        other = not np.allclose(output_of(halved, data(3)), output_of(model, data(3)))
         assert own or other, layer.name
 
 
@@ -90,9 +90,10 @@ def test_a_plan_reaches_into_branches(weights: str, inputs: str | None, tmp_path
     )
     exporter("onnx").export(quantized, model, tmp_path / "q.onnx", silent)
     for mode in (7, 3):
-        ours, theirs = given(quantized.bind(model), data(mode)), ran(tmp_path / "q.onnx", batch(mode))
+        ours = output_of(quantized.bind(model), data(mode))
+        theirs = onnxruntime_output(tmp_path / "q.onnx", batch(mode))
         assert np.abs(ours - theirs).max() < 1e-3 * np.abs(theirs).max()
-        assert not np.allclose(ours, given(model, data(mode)))
+        assert not np.allclose(ours, output_of(model, data(mode)))
     again = open_model(tmp_path / "q.onnx")
     bound = quantized.bind(model)
     assert len(again.summary.stored) == 7
@@ -118,5 +119,5 @@ def test_the_body_of_a_loop_multiplies_with_a_layer(tmp_path: Path) -> None:
         model, Plan().assign([model.summary.stored[0].name], weights="int8-channel", algorithm="rtn")
     )
     exporter("onnx").export(quantized, model, tmp_path / "q.onnx", silent)
-    ours, theirs = given(quantized.bind(model), values), ran(tmp_path / "q.onnx", values)
-    assert theirs == pytest.approx(ours, rel=1e-3, abs=1e-5) and not np.allclose(ours, ran(path, values))
+    ours, theirs = output_of(quantized.bind(model), values), onnxruntime_output(tmp_path / "q.onnx", values)
+    assert theirs == pytest.approx(ours, rel=1e-3, abs=1e-5) and not np.allclose(ours, onnxruntime_output(path, values))

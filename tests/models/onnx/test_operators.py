@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.models.onnx.made import given, numbers, ran, refusal, save
+from tests.models.onnx.made import numbers, onnxruntime_output, output_of, refusal, save
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -19,9 +19,9 @@ pytest.importorskip("onnxruntime")
 
 def agrees(path: Path, values: dict[str, np.ndarray]) -> Model:
     """Return the opened model after comparing both ways of running it with ONNX Runtime's on the whole file."""
-    model, theirs = open_model(path), ran(path, values)
+    model, theirs = open_model(path), onnxruntime_output(path, values)
     assert refusal(model) == ""
-    assert given(model, values) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    assert output_of(model, values) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
     output = model.run({name: torch.from_numpy(each) for name, each in values.items()})
     assert output.detach().numpy() == pytest.approx(theirs, rel=1e-4, abs=1e-5)
     assert output.requires_grad
@@ -111,8 +111,8 @@ def test_recurrent_layers(kind: str, direction: str, tmp_path: Path) -> None:
                                                                 (ways * hidden * gates, hidden)]  # fmt: skip
     values = {"x": numbers(3, 5, width, seed=3), **{name: numbers(ways, 3, hidden, seed=4) for name in states}}
     ours = {name: each.transpose(1, 0, 2) if name in states else each for name, each in values.items()}  # by sample
-    theirs = ran(path, values)
-    assert given(model, ours) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    theirs = onnxruntime_output(path, values)
+    assert output_of(model, ours) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
     tensors_of = {name: torch.from_numpy(np.ascontiguousarray(each)) for name, each in ours.items()}
     assert model.run(tensors_of).detach().numpy() == pytest.approx(theirs, rel=1e-4, abs=1e-5)
 
@@ -146,4 +146,5 @@ def test_a_constant_that_would_fill_the_memory_is_not_computed(tmp_path: Path) -
     path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 16])}, ["z"], tensors)
     model = open_model(path)
     assert "large" not in str([layer.name for layer in model.summary.stored])
-    assert given(model, {"x": numbers(3, 16)}) == pytest.approx(ran(path, {"x": numbers(3, 16)}), rel=1e-4, abs=1e-5)
+    values = {"x": numbers(3, 16)}
+    assert output_of(model, values) == pytest.approx(onnxruntime_output(path, values), rel=1e-4, abs=1e-5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from tests.models.onnx.made import given, numbers, ran, save
+from tests.models.onnx.made import numbers, onnxruntime_output, output_of, save
 from workbench.errors import DataError
 from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind
@@ -36,11 +36,11 @@ def test_states_and_rates(tmp_path: Path) -> None:
     path = _with_state(tmp_path / "m.onnx")
     model = open_model(path)
     x, state, rate = numbers(5, 16), numbers(5, 8, seed=2), np.full(5, 16000)
-    theirs = ran(path, {"x": x, "state": state[None], "rate": np.array(16000, np.int64)})
-    assert given(model, {"x": x, "state": state, "rate": rate}) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    theirs = onnxruntime_output(path, {"x": x, "state": state[None], "rate": np.array(16000, np.int64)})
+    assert output_of(model, {"x": x, "state": state, "rate": rate}) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
     assert int(model.body.sample(2)["rate"][0]) == 16000  # type: ignore[attr-defined]
     with pytest.raises(DataError, match=r"state is \(1, 7\) in the data; the model takes samples x 1 x 8"):
-        given(model, {"x": x, "state": state[:, :7], "rate": rate})
+        output_of(model, {"x": x, "state": state[:, :7], "rate": rate})
     np.savez(tmp_path / "d.npz", x=x, state=state, rate=rate)
     session = wb.calibrate(model, tmp_path / "d.npz", samples=5)
     assert {("w", "input"), ("v", "input")} <= set(session.statistics)
@@ -61,7 +61,7 @@ def test_probabilities_are_logits_to_compare(
     path = save(tmp_path / "m.onnx", nodes, {"x": (1, shape)}, ["out"], {"w": numbers(16, 6)})
     model, x = open_model(path), numbers(*(4 if isinstance(size, str) else size for size in shape))
     assert model.summary.output is kind
-    raw, ours = ran(path, {"x": x}), given(model, {"x": x})
+    raw, ours = onnxruntime_output(path, {"x": x}), output_of(model, {"x": x})
     if last == "Softmax":
         assert np.exp(ours) == pytest.approx(raw, rel=1e-4, abs=1e-6)
     elif last == "Sigmoid":

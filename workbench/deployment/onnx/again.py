@@ -45,7 +45,7 @@ def _document(model: OnnxModel) -> Any:
     from onnx import helper
 
     graph, network = model.graph, model.body.network
-    taken = {name for node in graph.nodes for name in taken_by(node)}
+    consumed = {name for node in graph.nodes for name in taken_by(node)}
     weights = [
         helper.make_tensor_value_info(name, 1, list(network.get_parameter(name).shape))
         for name in graph.weights if name in consumed

@@ -45,7 +45,7 @@ class InputQuantizers:
             build = partial(self._through, node, value, scheme, scale=parameters[0], shift=parameters[1])
         else:
             rank = len(layer.shape) if layer.kind.is_convolution else 0
-            key, made = (value, name, rank), partial(self._dynamic, node, value, scheme, rank=rank)
+            key, build = (value, name, rank), partial(self._dynamic, node, value, scheme, rank=rank)
         key = (*key, node.graph)  # what is made in one branch is not known in another
         if key not in self.done:
             self.done[key] = build(name=f"{layer.name}.input")

@@ -58,9 +58,9 @@ class _Scope:
     def without(self, things: Iterable[Any]) -> None:
         """Take tensors and nodes out of the graph."""
         gone = set(map(id, things))
-        for kept in (self.graph.node, self.graph.initializer):
-            for place in reversed([at for at, each in enumerate(kept) if id(each) in gone]):
-                del kept[place]  # the others stay the messages that they are
+        for members in (self.graph.node, self.graph.initializer):
+            for place in reversed([at for at, each in enumerate(members) if id(each) in gone]):
+                del members[place]  # the others stay the messages that they are
 
 
 class _Hoist:
@@ -80,14 +80,14 @@ class _Hoist:
         for node in list(scopes[-1].graph.node):
             for place in (1, 2, 3) if node.op_type == "MatMulNBits" else FACTORS.get(node.op_type, ()):
                 if place < len(node.input) and node.input[place]:
-                    found: dict[int, tuple[_Scope, Any]] = {}
-                    if self._made_of(node.input[place], scopes, found, DEEPEST):
-                        self._move(found, scopes)
+                    parts: dict[int, tuple[_Scope, Any]] = {}
+                    if self._made_of(node.input[place], scopes, parts, DEEPEST):
+                        self._move(parts, scopes)
             for inner in inner_graphs(node):
                 self.visit([*scopes, _Scope(inner)])
 
-    def _made_of(self, name: str, scopes: list[_Scope], found: dict[int, tuple[_Scope, Any]], depth: int) -> bool:
-        """Add to ``found``, in order, what makes a constant; False for what is none."""
+    def _made_of(self, name: str, scopes: list[_Scope], parts: dict[int, tuple[_Scope, Any]], depth: int) -> bool:
+        """Add to ``parts``, in order, what makes a constant; False for what is none."""
         for at in range(len(scopes), 0, -1):
             scope = scopes[at - 1]
             if name not in scope.names:
@@ -95,19 +95,19 @@ class _Hoist:
             maker = scope.makers.get(name)
             if maker is None or any(value.name == name for value in scope.graph.output):
                 return False
-            if hasattr(maker, "op_type") and id(maker) not in found:
+            if hasattr(maker, "op_type") and id(maker) not in parts:
                 known = depth > 0 and (_moves(maker) or _is_constant(maker))
                 if not known or not all(
-                    self._made_of(each, scopes[:at], found, depth - 1) for each in maker.input if each
+                    self._made_of(each, scopes[:at], parts, depth - 1) for each in maker.input if each
                 ):
                     return False
-            found.setdefault(id(maker), (scope, maker))
+            parts.setdefault(id(maker), (scope, maker))
             return True
         return name in self.fixed
 
-    def _move(self, found: dict[int, tuple[_Scope, Any]], scopes: list[_Scope]) -> None:
+    def _move(self, parts: dict[int, tuple[_Scope, Any]], scopes: list[_Scope]) -> None:
         for scope in scopes:
-            things = [maker for own, maker in found.values() if own is scope]
+            things = [maker for own, maker in parts.values() if own is scope]
             names: dict[str, str] = {}
             for maker in things:
                 for name in (maker.output if hasattr(maker, "op_type") else (maker.name,)):

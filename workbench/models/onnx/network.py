@@ -205,7 +205,7 @@ def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: boo
             values[step.output] = network.get_submodule(step.path)(values[step.input])
         else:
             own = {name: _tensor(network, name) for name in step.parameters}
-            taken = {**{name: values[name] for name in step.inputs}, **own}
+            inputs = {**{name: values[name] for name in step.inputs}, **own}
             if in_torch:
                 values |= step.by_torch(inputs, run.opset)
             else:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.models.model import Batch
     from workbench.models.onnx.graph import Normal
 
-MADE = ("attention_mask", "position_ids", "token_type_ids", "use_cache_branch")
+FILLED = ("attention_mask", "position_ids", "token_type_ids", "use_cache_branch")
 """Inputs that follow from the tokens where the data do not give them; so do empty caches (``past...``)."""
 
 SIZES = ((TOKENS, PIXELS), (64, 64), (576, 224), (16000, 640))
@@ -44,7 +44,7 @@ class Input:
     @property
     def follows(self) -> bool:
         """Whether it is made from the other inputs where the data do not give it."""
-        return self.name in MADE or self.name.startswith("past")
+        return self.name in FILLED or self.name.startswith("past")
 
     @property
     def of_a_sample(self) -> tuple[int | str | None, ...]:
@@ -57,17 +57,18 @@ class Input:
         named = (size if isinstance(size, int) else size or "any" for size in self.of_a_sample)
         return " x ".join(map(str, ("samples", *named)))
 
-    def made(self, samples: int, tokens: int) -> torch.Tensor | None:
+    def filled(self, samples: int, tokens: int) -> torch.Tensor | None:
         """Return what follows from the tokens, None for an input that does not."""
         if self.name.startswith("past"):
             free = [size if isinstance(size, int) else 0 for size in self.shape[1:]]
             return torch.zeros([samples, *free], dtype=self.dtype)
-        if self.name not in MADE:
+        if self.name not in FILLED:
             return None
         if self.name == "use_cache_branch":
             return torch.zeros(1, dtype=self.dtype)
         places = torch.arange(tokens).expand(samples, tokens)
-        return (places if self.name == "position_ids" else torch.full_like(places, self.name == MADE[0])).to(self.dtype)
+        values = places if self.name == "position_ids" else torch.full_like(places, self.name == FILLED[0])
+        return values.to(self.dtype)
 
     def placed(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return what data hold, samples along axis 0, as the graph takes it; DataError for another shape."""
@@ -184,9 +185,9 @@ def random_samples(takes: Mapping[str, Input], main: str, sizes: tuple[int, int]
     known: dict[str, int] = {}
     tokens = _free(takes[main], sizes, known)[-1:] or [sizes[0]]
     for name, each in takes.items():
-        if (made := each.made(count, tokens[0])) is not None:
+        if (tensor := each.filled(count, tokens[0])) is not None:
             if not name.startswith("past") and name != "use_cache_branch":
-                batch[name] = made
+                batch[name] = tensor
             continue
         shape = [count, *_free(each, sizes, known)]
         if each.dtype.is_floating_point and each.rows is None:

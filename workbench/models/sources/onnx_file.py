@@ -211,8 +211,8 @@ def _inputs_of(takes: Mapping[str, Input], batch: Batch, spec: InputSpec) -> dic
     for name, each in takes.items():
         if name in named:
             tensors[name] = each.placed(named[name])
-        elif (made := each.made(samples, tokens)) is not None:
-            tensors[name] = made
+        elif (tensor := each.filled(samples, tokens)) is not None:
+            tensors[name] = tensor
         else:
             raise DataError(f"it also takes {name} ({each.in_words})")
     return tensors
@@ -243,7 +243,7 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
     from workbench.models.onnx.network import check, execution
 
     run = execution(network)
-    stated, failure, ran, before = run.refusal, "", None, dict[str, torch.Size]()
+    stated, failure, success, before = run.refusal, "", None, dict[str, torch.Size]()
     nbytes = sum(each.nbytes for each in network.parameters())
     for batch, sizes in itertools.product((spec.batch,) if spec.batch else (None, 1), SIZES):
         try:
@@ -258,15 +258,15 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
         except DataError as error:
             failure = failure or str(error)
         else:
-            ran = ran or (_Trial(sizes=sizes, batch=batch, outputs=outputs, place=0), run.refusal)
+            success = success or (_Trial(sizes=sizes, batch=batch, outputs=outputs, place=0), run.refusal)
             if run.refusal == stated:
-                ran = _Trial(sizes=sizes, batch=batch, outputs=outputs, place=0), stated
-        if ran is not None and (run.refusal == stated or batch != ran[0].batch or sizes == SIZES[2]):
+                success = _Trial(sizes=sizes, batch=batch, outputs=outputs, place=0), stated
+        if success is not None and (run.refusal == stated or batch != success[0].batch or sizes == SIZES[2]):
             break
         run.refusal = stated
-    if ran is None:
+    if success is None:
         raise NotAModelError(f"ONNX Runtime does not run {path}: {failure}")
-    trial, run.refusal = ran
+    trial, run.refusal = success
     floating = [at for at, each in enumerate(trial.outputs) if each.is_floating_point() and each.ndim]
     if not floating:
         raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to measure")

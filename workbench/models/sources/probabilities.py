@@ -27,9 +27,10 @@ def label_logits(logits: torch.Tensor) -> torch.Tensor:
 
 
 def logits_of(last: str, probabilities: torch.Tensor) -> torch.Tensor:
-    """Return what a network that ends in ``last`` (``Sigmoid`` or ``Softmax``) gives as logits."""
+    """Return what a network that ends in ``last`` gives as logits: ``Softmax``, or ``Sigmoid`` of labels or of one."""
     if last == "Sigmoid":
-        return label_logits(torch.logit(probabilities, EPSILON))
+        logits = torch.logit(probabilities, EPSILON)
+        return label_logits(logits[:, None] if logits.ndim == 1 else logits)
     return probabilities.clamp_min(EPSILON).log()
 
 
@@ -67,7 +68,7 @@ def read_off(answer: torch.Tensor | None, output: OutputKind, call: Call) -> tup
     they are, and a single number for each sample is no choice among classes."""
     last = "" if answer is None else ends_in(answer)
     if last == "Sigmoid":
-        return OutputKind.POSITION_CLASSES, of_sigmoids(call)
+        return OutputKind.POSITION_CLASSES, with_logits(call, last)
     if answer is not None and (answer.ndim == 1 or answer.shape[1:] == (1,)):
         return OutputKind.EMBEDDING, call
-    return output, of_softmax(call) if last == "Softmax" else call
+    return output, with_logits(call, last) if last == "Softmax" else call

@@ -19,7 +19,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.placement import Placement
 from workbench.models.sources.layers import NetworkParts
-from workbench.models.sources.probabilities import ends_in, with_logits
+from workbench.models.sources.probabilities import answer_of, read_off
 from workbench.models.sources.roles import refine, trace_uses
 from workbench.models.sources.stored import TensorStore, fingerprint
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
@@ -81,12 +81,12 @@ def network_model(
         output=output, layers=parts.layers, others=tuple(parts.others),
         non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
-    model = NetworkModel(summary, Body(network=network, call=call, hooks=parts.hooks, sample=sample), inputs)
-    last = "" if stated or output is not OutputKind.CLASS_LOGITS else ends_in(model)
-    if last:
-        call = with_logits(call, last)
-        summary = replace(summary, output=OutputKind.POSITION_CLASSES if last == "Sigmoid" else output)
-    refine(parts, network, *trace_uses(model))
+    body = Body(network=network, call=call, hooks=parts.hooks, sample=sample)
+    if output is OutputKind.CLASS_LOGITS and not stated:
+        plain = NetworkModel(replace(summary, output=OutputKind.EMBEDDING), body, inputs)
+        output, call = read_off(answer_of(plain), output, call)
+        summary, body = replace(summary, output=output), replace(body, call=call)
+    refine(parts, network, *trace_uses(NetworkModel(summary, body, inputs)))
     body = Body(
         network=network, call=call, hooks=parts.hooks, functions=parts.functions, experts=parts.experts, sample=sample
     )
