@@ -5,9 +5,14 @@ signal ends, too.
 """
 
 import os
-import signal
 import sys
-from types import FrameType
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] == [os.getcwd()] != [_OWN]:
+    del sys.path[0]  # ``python -m`` would import a stranger's torch.py from the folder in which it is started
+
+import signal  # noqa: E402
+from types import FrameType  # noqa: E402
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -9,6 +9,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,7 @@ def test_a_read_only_file_system_is_named(tmp_path: Path, monkeypatch: pytest.Mo
         pass
 
 
-def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path, left: Sequence[str] = (".s.qwb.lock",)) -> None:
     context = multiprocessing.get_context("fork")
 
     def die() -> None:
@@ -86,10 +87,73 @@ def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path) -> None:
     writer = context.Process(target=die)
     writer.start()
     writer.join(60)
-    assert os.listdir(tmp_path) == [".s.qwb.lock"]
+    assert sorted(os.listdir(tmp_path)) == list(left)
     with writing(tmp_path / "s.qwb"):
         pass
     assert os.listdir(tmp_path) == []
+
+
+def test_a_lock_that_is_a_link_harms_nothing(tmp_path: Path) -> None:
+    """A stranger's folder may hold a session, and a link with its lock's name that leads to a file of the user's."""
+    session, lock, own = tmp_path / "s.qwb", tmp_path / ".s.qwb.lock", tmp_path / "own.txt"
+    full_session().save(session)
+    own.write_text("the user's")
+    for make in (lambda: lock.symlink_to(own), lambda: lock.symlink_to("missing"), lambda: os.link(own, lock),
+                 lambda: os.mkfifo(lock), lambda: lock.mkdir()):  # fmt: skip
+        make()
+        with pytest.raises(SessionError, match=r"\.s\.qwb\.lock has the name of the session's lock .* remove it"):
+            SharedFile.open(session).save(lambda session: session)
+        assert own.read_text() == "the user's" and not (tmp_path / "missing").exists()
+        lock.rmdir() if lock.is_dir() and not lock.is_symlink() else lock.unlink()
+    assert sorted(os.listdir(tmp_path)) == ["own.txt", "s.qwb"]
+
+
+def test_the_lock_of_another_user_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It can be read and not written, which is enough to lock it."""
+    opened, lock = os.open, tmp_path / ".s.qwb.lock"
+
+    def reads_only(path: Path, flags: int, *mode: int) -> int:
+        if path == lock and flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, flags, *mode)
+
+    monkeypatch.setattr(shared_file, "SECONDS", 0.1)
+    with writing(tmp_path / "s.qwb"):
+        monkeypatch.setattr(os, "open", reads_only)
+        with pytest.raises(SessionError, match="is being written by process"), writing(tmp_path / "s.qwb"):
+            pass
+    lock.write_text("")
+    with writing(tmp_path / "s.qwb"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(descriptor: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(shared_file, "_lock", refused)
+
+
+@pytest.mark.usefixtures("without_locks")
+@pytest.mark.parametrize("count", [2, 8])
+def test_every_writer_keeps_its_result_without_locks(tmp_path: Path, count: int) -> None:
+    test_every_writer_keeps_its_result(tmp_path, count)
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_a_dead_holder_is_noticed_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    test_the_lock_of_a_killed_writer_is_free(tmp_path, [".s.qwb.held", ".s.qwb.lock"])
+    monkeypatch.setattr(shared_file, "SECONDS", 0.2)
+    held = tmp_path / ".s.qwb.held"
+    held.write_text('{"process": 1, "machine": "elsewhere", "command": "calibrate"}')
+    with (
+        pytest.raises(SessionError, match=r"by process 1 on elsewhere \(calibrate\).* remove .*\.held if it has ended"),
+        writing(tmp_path / "s.qwb"),
+    ):
+        pass
+    assert held.exists()
 
 
 def test_another_model_in_the_file_is_told(tmp_path: Path) -> None:

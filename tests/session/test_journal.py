@@ -15,6 +15,7 @@ import pytest
 from tests.session.sessions import full_session, identical
 from workbench.errors import SessionError
 from workbench.session import journal
+from workbench.session import newest as newest_of
 from workbench.session.autosave import journal_path, recoverable
 from workbench.session.edits import EditableParts
 from workbench.session.journal import Journal, read_journal
@@ -158,7 +159,7 @@ def test_a_long_journal_begins_again(
 def test_a_full_disk_is_told_and_tried_again(
     tmp_path: Path, failures: list[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(newest_of, "AGAIN_SECONDS", 0.01)
     write, full = os.write, [True]
 
     def written_or_full(descriptor: int, data: bytes) -> int:
@@ -184,3 +185,28 @@ def test_what_is_forgotten_is_not_written(tmp_path: Path, failures: list[Excepti
     time.sleep(0.1)
     lines.close()
     assert not journal_path(file).exists()
+
+
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_closing_does_not_wait_for_a_disk_that_never_answers(
+    tmp_path: Path, failures: list[Exception], monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """The writing thread holds the files meanwhile, and closing waited for them."""
+    monkeypatch.setattr(newest_of, "CLOSE_SECONDS", 0.1)
+    stuck, go_on, real = threading.Event(), threading.Event(), getattr(os, call)
+
+    def never(descriptor: int, *data: bytes) -> Any:
+        stuck.set()
+        assert go_on.wait(20)
+        return real(descriptor, *data)
+
+    monkeypatch.setattr(journal.os, call, never)
+    file, lines = tmp_path / "s.qwb", Journal(failures.append)
+    lines.put(named("last"), None, file)
+    assert stuck.wait(20)
+    begun = time.monotonic()
+    lines.close()
+    assert time.monotonic() - begun < 10
+    go_on.set()
+    until(lambda: newest(file) == "last")  # the thread, which was left, writes it all the same
+    assert not failures

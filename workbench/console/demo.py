@@ -68,7 +68,7 @@ def draw(session: Path, picture: Path) -> None:
     Raises BackendUnavailableError with Qt's own words where Qt cannot start.
     """
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
-    command = [sys.executable, "-m", "workbench.gui.screenshot", str(session), str(picture)]
+    command = [sys.executable, "-P", "-m", "workbench.gui.screenshot", str(session), str(picture)]
     completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     if completed.returncode or not picture.exists():
         words = (completed.stderr.strip().splitlines() or ["no message"])[-1]

@@ -134,9 +134,11 @@ def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
         raise ExportError(f"the configuration and the tokenizer cannot be read: {error}") from error
     folder = place if place.is_dir() else place.parent
     try:
-        from workbench.models.sources.lean_transformers import transformers
+        from workbench.models.sources.lean_transformers import offline, transformers
 
-        settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        loader = transformers.AutoConfig
+        with offline():
+            settings = loader.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:  # transformers raises nearly everything for what it does not understand
         raise ExportError(f"the configuration in {folder} cannot be read: {error}") from error
     config = json.loads(settings.to_json_string(use_diff=False))

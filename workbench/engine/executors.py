@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -11,6 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
+from workbench.engine.spawning import SafeContext
 from workbench.errors import BackendUnavailableError, first_line
 from workbench.models.placement import Placement
 from workbench.models.workers import Workers, using
@@ -57,7 +57,7 @@ def _processes(address: str) -> int:
 
 
 def _local(address: str, placement: Placement, trust: bool) -> Workers:
-    count, context = _processes(address), multiprocessing.get_context("spawn")
+    count, context = _processes(address), SafeContext()
 
     theirs, ours = context.Pipe(duplex=False)
 

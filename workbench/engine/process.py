@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import multiprocessing
 import os
 import queue
 import signal
@@ -21,6 +20,7 @@ from typing import TypeVarTuple
 
 from workbench.engine import engine_process as wire
 from workbench.engine.failure import portable
+from workbench.engine.spawning import SafeContext
 from workbench.engine.transport import Channel, Envelope
 
 Arguments = TypeVarTuple("Arguments")
@@ -92,7 +92,7 @@ class EngineProcess:
             self.ready.set_result(text)
 
     def _run(self) -> str:
-        context = multiprocessing.get_context("spawn")
+        context = SafeContext()
         ours, theirs = context.Pipe()
         name = f"workbench-{self._role}"
         process = context.Process(target=wire.main, args=(theirs, self._role), name=name)

@@ -23,12 +23,14 @@ from workbench.planning.plan import Plan
 from workbench.session.autosave import journal_path, write_note
 from workbench.session.columns import PIECE
 from workbench.session.edits import EditableParts, Ranges
+from workbench.session.newest import Newest
 from workbench.session.session import Session
 
 T = TypeVar("T")
 
-Due = tuple[Session, Path | None, Path]
-"""A session whose edits are to be written, its file, and its recovery file."""
+Due = tuple[Session, Path | None, Path, int]
+"""A session whose edits are to be written, its file, its recovery file, and how often was forgotten what was due."""
+
 
 class _Line(TypedDict):
     """A line of the journal; ``active_ranges`` and the plans are JSON themselves."""
@@ -43,133 +45,60 @@ class _Line(TypedDict):
 LARGEST = 16 << 20
 """Bytes after which a journal begins again with its newest line."""
 
-AGAIN_SECONDS = 2.0
-"""After this time a line that could not be written is tried again."""
-
-
-class Flusher:
-    """Has what was written outlive the machine, too, on a thread of its own: a busy disk takes seconds for it, in which
-    other lines are written."""
-
-    def __init__(self) -> None:
-        self._news = threading.Condition()
-        self._next = -1  # the descriptor to flush
-        self._closed = False
-        self._thread: threading.Thread | None = None
-
-    def put(self, descriptor: int) -> None:
-        """Flush the file of ``descriptor``, which may be closed meanwhile; returns at once."""
-        with self._news:
-            before, self._next = self._next, os.dup(descriptor)
-            self._news.notify()
-        if before >= 0:
-            os.close(before)  # the newer one flushes the same file, or the older file is gone
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._live, name="journal-flush", daemon=True)
-            self._thread.start()
-
-    def close(self) -> None:
-        """Flush what is due, and end the thread."""
-        with self._news:
-            self._closed = True
-            self._news.notify()
-        if self._thread is not None:
-            self._thread.join(5.0)
-
-    def _live(self) -> None:
-        while True:
-            with self._news:
-                while self._next < 0 and not self._closed:
-                    self._news.wait()
-                descriptor, self._next = self._next, -1
-            if descriptor < 0:
-                return
-            with contextlib.suppress(OSError):
-                os.fsync(descriptor)
-            os.close(descriptor)
-
 
 class Journal:
-    """Writes the newest edits to a file; ``failed`` is called on the writing thread with why a line was not written."""
+    """Writes the newest edits to a file; ``failed`` is called on the writing thread with why a line was not written.
+
+    A second thread has what was written outlive the machine, too: a busy disk takes seconds for it, in which other
+    lines are written.
+    """
 
     def __init__(self, failed: Callable[[Exception], None]) -> None:
         self._failed = failed
-        self._news = threading.Condition()  # of what is next
-        self._next: Due | None = None
+        self._lines = Newest[Due]("journal", self._write, failed=self._write_failed)
+        self._flushes = Newest[int]("journal-flush", _flush, replaced=os.close)  # of descriptors
         self._forgotten = 0  # how often
-        self._closed = False
-        self._flusher = Flusher()
         self._files = threading.Lock()  # held while files change; nobody waits for it who has an edit to hand over
         self._texts: dict[int, tuple[object, str]] = {}  # by identity: parts as they were written last
         self._stream: tuple[Path, int] | None = None  # the file that is open, and its descriptor
-        self._thread: threading.Thread | None = None
 
     def put(self, session: Session, path: Path | None, file: Path) -> None:
         """Have the edits of ``session``, which belongs to ``path``, written beside its recovery ``file``.
 
         Returns at once.
         """
-        with self._news:
-            self._next = session, path, file
-            self._news.notify()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._live, name="journal", daemon=True)
-            self._thread.start()
+        self._lines.put((session, path, file, self._forgotten))
 
     def forget(self) -> None:
         """Write nothing of what was put so far; the caller removes the files."""
         with self._files:
-            with self._news:
-                self._next = None
-                self._forgotten += 1
+            self._forgotten += 1
             self._end_file()
 
     def close(self) -> None:
-        """Write what is due, and end the thread."""
-        with self._news:
-            self._closed = True
-            self._news.notify()
-        if self._thread is not None:
-            self._thread.join(5.0)
-        self._flusher.close()
-        with self._files:
+        """Write what is due, and end the threads; one that waits for a disk that never answers is left."""
+        if self._lines.close() and self._flushes.close():
             self._end_file()
 
-    def _live(self) -> None:
-        while True:
-            with self._news:
-                while self._next is None and not self._closed:
-                    self._news.wait()
-                due, forgotten = self._next, self._forgotten
-            if due is None:
-                return
-            try:
-                self._write(due, self._line(due[0]), forgotten)
-            except Exception as error:
-                self._failed(error)
-                with self._files:
-                    self._end_file()
-                with self._news:
-                    if self._closed or (self._news.wait(AGAIN_SECONDS) and self._closed):
-                        return
-
-    def _write(self, due: Due, line: bytes, forgotten: int) -> None:
+    def _write(self, due: Due) -> None:
         """Write a line, unless it was forgotten.
 
         One that is no longer the newest is written as well: edits may come faster than a busy machine makes lines.
         """
+        line = self._line(due[0])
         with self._files:
-            if self._forgotten != forgotten:
-                return
-            self._append(due, line)
-            with self._news:
-                if self._next is due:
-                    self._next = None
-            if self._stream is not None:
-                self._flusher.put(self._stream[1])
+            if self._forgotten == due[3]:
+                self._append(due, line)
+                if self._stream is not None:
+                    self._flushes.put(os.dup(self._stream[1]))
+
+    def _write_failed(self, error: Exception) -> None:
+        self._failed(error)
+        with self._files:
+            self._end_file()
 
     def _append(self, due: Due, line: bytes) -> None:
-        session, path, file = due
+        session, path, file, _ = due
         journal = journal_path(file)
         if self._stream and self._stream[0] == journal and os.fstat(self._stream[1]).st_size < LARGEST:
             _write(self._stream[1], line)
@@ -250,6 +179,15 @@ def _parts(content: _Line, where: str) -> EditableParts:
         plan=Plan.from_json(content["plan"], where), locked=frozenset(map(str, content["locked"])),
         plans={name: Plan.from_json(plan, where) for name, plan in content["plans"].items()}, active_ranges=ranges,
     )  # fmt: skip
+
+
+def _flush(descriptor: int) -> None:
+    """Flush a file, whose descriptor is closed then."""
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write(descriptor: int, line: bytes) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import platform
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.errors import SessionError
+from workbench.plain_file import read_bytes
 from workbench.session.session import Session
 
 SECONDS = 120.0
 """How long a writer waits for another, which holds the lock while it reads and writes one file."""
+
+WITHOUT_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+"""What file systems answer that have no locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,45 +62,124 @@ class SharedFile:
 def writing(path: Path) -> Iterator[None]:
     """Hold the lock of the session file ``path``: a file beside it that names the holder, and goes with it.
 
-    Raises SessionError naming the holder where it is held for more than SECONDS.
+    Raises SessionError naming the holder where it is held for more than SECONDS, and where something else has the
+    lock's name.
     """
     place = Path(os.path.realpath(path))
     lock, end = place.with_name(f".{place.name[:80]}.lock"), time.monotonic() + SECONDS
-    while (descriptor := _acquired(lock)) is None:
+    while (acquired := _acquired(lock)) is None:
         if time.monotonic() > end:
-            raise SessionError(f"{path} is being written by {_holder(lock)}; wait for it and try again")
+            own = lock.with_suffix(".held")
+            way_out = f", or remove {own} if it has ended" if own.exists() else ""
+            raise SessionError(f"{path} is being written by {_holder(lock)}; wait for it and try again{way_out}")
         time.sleep(0.02)
     try:
-        if descriptor >= 0:
-            words = " ".join(os.path.basename(word) for word in sys.argv[:2])
-            note = {"process": os.getpid(), "machine": platform.node(), "command": words}
-            with contextlib.suppress(OSError):  # a full disk: the lock holds without the note, and saving says why
-                os.write(descriptor, json.dumps(note).encode())
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without the note, and saving says why
+            if acquired.descriptor >= 0:
+                os.write(acquired.descriptor, json.dumps(_note()).encode())
         yield
     finally:
-        if descriptor >= 0:
+        for file in acquired.files:
             with contextlib.suppress(OSError):
-                lock.unlink()
-            os.close(descriptor)
+                file.unlink()
+        if acquired.descriptor >= 0:
+            os.close(acquired.descriptor)
 
 
-def _acquired(lock: Path) -> int | None:
-    """Return the descriptor of the lock, None where another holds it, -1 where there can be no lock."""
+def _note() -> dict[str, object]:
+    words = " ".join(os.path.basename(word) for word in sys.argv[:2])
+    return {"process": os.getpid(), "machine": platform.node(), "command": words}
+
+
+@dataclass(frozen=True, slots=True)
+class _Acquired:
+    """A lock that is held: its open file (-1 where there can be none), and the files that go with it."""
+
+    descriptor: int
+    files: tuple[Path, ...] = ()
+
+
+def _acquired(lock: Path) -> _Acquired | None:
+    """Return the lock, None where another holds it."""
     try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = _opened(lock)
     except OSError as error:
         locked = os.name == "nt" and isinstance(error, PermissionError)
-        return None if locked else -1  # in a folder that cannot be written there is no lock: saving says so
+        return None if locked else _Acquired(-1)  # a folder that cannot be written has no lock: saving says so
     try:
         _lock(descriptor)
-        if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+        if os.path.samestat(os.fstat(descriptor), os.lstat(lock)):
             with contextlib.suppress(OSError):  # a full disk, whose lock holds
                 os.ftruncate(descriptor, 0)
-            return descriptor
-    except OSError:
-        pass
+            return _Acquired(descriptor, (lock,))
+    except OSError as error:
+        if error.errno in WITHOUT_LOCKS:
+            os.close(descriptor)
+            return _made(lock)
     os.close(descriptor)
     return None
+
+
+def _opened(lock: Path) -> int:
+    """Open the lock's file, of another user's for reading; raises OSError.
+
+    Raises SessionError for a link, which a stranger's folder may have there: the file that it leads to would be
+    emptied.
+    """
+    flags = os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        try:
+            descriptor = os.open(lock, os.O_RDWR | flags, 0o666)
+        except PermissionError:
+            if os.name == "nt" or not lock.exists():
+                raise
+            descriptor = os.open(lock, os.O_RDONLY | flags)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise _no_lock(lock) from None
+        raise
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        os.close(descriptor)
+        raise _no_lock(lock)
+    return descriptor
+
+
+def _no_lock(lock: Path) -> SessionError:
+    return SessionError(f"{lock} has the name of the session's lock and is a link or no file; remove it")
+
+
+def _made(lock: Path) -> _Acquired | None:
+    """Return the lock where the file system has none (some of networks): a file that only one process can make.
+
+    One that a dead process of this machine left is removed.
+    """
+    own = lock.with_suffix(".held")
+    try:
+        return _Acquired(os.open(own, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), (own, lock))
+    except FileExistsError:
+        pass
+    except OSError:
+        return _Acquired(-1, (lock,))
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        _remove_of_dead(own)
+    return None
+
+
+def _remove_of_dead(own: Path) -> None:
+    """Remove what a process of this machine that is gone has made; raises OSError, ValueError, KeyError, TypeError."""
+    import psutil
+
+    text = read_bytes(own, largest=4096)
+    note = json.loads(text)
+    if note["machine"] != platform.node() or psutil.pid_exists(int(note["process"])):
+        return
+    aside = own.with_suffix(f".{os.getpid()}")
+    own.rename(aside)
+    if read_bytes(aside) == text:
+        aside.unlink()
+    else:  # another process noticed it first, and this is its own
+        aside.rename(own)
 
 
 def _lock(descriptor: int) -> None:
@@ -110,11 +195,11 @@ def _lock(descriptor: int) -> None:
 
 
 def _holder(lock: Path) -> str:
-    try:
-        note = json.loads(lock.read_text(encoding="utf-8"))
-        return f"process {note['process']} on {note['machine']} ({note['command']})"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another process"
+    for file in (lock.with_suffix(".held"), lock):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            note = json.loads(read_bytes(file, largest=4096))
+            return f"process {note['process']} on {note['machine']} ({note['command']})"
+    return "another process"
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

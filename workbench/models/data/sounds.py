@@ -20,7 +20,7 @@ from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.picture_processor import FILES
 from workbench.models.data.reading import Reading
-from workbench.models.data.text import Transcriber, padded, tokenizer_of
+from workbench.models.data.text import Transcriber, ids_of, padded, tokenizer_of
 from workbench.plain_file import read_bytes
 
 RATES = (100, 1_000_000)
@@ -65,7 +65,7 @@ def read_sounds(
     if "attention_mask" in features and "attention_mask" in spec.takes:
         tensors["attention_mask"] = features["attention_mask"].to(torch.int64)
     if labels is not None and isinstance(labels[0], str) and spec.tokenizer is not None:
-        tensors["labels"] = padded(tokenizer_of(spec, file)(list(labels))["input_ids"], -100)
+        tensors["labels"] = padded(ids_of(labels, spec, file), -100)
         tensors = with_decoder_mask(tensors) if spec.has_decoder else tensors
     else:
         classes = classes_of(labels, spec.folder, file)

@@ -18,11 +18,15 @@ from workbench.errors import DataError, first_line
 from workbench.limited import limited
 from workbench.models.data.inputs import InputSpec, fast_tokenizer
 from workbench.models.data.tables import messages_of
+from workbench.models.data.tokenizing import Rows, tokenized
 from workbench.models.readers.tokenizer import require_tokenizer
 from workbench.plain_file import read_bytes
 
 LONGEST_SENTENCE = 512
 """Tokens after which a sentence is cut where nothing is asked for and the model could take more."""
+
+NO_LIMIT = 10**30
+"""Tokens that a tokenizer takes where its settings do not say: transformers' own number."""
 
 TEMPLATE_SECONDS, ROWS_PER_SECOND = 10.0, 100
 """Processor time that a chat template may take, and conversations that it writes in a second at least beyond it."""
@@ -47,16 +51,20 @@ def read_text(file: Path, spec: InputSpec) -> str:
 def encode(text: str, spec: InputSpec, file: Path) -> list[int]:
     """Return the token ids of ``text`` without special tokens; raises DataError where the model has no tokenizer."""
     tokenizer = fast_tokenizer(spec.tokenizer)
-    try:
-        if tokenizer is None:
-            return list(tokenizer_of(spec, file)(text, add_special_tokens=False, verbose=False)["input_ids"])
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return list(tokenizer.encode(text, add_special_tokens=False).ids)
-    except DataError:
-        raise
-    except Exception as error:  # the tokenizers' own errors have no common type
-        raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {error}") from error
+    if tokenizer is None:
+        return ids_of([text], spec, file, add_special_tokens=False)[0]
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    assert spec.tokenizer is not None
+    ((ids,),) = tokenized(lambda: [[tokenizer.encode(text, add_special_tokens=False).ids]], spec.tokenizer, [text])
+    return ids
+
+
+def ids_of(texts: Sequence[str], spec: InputSpec, file: Path, **options: Any) -> list[list[int]]:
+    """Return the token ids of each text by transformers' tokenizer of the model's folder; raises DataError."""
+    tokenizer, folder = tokenizer_of(spec, file), spec.tokenizer
+    assert folder is not None
+    return tokenized(lambda: [tokenizer(list(texts), verbose=False, **options)["input_ids"]], folder, texts)[0]
 
 
 def tokenizer_of(spec: InputSpec, file: Path) -> Any:
@@ -77,12 +85,19 @@ def tokenizer_of(spec: InputSpec, file: Path) -> Any:
 
 @lru_cache(maxsize=2)
 def _loaded(folder: Path, changed: tuple[tuple[str, int], ...]) -> Any:
-    from workbench.models.sources.lean_transformers import transformers
+    from workbench.models.sources.lean_transformers import offline, transformers
 
-    if (folder / "config.json").is_file() or (folder / "tokenizer_config.json").is_file():
-        return transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-    plain: Any = transformers.PreTrainedTokenizerFast
-    return plain(tokenizer_file=str(folder / "tokenizer.json"))
+    if not ((folder / "config.json").is_file() or (folder / "tokenizer_config.json").is_file()):
+        plain: Any = transformers.PreTrainedTokenizerFast
+        return plain(tokenizer_file=str(folder / "tokenizer.json"))
+    with offline():
+        own = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    if not isinstance(own, transformers.PreTrainedTokenizerBase):
+        raise ValueError(f"{type(own).__name__} is no tokenizer of one text")
+    longest: Any = own.model_max_length
+    if isinstance(longest, bool) or not isinstance(longest, int | float) or not longest >= 1:
+        own.model_max_length = NO_LIMIT
+    return own
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +119,7 @@ class Transcriber:
 
 def first_tokens(spec: InputSpec, file: Path) -> list[int]:
     """Return the special tokens that the tokenizer puts before a text, such as Gemma's BOS; an encoder's [CLS]."""
-    tokenizer = tokenizer_of(spec, file)
-    ids, plain = (list(tokenizer("a", add_special_tokens=added)["input_ids"]) for added in (True, False))
+    ids, plain = (ids_of(["a"], spec, file, add_special_tokens=added)[0] for added in (True, False))
     places = [start for start in range(len(ids) - len(plain) + 1) if ids[start : start + len(plain)] == plain]
     return ids[: places[0]] if places and plain else []
 
@@ -190,27 +204,29 @@ def sentences(
     Int64, samples x tokens of the longest text, padded at the end; longer texts than ``asked`` or than the model takes
     are cut, and a note says so.
     """
-    tokenizer = tokenizer_of(spec, file)
+    tokenizer, folder = tokenizer_of(spec, file), spec.tokenizer
+    assert folder is not None
     bounds = (spec.length or spec.positions, tokenizer.model_max_length, None if requested else LONGEST_SENTENCE)
     longest = requested or min(bound for bound in bounds if bound)
     most = [*texts], [*seconds] if seconds is not None else None
-    try:
+
+    def work() -> list[Rows]:
         rows = tokenizer(*most, add_special_tokens=special, truncation=True, max_length=longest)
-        whole = [len(ids) >= longest for ids in rows["input_ids"]]
-        cut = sum(whole) and sum(
-            len(ids) > longest for ids in tokenizer(*most, add_special_tokens=special, verbose=False)["input_ids"]
-        )
-    except Exception as error:  # the tokenizers' own errors have no common type
-        raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {first_line(error)}") from error
-    empty = [row for row, ids in enumerate(rows["input_ids"]) if not len(ids)]
+        whole = any(len(ids) >= longest for ids in rows["input_ids"])
+        uncut = tokenizer(*most, add_special_tokens=special, verbose=False)["input_ids"] if whole else []
+        return [rows["input_ids"], rows.get("token_type_ids") or [], [[len(ids)] for ids in uncut]]
+
+    rows, types, lengths = tokenized(work, folder, [*texts, *(seconds or ())])
+    cut = sum(length > longest for (length,) in lengths)
+    empty = [row for row, ids in enumerate(rows) if not ids]
     if empty:
         raise DataError(f"{file}: {len(empty)} texts have no tokens, the first is row {empty[0] + 1}; remove them")
     filler = tokenizer.pad_token_id or 0
-    width = spec.length or max(len(ids) for ids in rows["input_ids"])
-    tensors = {"input_ids": padded(rows["input_ids"], filler, width)}
-    tensors["attention_mask"] = padded([[1] * len(ids) for ids in rows["input_ids"]], 0, width)
-    if seconds is not None and "token_type_ids" in rows and "token_type_ids" in spec.takes:
-        tensors["token_type_ids"] = padded(rows["token_type_ids"], 0, width)
+    width = spec.length or max(map(len, rows))
+    tensors = {"input_ids": padded(rows, filler, width)}
+    tensors["attention_mask"] = padded([[1] * len(ids) for ids in rows], 0, width)
+    if seconds is not None and types and "token_type_ids" in spec.takes:
+        tensors["token_type_ids"] = padded(types, 0, width)
     notes = (f"{file.name}: {cut} of {len(texts)} texts were cut to {longest} tokens",) if cut else ()
     return tensors, notes
 
@@ -222,10 +238,10 @@ def answer_ids(
     tokenizer = tokenizer_of(spec, file)
     bounds = (requested, spec.positions, tokenizer.model_max_length, None if requested else LONGEST_SENTENCE)
     longest = min(bound for bound in bounds if bound)
-    try:
-        rows = [list(ids) for ids in tokenizer(text_target=list(texts), verbose=False)["input_ids"]]
-    except Exception as error:  # the tokenizers' own errors have no common type
-        raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {first_line(error)}") from error
+    assert spec.tokenizer is not None
+    (rows,) = tokenized(
+        lambda: [tokenizer(text_target=list(texts), verbose=False)["input_ids"]], spec.tokenizer, texts
+    )
     cut = sum(len(ids) > longest for ids in rows)
     notes = (f"{file.name}: {cut} of {len(rows)} answers were cut to {longest} tokens",) if cut else ()
     return [ids[:longest] for ids in rows], notes

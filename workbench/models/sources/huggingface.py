@@ -47,6 +47,13 @@ SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|f
 LEAST = 10**6
 """Sizes up to this one are possible whatever the weights: they may be windows or pictures."""
 
+TIMM_NAMES, TIMM_PLACE = ("architecture", "backbone"), re.compile(r"[\w-]*:")
+"""What names a network of timm, and where to look for it instead (``hf-hub:``, ``local-dir:``)."""
+
+TIMM_OPTIONS = ("model_args", "backbone_kwargs")
+TIMM_FILES = {"checkpoint_path", "pretrained", "pretrained_cfg", "pretrained_cfg_overlay", "cache_dir"}
+"""Arguments of timm's ``create_model`` that name files."""
+
 TIED = 2
 """A network has at most so many weights for each one that is stored: an embedding and a head may share theirs."""
 
@@ -105,6 +112,7 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
             f"{file} asks for Python code of its own (auto_map), which is never run; use a version of the model that "
             "transformers knows by itself, or open the .safetensors file for the weights only"
         )
+    _require_no_pickles(config, file)
     if config.get("quantization_config") and not quantized:
         settings = config["quantization_config"]
         method = (settings if isinstance(settings, dict) else {}).get("quant_method", "an unknown method")
@@ -113,6 +121,22 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
             "torchao and mlx are read; open the floating-point model it came from"
         )
     return config
+
+
+def _require_no_pickles(config: Any, file: Path) -> None:
+    """Raise UnsafeModelError for settings by which timm, within transformers, loads a file of its own: a pickle."""
+    parts = [config]
+    while parts:
+        part = parts.pop()
+        for key, value in part.items() if isinstance(part, Mapping) else enumerate(part):
+            if isinstance(value, Mapping | list):
+                parts.append(value)
+            named = key in TIMM_NAMES and isinstance(value, str) and TIMM_PLACE.match(value)
+            if named or (key in TIMM_OPTIONS and isinstance(value, Mapping) and any(map(value.get, TIMM_FILES))):
+                raise UnsafeModelError(
+                    f"{file} has timm fetch the network or its weights from elsewhere ({key}), where a pickle can run "
+                    "code; remove that, or open the .safetensors file for the weights only"
+                )
 
 
 def require_possible(config: Mapping[str, Any], store: TensorStore, file: Path) -> None:
@@ -242,10 +266,18 @@ def _class_and_settings(transformers: Any, folder: Path, architecture: str) -> t
     settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     if hasattr(settings, "quantization_config"):
         del settings.quantization_config
+    _without_others_weights(settings)
     if not architecture:
         with torch.device("meta"):
             network_type = type(network_type.from_config(settings))
     return network_type, settings
+
+
+def _without_others_weights(settings: Any) -> None:
+    """Have no part of a network begin with weights of its own, which are fetched and unpickled."""
+    for value in (settings, *vars(settings).values()):
+        if getattr(value, "use_pretrained_backbone", None):
+            value.use_pretrained_backbone = False
 
 
 def names_in_network(folder: Path, architecture: str, names: Collection[str]) -> dict[str, str]:
@@ -300,13 +332,17 @@ def _require_filled(network_type: Any, settings: Any, store: TensorStore, folder
 
 @contextmanager
 def quiet(transformers: Any) -> Iterator[None]:
-    """Keep the loader's progress bars and reports off the terminal; what matters is raised."""
+    """Keep the loader's progress bars and reports off the terminal, and ask nothing of the Hub; what matters is raised.
+    """
+    from workbench.models.sources.lean_transformers import offline
+
     logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        with offline():
+            yield
     finally:
         logging.set_verbosity(level)
         if bars:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -54,6 +55,9 @@ CHARACTERS = 256
 
 LENGTH, DECODER_LENGTH, CHOICES, PIXELS, POINTS, FIRST_ID = 7, 5, 4, 64, 1600, 4
 """Sizes of a sample where the configuration gives none; ids below the fourth are special in most vocabularies."""
+
+LARGEST_SAMPLE = 1 << 26
+"""Numbers of one sample at most: videos take some millions."""
 
 
 def head_of(architecture: str) -> OutputKind | None:
@@ -216,7 +220,7 @@ def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
         generator = torch.Generator().manual_seed(0)
         batch: dict[str, torch.Tensor] = {}
         for name in spec.requires:
-            shape = _shape(network, spec, name)
+            shape = _possible(network, spec, name)
             if shape is None:
                 return {}
             if name.endswith("input_ids"):
@@ -229,6 +233,16 @@ def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
         return batch
 
     return sample
+
+
+def _possible(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
+    """Return one sample's shape, None also where the folder's settings make no sense: they are a stranger's."""
+    try:
+        shape = _shape(network, spec, name)
+    except (TypeError, ValueError, AttributeError, ZeroDivisionError):
+        return None
+    whole = shape is not None and all(isinstance(size, int) and size > 0 for size in shape)
+    return shape if shape is not None and whole and math.prod(shape) <= LARGEST_SAMPLE else None
 
 
 def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:

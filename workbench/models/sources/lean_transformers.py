@@ -7,6 +7,8 @@ are refused.  transformers asks once whether it is there, so the question is put
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 UNSEEN = "torchao"
 
@@ -22,4 +24,23 @@ finally:
     if _hide:
         del sys.modules[UNSEEN]
 
-__all__ = ["transformers"]
+__all__ = ["offline", "transformers"]
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Let nothing be asked of the Hub meanwhile: settings of a folder may name what transformers looks for there.
+
+    ``local_files_only`` is about the folder alone, not about a backbone or a list of classes that it names.
+    """
+    from huggingface_hub import constants, utils
+
+    renew = getattr(utils, "reset_sessions", lambda: None)  # before version 1, connections remember
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    renew()
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+        renew()

@@ -169,12 +169,13 @@ def _tokens(batch: Batch, name: str) -> torch.Tensor:
 def _text(model: Model, samples: torch.Tensor) -> tuple[str, list[int]]:
     """Return the first sample as text, and the tokens that the model's tokenizer splits it into again."""
     from workbench.models.data.inputs import fast_tokenizer
+    from workbench.models.data.text import encode
 
     tokenizer = fast_tokenizer(model.inputs.tokenizer)
     if tokenizer is None:
         return "", []
     text = str(tokenizer.decode(samples[0].tolist(), skip_special_tokens=True)).strip("�")
-    return text, list(tokenizer.encode(text, add_special_tokens=False).ids)
+    return text, encode(text, model.inputs, Path(model.summary.source.path))
 
 
 RUNTIME: Step[RuntimeOptions, StepResult] = Step(
