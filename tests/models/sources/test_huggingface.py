@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
 import torch
+import transformers
 from safetensors import safe_open
+from transformers import PreTrainedConfig
 
 from workbench.errors import ModelTooLargeError, NotAModelError, UnsafeModelError
+from workbench.models.data.inputs import InputSpec
 from workbench.models.layer import LayerKind
-from workbench.models.sources import open_model, reopen, stored
+from workbench.models.sources import huggingface, open_model, reopen, stored
 from workbench.models.sources.huggingface import further_blocks
+from workbench.models.sources.huggingface_heads import sample_of
 from workbench.models.summary import OutputKind
 
 IDS = torch.arange(12).reshape(2, 6)
@@ -340,3 +345,63 @@ def test_what_is_left_out_and_is_no_further_block_is_let_pass() -> None:
     assert further_blocks(used, ["layers.2.up.weight", "cls.weight", "layers.0.rotary.inv_freq"]) == []
     rotary = [f"layers.{number}.rotary.inv_freq" for number in range(3)]  # left out of every block
     assert further_blocks(used, [*block, *rotary]) == ["layers.2"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"model_type": "timm_wrapper", "architecture": "hf-hub:evil/model"}, "architecture"),
+        ({"model_type": "timm_wrapper", "architecture": "local-dir:/tmp/evil"}, "architecture"),
+        ({"model_type": "timm_wrapper", "model_args": {"checkpoint_path": "evil.pt"}}, "model_args"),
+        ({"vision_config": {"model_type": "timm_backbone", "backbone": "local-dir:evil"}}, "backbone"),
+        ({"parts": [{"backbone_kwargs": {"pretrained_cfg": {"file": "evil.pt"}}}]}, "backbone_kwargs"),
+    ],
+)
+def test_no_other_file_is_unpickled_by_timm(tmp_path: Path, settings: dict[str, Any], key: str) -> None:
+    llama(tmp_path)
+    configure(tmp_path, **settings)
+    with pytest.raises(UnsafeModelError, match=rf"elsewhere \({key}\), where a pickle can run code; remove that"):
+        open_model(tmp_path)
+
+
+def test_timm_may_be_told_what_harms_nobody(tmp_path: Path) -> None:
+    llama(tmp_path)
+    configure(tmp_path, backbone="resnet18", backbone_kwargs={"out_indices": [1]}, model_args={"pretrained": False})
+    assert open_model(tmp_path).summary.layers
+
+
+def test_no_part_begins_with_weights_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would come from the Hub, or from a folder that the settings name."""
+    from transformers import DPTConfig
+    from transformers.models.auto.configuration_auto import AutoConfig
+
+    config = DPTConfig(use_pretrained_backbone=False)
+    config.use_pretrained_backbone = True
+    config.backbone_config = DPTConfig()
+    config.backbone_config.use_pretrained_backbone = True
+    monkeypatch.setattr(AutoConfig, "from_pretrained", lambda *_, **__: config)
+    _, settings = huggingface._class_and_settings(transformers, tmp_path, "DPTForDepthEstimation")
+    assert not settings.use_pretrained_backbone and not settings.backbone_config.use_pretrained_backbone
+
+
+def test_nothing_is_asked_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    asked, made = list[bool](), transformers.AutoConfig.from_pretrained
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(
+        transformers.AutoConfig, "from_pretrained",
+        lambda *words, **options: [asked.append(constants.HF_HUB_OFFLINE), made(*words, **options)][1],
+    )  # fmt: skip
+    llama(tmp_path)
+    open_model(tmp_path)
+    assert asked and all(asked) and constants.HF_HUB_OFFLINE is False
+
+
+@pytest.mark.parametrize("size", [(10**9, 10**9), (0, 4), (-1, 4), ("a", 4), (2.5, 4), 10**30, "xy", [1, 2, 3]])
+def test_samples_of_senseless_sizes_are_not_made(size: Any) -> None:
+    network = SimpleNamespace(config=PreTrainedConfig(image_size=size))
+    assert sample_of(network, InputSpec(requires=("pixel_values",), size=size))(2) == {}
+    assert sample_of(network, InputSpec(requires=("pixel_values",)))(2).keys() <= {"pixel_values"}
+    series = SimpleNamespace(config=PreTrainedConfig(context_length=size, num_input_channels=3))
+    assert sample_of(series, InputSpec(requires=("past_values",)))(2) == {}

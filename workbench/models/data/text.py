@@ -25,7 +25,7 @@ from workbench.plain_file import read_bytes
 LONGEST_SENTENCE = 512
 """Tokens after which a sentence is cut where nothing is asked for and the model could take more."""
 
-NO_LIMIT = 10**30
+NO_LIMIT = int(1e30)
 """Tokens that a tokenizer takes where its settings do not say: transformers' own number."""
 
 TEMPLATE_SECONDS, ROWS_PER_SECOND = 10.0, 100

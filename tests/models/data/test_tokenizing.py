@@ -1,0 +1,98 @@
+"""Tokenizers of strangers at work: one that never ends, panics or asks for too much is one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+
+from workbench.errors import DataError
+from workbench.models.data import tokenizing
+from workbench.models.data.inputs import InputSpec
+from workbench.models.data.text import NO_LIMIT, answer_ids, encode, first_tokens, sentences, tokenizer_of
+
+LOOPS = pytest.mark.parametrize(
+    ("pattern", "text"), [(r"(a+)+$", "a" * 40 + "!"), (r"(x+x+)+y", "x" * 5000)], ids=["nested", "pairs"]
+)
+
+
+def spec(folder: Path, pattern: str = r"\s", **settings: Any) -> InputSpec:
+    """Return what a model takes whose tokenizer splits by ``pattern``."""
+    folder.mkdir(exist_ok=True)
+    tokenizer = Tokenizer(models.WordLevel({"?": 0, "one": 1, "two": 2, "three": 3}, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "removed")
+    tokenizer.save(str(folder / "tokenizer.json"))
+    own = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "?", "pad_token": "?", **settings}
+    (folder / "tokenizer_config.json").write_text(json.dumps(own))
+    return InputSpec(tokens=True, vocabulary=4, positions=64, tokenizer=folder, takes=("input_ids", "attention_mask"))
+
+
+def tables(text: str, spec: InputSpec) -> dict[str, Callable[[], object]]:
+    file = Path("texts.jsonl")
+    return {
+        "window": lambda: encode(text, spec, file),
+        "sentences": lambda: sentences([text], None, spec, file, None)[0]["input_ids"].tolist(),
+        "answers": lambda: answer_ids([text], spec, file, None)[0],
+    }
+
+
+def test_ids_are_the_tokenizers_own(tmp_path: Path) -> None:
+    made = tables("one three two", spec(tmp_path))
+    assert {name: work() for name, work in made.items()} == {
+        "window": [1, 3, 2], "sentences": [[1, 3, 2]], "answers": [[1, 3, 2]]
+    }  # fmt: skip
+    assert first_tokens(spec(tmp_path), tmp_path) == []
+
+
+@LOOPS
+@pytest.mark.parametrize("kind", ["window", "sentences", "answers"])
+def test_an_expression_that_never_ends_on_some_text_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, text: str, kind: str
+) -> None:
+    """Reading such a tokenizer takes no time, and so it passes as whole."""
+    monkeypatch.setattr(tokenizing, "SECONDS", 1.0)
+    monkeypatch.setattr(tokenizing, "CHARACTERS_PER_SECOND", 10**9)
+    work = tables(text, spec(tmp_path, pattern))[kind]
+    with pytest.raises(DataError, match=r"^the tokenizer in .*") as caught:
+        work()
+    assert "\n" not in str(caught.value)
+
+
+def test_what_the_library_raises_and_its_panics_are_told(tmp_path: Path) -> None:
+    class Panic(BaseException):
+        pass
+
+    def panics() -> Any:
+        raise Panic("called `Option::unwrap()` on a `None` value")
+
+    def raises() -> Any:
+        raise RuntimeError("no such token\nin the vocabulary")
+
+    for work, reason in ((panics, "makes the library that reads it"), (raises, "cannot be used: no such token$")):
+        with pytest.raises(DataError, match=reason):
+            tokenizing.tokenized(work, tmp_path, ["a"])
+
+
+def test_tables_of_every_size_come_back(tmp_path: Path) -> None:
+    rows = [[[1, 2], [], [3]], [], [[]]]
+    assert tokenizing.tokenized(lambda: rows, tmp_path, ["a"]) == rows
+
+
+@pytest.mark.parametrize("longest", ["x", None, -1, 0, [1], True, float("nan"), {"a": 1}])
+def test_a_longest_text_that_is_no_number_is_left_out(tmp_path: Path, longest: object) -> None:
+    made = spec(tmp_path, model_max_length=longest)
+    assert tokenizer_of(made, tmp_path).model_max_length == NO_LIMIT
+    assert sentences(["one two"], None, made, tmp_path, None)[0]["input_ids"].tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("kind", ["RagTokenizer", "EvilTokenizer"])
+def test_what_is_no_tokenizer_of_texts_is_told(tmp_path: Path, kind: str) -> None:
+    made = spec(tmp_path, tokenizer_class=kind, auto_map={"AutoTokenizer": ["evil.Evil", None]})
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'marker')!r}, 'w').close()")
+    with pytest.raises(DataError, match="cannot be used") as caught:
+        tokenizer_of(made, tmp_path)
+    assert "\n" not in str(caught.value) and not (tmp_path / "marker").exists()
