@@ -32,9 +32,10 @@ async def warm():
 
 
 def main():
-    executor = _local("local:1", Placement(), False).start()
+    workers = _local("local:1", Placement(), False)  # they end with it
+    executor = workers.start()
     print(executor.submit(os.getpid).result() != os.getpid())
-    executor.shutdown()
+    workers.stop(executor)
     asyncio.run(warm())
     print("PYTHONSAFEPATH" in os.environ)
 
