@@ -5208,10 +5208,6 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Wird mit transformers geladen</translation>
     </message>
     <message>
-        <source>margins of routers, batch {n}</source>
-        <translation>Abstände der Router, Batch {n}</translation>
-    </message>
-    <message>
         <source>measured</source>
         <translation>gemessen</translation>
     </message>
@@ -5460,8 +5456,8 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Entropie</translation>
     </message>
     <message>
-        <source>bits per weight (◆ predicted)</source>
-        <translation>Bits je Gewicht (◆ vorhergesagt)</translation>
+        <source>bits (◆ predicted)</source>
+        <translation>Bits (◆ vorhergesagt)</translation>
     </message>
     <message>
         <source>Measured on {}.</source>
@@ -5518,6 +5514,30 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>The same of our own evaluation after a change of 1e-7 in one layer's weights, as another order of sums makes it: where inputs are rounded, no two programs agree better</source>
         <translation>Dasselbe bei unserer eigenen Auswertung nach einer Änderung der Gewichte einer Schicht um 1e-7, wie sie eine andere Reihenfolge der Summen bewirkt: wo Eingaben gerundet werden, stimmen zwei Programme nie besser überein</translation>
+    </message>
+    <message>
+        <source>{} belongs to the model in {}. Its weights alone can be planned, but not run.</source>
+        <translation>{} gehört zum Modell in {}. Allein lassen sich die Gewichte planen, aber nicht ausführen.</translation>
+    </message>
+    <message>
+        <source>Open the &amp;Model</source>
+        <translation>Das &amp;Modell öffnen</translation>
+    </message>
+    <message>
+        <source>Only the &amp;Weights</source>
+        <translation>Nur die &amp;Gewichte</translation>
+    </message>
+    <message>
+        <source>Open the whole model?</source>
+        <translation>Das ganze Modell öffnen?</translation>
+    </message>
+    <message>
+        <source>margins of router {n} of {n}, batch {n}</source>
+        <translation>Abstände von Router {n} von {n}, Batch {n}</translation>
+    </message>
+    <message>
+        <source>tokens of router {n} of {n} sent elsewhere, batch {n}</source>
+        <translation>Tokens von Router {n} von {n} anderswohin geschickt, Batch {n}</translation>
     </message>
 </context>
 </TS>

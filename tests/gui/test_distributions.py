@@ -11,7 +11,7 @@ import pyqtgraph as pg
 import pytest
 import torch
 from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtGui import QPainter, QPixmap, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -372,9 +372,32 @@ def test_a_tick_stands_where_its_count_does(qapp: object) -> None:
         ticks = count_ticks(top, per_pixel)
         assert ticks[0] == (0.0, "0") and len(ticks) > 1
         for place, text in ticks:
-            assert place == pytest.approx(math.log10(float(text.replace(",", "")) + 1.0)) and place <= top
+            assert place == pytest.approx(math.log10(_number(text) + 1.0)) and place <= top
         gaps = [after - before for (before, _), (after, _) in zip(ticks, ticks[1:], strict=False)]
         assert min(gaps) >= TICK_PIXELS * per_pixel, "texts do not overlap"
+
+
+def _number(tick: str) -> float:
+    return float(tick.rstrip("kMG")) * {"k": 1e3, "M": 1e6, "G": 1e9}.get(tick[-1], 1.0)
+
+
+@pytest.mark.parametrize("log", (True, False))
+def test_ticks_leave_room_for_the_label(qapp: object, log: bool) -> None:
+    values = torch.from_numpy(np.random.default_rng(0).normal(size=(3_000, 1_000)).astype(np.float32))
+    plot = Histogram("many", theme.LIGHT, bottom="weight")
+    plot.resize(300, 240)
+    plot.show_log(log)
+    plot.show_statistics(observe(values, 1))
+    plot.show()
+    axis = plot.item.getAxis("left")
+    canvas = QPixmap(300, 240)
+    painter = QPainter(canvas)
+    ticks = axis.generateDrawSpecs(painter)[2]
+    painter.end()
+    label = axis.label.mapRectToParent(axis.label.boundingRect())
+    shown = [(rect, text) for rect, _, text in ticks if _number(text) >= 1_000]
+    assert shown and all(not rect.intersects(label.adjusted(2, 0, -2, 0)) for rect, _ in shown)
+    plot.deleteLater()
 
 
 def test_few_values_are_no_comb(qapp: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
 from workbench.gui.shell import settings
 from workbench.gui.shell.forms import Form
+from workbench.models.sources.catalog import bundled_folder
+from workbench.models.sources.weights_only import CANNOT_RUN
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 
@@ -277,3 +280,31 @@ def test_qt_keeps_its_references_of_none(qapp: Any) -> None:
         widget.setObjectName(f"name {number}")
     assert sys.getrefcount(None) > before - 100
     widget.deleteLater()
+
+
+def test_a_file_of_a_folder_opens_the_model_in_it(live: Callable[..., None], tmp_path: Path) -> None:
+    """Dialogs for files show what is in a model's folder: whatever of it is chosen, the model is within reach."""
+    folder = tmp_path / "little"
+    shutil.copytree(bundled_folder("language-model"), folder)
+
+    async def story(person: Person) -> None:
+        async def choose_weights(answer: str) -> None:
+            await person.act(lambda: person.window.document.open_path(str(folder / "model.safetensors")))
+            await person.until(lambda: person.dialog("question"))
+            assert str(folder) in person.dialog("question").informativeText()
+            await person.answer("question", answer)
+
+        await person.act(lambda: person.window.document.open_path(str(folder / "config.json")))
+        await person.until(lambda: person.state.session and person.state.session.model.cannot_run is None)
+        assert person.state.session.model.name == "little" and settings.recent() == [str(folder)]
+        assert person.context.jobs.views[-1].title == "Open little"
+        whole = person.state.session
+        await choose_weights("cancel")
+        await person.settle(0.2)
+        assert person.state.session is whole
+        await choose_weights("weights")
+        await person.until(lambda: person.state.session and person.state.session.model.cannot_run == CANNOT_RUN)
+        await choose_weights("model")
+        await person.until(lambda: person.state.session and person.state.session.model == whole.model)
+
+    live(story)

@@ -10,6 +10,7 @@ import torch
 
 from tests.measurement.test_experts import Mixture
 from tests.models.execution.test_uses import IDS, opened
+from workbench.errors import CancelledError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.execution.network import NetworkModel
@@ -74,6 +75,27 @@ def test_layers_before_a_router_pay_for_what_they_send_elsewhere(network: type[M
         assert part > 0.2 * own and 0.6 < predicted.of(name, SCHEME) / own < 1.6
         assert (predicted.of(name, SCHEME) - part) / own < 0.8
     assert predicted.rerouting_of("head", SCHEME) == 0
+
+
+def test_every_pass_for_a_router_is_reported_and_can_be_cancelled() -> None:
+    model = opened(Mixed(), OutputKind.TOKEN_LOGITS, IDS)
+    curvature = calibrate(model, IDS, batch_size=64).curvature
+    seen: list[tuple[float, str]] = []
+    score(model, "predicted_kl", (SCHEME,), curvature=curvature, dataset=IDS, batch_size=64,
+          progress=lambda fraction, text, partial=None: seen.append((fraction, text)))  # fmt: skip
+    routers = [fraction for fraction, text in seen if ", batch" in text]
+    assert len(set(routers)) == len(routers) > 2 and routers == sorted(routers) and 0 < routers[-1] < 0.5
+    assert seen[-1][0] == 1.0
+
+    def cancel(fraction: float, text: str, partial: object = None) -> None:
+        if "sent elsewhere" in text:
+            raise CancelledError("enough")
+
+    batch = next(IDS.batches(2))
+    before = model.run(batch)
+    with pytest.raises(CancelledError, match="enough"):
+        score(model, "predicted_kl", (SCHEME,), curvature=curvature, dataset=IDS, batch_size=64, progress=cancel)
+    assert torch.equal(model.run(batch), before)
 
 
 def test_rerouting_of_a_plan_adds_up_in_squares() -> None:

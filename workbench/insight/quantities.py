@@ -130,6 +130,16 @@ def count(value: int) -> str:
     raise AssertionError("unreachable")
 
 
+def tick(value: float) -> str:
+    """Return a count as short as the ticks of an axis ask for: 0, 500, 1k, 2.5M."""
+    size = float(value)
+    for suffix in ("", "k", "M", "G", "T"):
+        if abs(size) < 1000 or suffix == "T":
+            break
+        size /= 1000
+    return f"{short(size)}{suffix}"
+
+
 def signed(value: float, show: Callable[[float], str]) -> str:
     """Return a difference with its sign, its magnitude as ``show`` writes it."""
     text = show(abs(value))

@@ -34,6 +34,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Routed
 from workbench.numerics.curvature import Curvature, predicted_loss
 from workbench.progress import Progress, silent
+from workbench.sensitivity.scoring import Ticker
 
 RUNS = 64
 """Backward passes through margins, at least one batch."""
@@ -145,10 +146,11 @@ def measure_rerouting(
     routers = len(rankings.margins)
     if not routers:
         return None
-    sums, most = _Sums(model=model, passes=GradientPass(model), curvature=curvature), max(RUNS // routers, 1)
+    most = min(max(RUNS // routers, 1), -(-len(data) // batch_size))
+    tick = Ticker(progress=progress, total=2 * routers * most)
+    sums = _Sums(model=model, passes=GradientPass(model), curvature=curvature, tick=tick)
     for number, batch in numbered_batches(model, data, batch_size):
         if number < most:
-            progress(0.0, f"margins of routers, batch {number + 1}")
             sums.add(batch, number, seed)
     return sums.result()
 
@@ -161,6 +163,7 @@ class _Sums:
     model: Model
     passes: GradientPass
     curvature: Mapping[str, Curvature]
+    tick: Ticker
     squares: dict[tuple[str, int], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
     margins: dict[int, list[torch.Tensor]] = field(default_factory=dict)
     near: Counter[int] = field(default_factory=Counter)
@@ -177,6 +180,7 @@ class _Sums:
 
         def targets(output: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
             for router, margins in enumerate(rankings.margins):
+                self.tick(f"margins of router {router + 1} of {len(rankings.margins)}, batch {number + 1}")
                 own = margins.detach()
                 close.append(own <= own.quantile(NEAR))
                 if margins.requires_grad and bool(own.isfinite().all()):
@@ -192,6 +196,7 @@ class _Sums:
             return
         self.units += units_of(batch, self.model.summary)
         for router, mask in enumerate(close):
+            self.tick(f"tokens of router {router + 1} of {len(close)} sent elsewhere, batch {number + 1}")
             rows = some_of_each(mask, self._samples, generator)
             with torch.no_grad(), Rankings(router, rows):
                 moved = self.model.run(batch)

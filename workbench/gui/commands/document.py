@@ -24,7 +24,7 @@ from workbench.planning.plan_document import TYPE
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.files.first_look import STILL_LOADING, is_first_look
-from workbench.steps.files.open_model import OPEN, OpenModelOptions
+from workbench.steps.files.open_model import OPEN, OpenModelOptions, folder_of_weights, whole
 from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions
 
@@ -71,12 +71,24 @@ class Document:
 
         ``options`` are those of :class:`OpenModelOptions`.
         """
+        path = whole(path)
         if is_plan(path):
             self.open_plan(path)
+        elif (folder := folder_of_weights(path)) is not None:
+            self._context.tasks.start(self._ask_what(path, folder))
         elif Path(path).suffix == ".py" and not (trust or options):
             self._context.tasks.start(self._ask_how(path))
         else:
             self._context.tasks.start(self.open(path, trust=trust, **options))
+
+    async def _ask_what(self, path: str, folder: str) -> None:
+        """Ask whether the model in a folder is meant, of which a file of weights was chosen; open it, or that file."""
+        text = tr("{} belongs to the model in {}. Its weights alone can be planned, but not run.")
+        buttons = (("model", "Open the &Model"), ("weights", "Only the &Weights"), ("cancel", "&Cancel"))
+        files = text.format(Path(path).name, folder)
+        answer = await dialogs.ask(self._parent, "Open the whole model?", files, buttons, "model")
+        if answer != "cancel":
+            await self.open(folder if answer == "model" else path)
 
     async def _ask_how(self, path: str) -> None:
         """Ask which function of a Python file builds the model, and for its weights."""

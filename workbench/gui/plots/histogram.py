@@ -87,6 +87,9 @@ class Histogram(Plot):
     def __init__(self, name: str, colours: Colours, *, bottom: str) -> None:
         super().__init__(colours, name, bottom=bottom)
         self._marks: list[Mark] = []
+        self.item.getAxis("left").tickStrings = lambda values, scale, spacing: [
+            quantities.tick(value * scale) for value in values
+        ]
         self.item.getViewBox().setMouseEnabled(x=True, y=False)
         self.item.getViewBox().sigRangeChanged.connect(lambda *_: self.viewport().update())
 
@@ -273,8 +276,7 @@ def count_ticks(top: float, per_pixel: float) -> list[tuple[float, str]]:
     steps = (1, 2, 5) if apart < math.log10(1.5) else (1,)
     counts = (step * 10**power for power in range(0, math.ceil(top), math.ceil(apart)) for step in steps)
     places = [(math.log10(count + 1.0), count) for count in counts]
-    return [(0.0, "0"), *((place, quantities.typeset(f"{count:,}" if count < 1e5 else f"{count:.0e}"))
-            for place, count in places if apart <= place <= top)]  # fmt: skip
+    return [(0.0, "0"), *((place, quantities.tick(count)) for place, count in places if apart <= place <= top)]
 
 
 class LinkedZoom:

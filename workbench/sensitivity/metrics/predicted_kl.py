@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.measurement.units import NATS
 from workbench.models.layer import ROUTER
 from workbench.models.summary import OutputKind
+from workbench.progress import part_of
 from workbench.readable import few
 from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 MOST_BEFORE_SLOPES = 0.5
 """The share of the progress after which the passes for the slopes begin at the latest: a single layer takes a whole
 pass with gradients over the data, on a small Llama as long as all others."""
+
+ROUTERS = 0.3
+"""The share of the progress for the margins of routers: up to 64 passes back and as many forward."""
 
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
@@ -32,8 +36,10 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
     if scoring.dataset is not None and chooses:
         rerouting = measure_rerouting(
             scoring.model, scoring.dataset, scoring.curvature, batch_size=scoring.batch_size, seed=scoring.seed,
-            progress=scoring.progress,
+            progress=part_of(scoring.progress, 0.0, ROUTERS),
         )  # fmt: skip
+        if rerouting is not None:
+            scoring.progress = part_of(scoring.progress, ROUTERS, 1.0)
     separable = {name: cells[name] for name in kronecker}
     share = 1.0 if not directional else min(len(kronecker) / len(cells), MOST_BEFORE_SLOPES)
     scoring.fill(kronecker_rows(scoring, separable, rerouting, share), round(len(kronecker) / share) if share else 0)

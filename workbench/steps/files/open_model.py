@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from workbench.session.session import Session
 from workbench.steps.files.first_look import first_look, start
 from workbench.steps.options import OptionInfo, option
 from workbench.steps.step import Context, Step, arguments, short
+
+CONFIG = "config.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,23 @@ class OpenModelOptions:
         label="Weights", path="file", metavar="FILE", empty="what the Python file loads",
         help="the state dict for a Python file (.safetensors, .pt, .pth)",
     ))  # fmt: skip
+
+
+WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
+"""The names of the weights in a Hugging Face folder, and of their index."""
+
+
+def folder_of_weights(path: str) -> str | None:
+    """Return the Hugging Face folder whose weights the file at ``path`` holds or lists; None for any other file."""
+    file = Path(path)
+    belongs = WEIGHTS.fullmatch(file.name) and file.is_file() and (file.parent / CONFIG).is_file()
+    return str(file.parent) if belongs else None
+
+
+def whole(path: str) -> str:
+    """Return the folder that a ``config.json`` describes, ``path`` itself where it is anything else."""
+    file = Path(path)
+    return str(file.parent) if file.name == CONFIG and file.is_file() else path
 
 
 def open(

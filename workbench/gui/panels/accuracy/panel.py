@@ -162,7 +162,7 @@ def show_metric(plot: Comparison, name: str, runs: Sequence[Evaluation]) -> None
             predicted=predicted)
         for run, metric, predicted in rows
     ]  # fmt: skip
-    metric, marks = rows[-1].metric, " (◆ predicted)" if any(bar.predicted is not None for bar in bars) else ""
+    metric, is_predicted = rows[-1].metric, any(bar.predicted is not None for bar in bars)
     plot.setToolTip(tr(metric_meaning(name)))
     plot.show_bars(metric_title(name), metric.unit, metric.baseline, bars)
-    plot.label("bottom", f"bits per weight{marks}")
+    plot.label("bottom", "bits (◆ predicted)" if is_predicted else "bits per weight")  # as wide as a small plot
