@@ -95,6 +95,15 @@ def test_a_bare_file_has_weights_only(tmp_path: Path) -> None:
         model.run({"inputs": torch.zeros(1, 3, 8, 8)})
 
 
+def test_blocks_of_bare_files_stand_in_their_order(tmp_path: Path) -> None:
+    names = [f"layers.{block}.{part}.weight" for block in (10, 2, 0) for part in ("up", "down")]
+    file = tmp_path / "many.safetensors"
+    save_file({name: torch.ones(4, 4) for name in ("head.weight", *names)}, file)
+    assert [layer.name for layer in open_model(file).summary.layers] == [
+        "head", *(f"layers.{block}.{part}" for block in (0, 2, 10) for part in ("down", "up"))
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("nest", [False, True])
 def test_a_state_dict_is_read_weights_only(tmp_path: Path, nest: bool) -> None:
     state = seeded(Images).state_dict()

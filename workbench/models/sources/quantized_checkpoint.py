@@ -37,7 +37,14 @@ from workbench.models.sources.huggingface_heads import call_of, head_of, output_
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
-from workbench.models.sources.stored import TensorStore, fingerprint, memory_to_run, require_memory, tensors_in_files
+from workbench.models.sources.stored import (
+    TensorStore,
+    fingerprint,
+    in_blocks,
+    memory_to_run,
+    require_memory,
+    tensors_in_files,
+)
 from workbench.models.sources.weights_only import WeightsOnlyModel, weights_only_model
 from workbench.models.summary import ModelSource, ModelSummary
 from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -131,7 +138,7 @@ def _checkpoint(where: Path, files: list[Path], config: Mapping[str, Any]) -> Ch
 
 def _weights_alone(source: ModelSource, checkpoint: Checkpoint, reason: str) -> QuantizedWeights:
     """Return the tensors without a network; ``reason`` says why there is none."""
-    bare = weights_only_model(source, checkpoint.logical).summary
+    bare = weights_only_model(source, in_blocks(checkpoint.logical)).summary
     layers = bare.layers
     if checkpoint.raw.metadata.get("type") == TYPE:
         layers = described_layers(checkpoint.raw, checkpoint.packed, layers)

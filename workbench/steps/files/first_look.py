@@ -89,7 +89,7 @@ def first_look(path: str) -> Session | None:
     from workbench.models.sources.huggingface import read_config
     from workbench.models.sources.safetensors_file import weight_files
     from workbench.models.sources.source import display_name
-    from workbench.models.sources.stored import tensors_in_files
+    from workbench.models.sources.stored import in_blocks, tensors_in_files
     from workbench.models.sources.weights_only import weights_only_model
     from workbench.models.summary import ModelSource
 
@@ -103,7 +103,7 @@ def first_look(path: str) -> Session | None:
         if not files or sum(file.stat().st_size for file in files) > MAX_BYTES:
             return None
         source = ModelSource(kind="huggingface", path=path if bundled or place.is_file() else str(place))
-        model = weights_only_model(source, tensors_in_files(files))
+        model = weights_only_model(source, in_blocks(tensors_in_files(files)))
         look = start(model)
     except (WorkbenchError, OSError):
         return None
