@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -71,6 +72,16 @@ def test_only_so_many_pieces_are_under_way(same_model):
     results = workers(count=3).map(same_model, double, pieces)
     next(results)
     assert len(calls) <= AHEAD * 3 + 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_executor_ends_with_the_step(fails, same_model):
+    group = workers()
+    with pytest.raises(DataError) if fails else nullcontext(), using(group):
+        assert list(group.map(same_model, double, range(3))) == [0, 2, 4]
+        if fails:
+            raise DataError("the step failed")
+    assert len(group.start.ended) == 1
 
 
 def test_workers_that_are_lost_again_and_again_end_the_step(same_model):

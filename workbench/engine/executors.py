@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import AbstractContextManager, suppress
-from multiprocessing.connection import Connection
-from typing import Any, NoReturn
+from contextlib import AbstractContextManager
+from typing import Any
 
-from workbench.engine.spawning import SafeContext
+from workbench.engine.local_executor import LocalExecutor
 from workbench.errors import BackendUnavailableError, first_line
 from workbench.models.placement import Placement
 from workbench.models.workers import Workers, using
@@ -57,34 +52,11 @@ def _processes(address: str) -> int:
 
 
 def _local(address: str, placement: Placement, trust: bool) -> Workers:
-    count, context = _processes(address), SafeContext()
-
-    theirs, ours = context.Pipe(duplex=False)
-
-    def start() -> Executor:
-        return ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(theirs,))
-
-    def stop(executor: Executor) -> None:
-        ours.close()
-        executor.shutdown()
-
-    def end() -> None:
-        ours.close()
-        theirs.close()
-
-    return Workers(start=start, count=count, placement=placement, trust=trust, stop=stop, end=end)
-
-
-def _begin(pipe: Connection) -> None:
-    """Leave Ctrl+C to the process that started this one; end when it closes the pipe, or ends itself, however."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(pipe,), name="end", daemon=True).start()
-
-
-def _end_with(pipe: Connection) -> NoReturn:
-    with suppress(EOFError, OSError):
-        pipe.recv_bytes()
-    os._exit(1)
+    count = _processes(address)
+    return Workers(
+        start=lambda: LocalExecutor(count), count=count, placement=placement, trust=trust,
+        stop=LocalExecutor.kill,
+    )  # fmt: skip
 
 
 def _dask(address: str, placement: Placement, trust: bool) -> Workers:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from workbench.errors import CannotRunError, WorkbenchError, WorkerError, first_line
 from workbench.models.model import Model
@@ -58,7 +58,7 @@ class Need:
 
 @dataclass(slots=True, kw_only=True)
 class Workers:
-    """``count`` processes behind the executor that ``start`` makes; it is made again where it breaks.
+    """``count`` processes behind the executor that ``start`` makes, which replaces a process that ends.
 
     The workers open models where ``placement`` says; ``trust`` lets them run the user's own Python file.  ``beat`` is
     called while a step waits for a result, and may raise.  ``stop`` ends an executor in the middle of its pieces,
@@ -70,7 +70,7 @@ class Workers:
     placement: Placement = field(default_factory=Placement)
     trust: bool = False
     beat: Callable[[], object] = lambda: None
-    stop: Callable[[Executor], object] = Executor.shutdown
+    stop: Callable[[Any], object] = lambda executor: executor.shutdown()
     end: Callable[[], object] = lambda: None
     _executor: Executor | None = None
     _lost: int = 0
@@ -94,8 +94,8 @@ class Workers:
                 try:
                     result = waiting[0][1].result()
                 except BrokenExecutor as error:
-                    self._again(error)
-                    waiting = deque((piece, self._submit(need, function, piece)) for piece, _ in waiting)
+                    self._count_lost(error)
+                    waiting[0] = waiting[0][0], self._submit(need, function, waiting[0][0])
                     continue
                 except WorkbenchError:
                     raise
@@ -109,8 +109,10 @@ class Workers:
 
     def close(self, *, at_once: bool = False) -> None:
         """End the workers that were started here, ``at_once`` or after the pieces that they have begun."""
-        if self._executor is not None:
-            (self.stop if at_once else Executor.shutdown)(self._executor)
+        if self._executor is not None and at_once:
+            self.stop(self._executor)
+        elif self._executor is not None:
+            self._executor.shutdown()
         self._executor = None
         self.end()
 
@@ -129,27 +131,17 @@ class Workers:
 
     def _submit(self, need: Need, function: Callable[[Model, P], R], piece: P) -> Future[bytes]:
         # bytes: an executor sends a tensor as a file in memory, which stays where the worker dies before it takes it
-        sent = pickle.dumps(piece)
-        for _ in range(LOST + 1):
-            if self._executor is None:
-                self._executor = self.start()
-            try:
-                return self._executor.submit(run_piece, need, function, sent)
-            except BrokenExecutor as error:
-                self._again(error)
-        raise WorkerError("workers cannot be started")
+        if self._executor is None:
+            self._executor = self.start()
+        return self._executor.submit(run_piece, need, function, pickle.dumps(piece))
 
-    def _again(self, error: BrokenExecutor) -> None:
-        """Count a lost worker, and let go of the executor that broke with it."""
+    def _count_lost(self, error: BrokenExecutor) -> None:
         self._lost += 1
         if self._lost > LOST:
             raise WorkerError(
                 f"workers were lost {self._lost} times ({first_line(error)}); a worker may have too little memory: use "
                 "fewer workers, fewer samples or a smaller batch"
             ) from error
-        if self._executor is not None:
-            self._executor.shutdown(wait=False)
-        self._executor = None
 
 
 def current() -> Workers | None:
