@@ -129,6 +129,33 @@ def test_a_calibration_tells_that_the_model_file_changed_meanwhile(tmp_path: Pat
         wb.calibrate(wb.open(tmp_path), tmp_path / "tokens.npy", batch_size=2, progress=progress)
 
 
+@pytest.mark.parametrize("name", ["calibrate", "score", "quantize", "evaluate", "apply", "train"])
+def test_a_model_file_that_changed_since_it_was_opened_is_told_before_anything_runs(name: str, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
+        hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=32
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(tmp_path)
+    np.save(tmp_path / "tokens.npy", np.random.default_rng(0).integers(0, 32, (8, 16)))
+    model = wb.open(tmp_path)
+    session = wb.calibrate(model, tmp_path / "tokens.npy", batch_size=2)
+    plan = wb.Plan.uniform(session.model.stored, "int8-channel")
+    calls = {
+        "calibrate": lambda: wb.calibrate(model, tmp_path / "tokens.npy"),
+        "score": lambda: wb.score(session, model=model),
+        "quantize": lambda: wb.quantize(model, plan, session=session),
+        "evaluate": lambda: wb.evaluate(session, plan, model=model, data=tmp_path / "tokens.npy", samples=4),
+        "apply": lambda: wb.apply(model, plan, "safetensors", tmp_path / "out.safetensors", session=session),
+        "train": lambda: wb.train(session, plan, model=model, steps=1),
+    }
+    calls[name]()
+    with (tmp_path / "model.safetensors").open("r+b") as file:  # in place: what is mapped changes with it
+        file.seek(-64, os.SEEK_END)
+        file.write(b"\1" * 64)
+    with pytest.raises(ModelError, match=r"model\.safetensors has changed since the model was opened.*open the model"):
+        calls[name]()
+
+
 def test_the_limit_of_a_placement_holds_in_the_step() -> None:
     received = list[int | None]()
 

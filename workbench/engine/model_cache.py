@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.models.sources import reopen
+from workbench.models.sources.files import Stamp, stamp
 from workbench.models.summary import ModelSource, ModelSummary
-
-Stamp = tuple[tuple[str, int, int], ...]
-
-BESIDE = (".safetensors", ".pt", ".pth")
-"""Weights that a Python file may load from its folder."""
 
 
 class ModelCache:
@@ -51,15 +45,3 @@ class ModelCache:
     def clear(self) -> None:
         """Close every model."""
         self._open.clear()
-
-
-def stamp(source: ModelSource) -> Stamp:
-    """Return the name, size and time of change of every file that the model can consist of."""
-    files: list[Path] = []
-    for name in filter(None, (source.path, source.weights)):
-        path = Path(name)
-        if path.suffix == ".py":
-            files += [file for file in path.parent.glob("*.*") if file.suffix in BESIDE]
-        files += path.iterdir() if path.is_dir() else [path]
-    stats = [(str(file), file.stat()) for file in sorted(set(files)) if file.is_file()]
-    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

@@ -6,6 +6,7 @@ output's Fisher information, ``1 - sum p ** 2``.  Training images and easy text 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 
@@ -15,7 +16,7 @@ import torch
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import fitting_batch
 from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
-from workbench.measurement.reference.outputs import ReferenceOutputs, first_output
+from workbench.measurement.reference.outputs import ReferenceOutputs, first_output, network_key
 from workbench.models.data.batches import NOISE, Data, token_ids, token_mask
 from workbench.models.model import Batch, Model
 from workbench.models.summary import OutputKind
@@ -43,17 +44,16 @@ def doubts(
     """
     batch_size = fitting_batch(batch_size, data, model, gradients=False)
     known = ReferenceOutputs(model=model, data=data, batch_size=batch_size, cache=cache, stores=False)
-    key = known.key
-    stored = cache.load(key, "doubts") or {}
+    stored = cache.load(_key(model, data), "doubts") or {}
     earlier, whole = stored.get("doubts", np.empty(0)), bool(stored.get("whole", False))
     if earlier.ndim == 1 and earlier.size and (whole or enough(earlier)):
         batch = next(iter(data.batches(batch_size)))
         first = {name: tensor[:1] for name, tensor in batch.items()}
-        if known.compared or _agree(_doubts(model, first_output(model, batch), first)[0], earlier[0]):
+        if known.compared or _agree(doubts_of(model, first_output(model, batch), first)[0], earlier[0]):
             return earlier
     means, positions, whole = list[float](), 0, True
     for _, batch, output in FiniteBatches(model=model).of(data, batch_size, known.run):
-        means += _doubts(model, output, batch)
+        means += doubts_of(model, output, batch)
         positions += output[..., 0].numel()
         if positions >= (TOKENS if output.ndim > 2 else SAMPLES):
             break
@@ -61,16 +61,35 @@ def doubts(
             whole = False
             break
     if model.is_original:
-        cache.store(key, "doubts", {"doubts": np.array(means), "whole": np.array(whole)})
+        keep_doubts(model, data, np.array(means), cache, whole=whole)
     return np.array(means)
+
+
+def keep_doubts(model: Model, data: Data, means: np.ndarray, cache: ArrayCache, *, whole: bool = True) -> None:
+    """Store what :func:`doubts` uses again; ``whole``: there is no need to look at more samples, whoever asks."""
+    cache.store(_key(model, data), "doubts", {"doubts": means, "whole": np.array(whole)})
+
+
+def samples_run(model: Model, data: Data, cache: ArrayCache) -> int:
+    """Return how many samples :func:`doubts` runs at most: one, to compare, where what it found before is kept."""
+    if (cache.load(_key(model, data), "doubts") or {}).get("whole", False):
+        return 1
+    if not model.summary.output.per_token:
+        return min(len(data), SAMPLES)
+    ids = token_ids(next(iter(data.batches(1))))
+    return min(len(data), -(-TOKENS // ids.shape[1])) if ids.ndim > 1 else len(data)
+
+
+def _key(model: Model, data: Data) -> str:
+    return json.dumps(["doubts", network_key(model), data.record.content_hash])
 
 
 def _agree(now: float, then: float) -> bool:
     return abs(now - then) <= NOISE * then
 
 
-def _doubts(model: Model, output: torch.Tensor, batch: Batch) -> list[float]:
-    """Return the mean doubt of each sample."""
+def doubts_of(model: Model, output: torch.Tensor, batch: Batch) -> list[float]:
+    """Return the mean doubt of each sample of a batch, whose logits are the ``output``."""
     if model.summary.output is OutputKind.DETECTIONS:
         output = answers_of(output)
     each = torch.stack([doubts_of_rows(row) for row in output])

@@ -67,7 +67,7 @@ def calibrate(
 
     curvature, note = with_imatrix(model.summary, {}, imatrix) if imatrix else ({}, "")  # a bad file costs no run
     without_data = bool(curvature) and not data and session_data.bundled_data(model.summary.source.path) is None
-    with unchanged(model.summary, CALIBRATE.title):
+    with unchanged(model, CALIBRATE.title):
         session = _with_weights(model, session, part_of(progress, 0.0, 0.1))
         if model.summary.cannot_run is None and not without_data:
             session = _observed(
@@ -97,6 +97,8 @@ def _observed(
 ) -> Session:  # fmt: skip
     """Return the session with what a run on the data shows; only with a note if NaN in weights spoils every batch."""
     from workbench.measurement.calibrate import calibrate as observe
+    from workbench.measurement.certainty import keep_doubts
+    from workbench.measurement.reference.cache import ArrayCache, cache_folder
     from workbench.measurement.token_outliers import with_texts
 
     dataset = session_data.for_calibration(model, data, samples=samples, seed=seed, reading=reading)
@@ -109,6 +111,8 @@ def _observed(
             raise
         note = f"{error}; weights with NaN or infinity kept activations from being observed; what needs weights works"
         return replace(session, notes=tuple(dict.fromkeys((*session.notes, note))))
+    if collected.doubts.size == len(dataset):
+        keep_doubts(model, dataset, collected.doubts, ArrayCache(folder=cache_folder()))
     decode = session_data.text_of_tokens(model)
     return replace(
         session, calibration=dataset.record, evaluation=session_data.evaluation_record(model, dataset.record),

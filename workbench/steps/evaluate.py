@@ -31,7 +31,7 @@ from workbench.steps.options import (
 )
 from workbench.steps.quantize import quantize, require_same
 from workbench.steps.requirements import RUNS, tables, with_moments
-from workbench.steps.step import Context, Step, plan_name, short
+from workbench.steps.step import Context, Step, plan_name, short, unchanged
 
 if TYPE_CHECKING:
     from workbench.measurement.reference.cache import ArrayCache
@@ -97,11 +97,12 @@ def evaluate(
     user_metrics = () if metric is None else (load_metric(metric, trust=trust),)
     cache = ArrayCache(folder=cache_folder())
     changed, notes = MostChanged(session_data.text_of_tokens(model)), place_notes(model, "evaluated")
-    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))
-    metrics = measure(
-        model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, most_changed=changed,
-        user_metrics=user_metrics, notes=notes, cache=cache, progress=part_of(progress, 0.3, 1.0),
-    )  # fmt: skip
+    with unchanged(model, EVALUATE.title):
+        quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))
+        metrics = measure(
+            model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, most_changed=changed,
+            user_metrics=user_metrics, notes=notes, cache=cache, progress=part_of(progress, 0.3, 1.0),
+        )  # fmt: skip
     if sums.predicted is not None:
         notes += _surer(session, model, dataset, batch_size, cache)
     return Evaluation(
@@ -122,10 +123,11 @@ def _on_tasks(
     files, notes = TaskFiles.at(tasks, trust=trust), place_notes(model, "evaluated")
     sums = session_data.totals_of(session, plan, "predicted_kl")
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.2))
-    metrics = evaluate_tasks(
-        model, quantized.bind(model), files, samples=samples, batch_size=batch_size, seed=seed, notes=notes,
-        progress=part_of(progress, 0.2, 1.0),
-    )  # fmt: skip
+    with unchanged(model, EVALUATE.title):
+        metrics = evaluate_tasks(
+            model, quantized.bind(model), files, samples=samples, batch_size=batch_size, seed=seed, notes=notes,
+            progress=part_of(progress, 0.2, 1.0),
+        )  # fmt: skip
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=files.name, data_hash=files.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=None, metrics=metrics,
@@ -135,13 +137,12 @@ def _on_tasks(
 
 def _surer(session: Session, model: Model, dataset: Data, batch_size: int, cache: ArrayCache) -> list[str]:
     """State where the calibration data are easier than the evaluation data; empty where they cannot be reopened."""
-    from workbench.measurement.certainty import SAMPLES, surer_sentence
+    from workbench.measurement.certainty import surer_sentence
 
     if session.calibration is None:
         return []
     try:
-        count = min(SAMPLES, session.calibration.samples) or None
-        calibration = session_data.recorded(model, session.calibration, samples=count)
+        calibration = session_data.recorded(model, session.calibration)
         return list(filter(None, [surer_sentence(model, calibration, dataset, batch_size, cache)]))
     except DataError:
         return []

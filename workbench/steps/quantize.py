@@ -13,6 +13,7 @@ from workbench.progress import Progress, rising, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps import session_data
+from workbench.steps.step import unchanged
 
 if TYPE_CHECKING:
     from workbench.measurement.second_moments import SecondMoments
@@ -33,14 +34,15 @@ def quantize(
     from workbench.quantization.quantize import quantize as apply_plan
 
     require_same(model.summary, plan, session)
-    if session is None:
-        return apply_plan(model, plan, progress=progress)
-    algorithms = _algorithms(plan, model) | set(plan.transforms)
-    progress = rising(progress)
-    return apply_plan(
-        model, plan, ranges=ranges_of_plan(session, plan), data=_learning_data(model, plan, session), progress=progress,
-        curvature=session_data.curvature_for(model, session, algorithms, progress=progress),
-    )  # fmt: skip
+    with unchanged(model, "Quantize"):
+        if session is None:
+            return apply_plan(model, plan, progress=progress)
+        algorithms = _algorithms(plan, model) | set(plan.transforms)
+        progress = rising(progress)
+        return apply_plan(
+            model, plan, ranges=ranges_of_plan(session, plan), data=_learning_data(model, plan, session),
+            curvature=session_data.curvature_for(model, session, algorithms, progress=progress), progress=progress,
+        )  # fmt: skip
 
 
 def moments_of(model: Model, session: Session) -> Callable[[Data], SecondMoments]:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from workbench.engine.executors import cluster
 from workbench.engine.failure import portable
-from workbench.engine.model_cache import ModelCache, Stamp, stamp
+from workbench.engine.model_cache import ModelCache
 from workbench.errors import (
     CancelledError,
     MemoryLimitError,
@@ -26,7 +26,7 @@ from workbench.measurement.unfinished import remembered
 from workbench.memory import give_back, limit, limited_to
 from workbench.models.model import Model
 from workbench.models.placement import Placement
-from workbench.models.summary import ModelSummary
+from workbench.models.sources.files import Stamp, require_as_opened, weights_stamp
 from workbench.preflight import Estimate, measured
 from workbench.progress import Progress, silent
 from workbench.session.edits import EditableParts
@@ -41,7 +41,6 @@ O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
 
 NO_SESSION = "no model is open; open a model or a session first"
-WEIGHTS = (".safetensors", ".pt", ".pth", ".pt2", ".gguf")
 HEAD = "import workbench as wb\n"
 SESSION_LINE = 'session = wb.Session.load("session.qwb")  # the session of the window, saved\n'
 
@@ -155,6 +154,8 @@ class Step(Generic[O, R]):
             return self._with_memory(context, options)
 
     def _with_memory(self, context: Context, options: O) -> R:
+        if self.runs_model and context.opened is not None:
+            require_as_opened(context.opened, self.title)
         before, rooms = _stamp(self, context), iter(smaller_rooms())
         if self.costs is not None:
             give_back()  # what earlier steps left
@@ -348,19 +349,16 @@ class Request(Generic[O, R]):
 
 def _stamp(step: AnyStep, context: Context) -> Stamp:
     """Return how the files of the session's model look that hold weights; none for a step that reads no model."""
-    return () if not step.runs_model or context.document is None else _weights(context.document.model)
-
-
-def _weights(summary: ModelSummary) -> Stamp:
-    return tuple(each for each in stamp(summary.source) if each[0].endswith(WEIGHTS))
+    return () if not step.runs_model or context.document is None else weights_stamp(context.document.model.source)
 
 
 @contextmanager
-def unchanged(summary: ModelSummary, title: str) -> Iterator[None]:
-    """Raise ModelError at the end where a file of the model's weights changed meanwhile."""
-    before = _weights(summary)
+def unchanged(model: Model, title: str) -> Iterator[None]:
+    """Raise ModelError where a file of the model's weights has changed since it was opened, or changes meanwhile."""
+    require_as_opened(model, title)
+    before = weights_stamp(model.summary.source)
     yield
-    _require_unchanged(before, _weights(summary), title, None)
+    _require_unchanged(before, weights_stamp(model.summary.source), title, None)
 
 
 def _require_unchanged(before: Stamp, after: Stamp, title: str, written: object) -> None:

@@ -20,7 +20,7 @@ from workbench.steps.files.export import KIND, OUT
 from workbench.steps.options import BATCH_SIZE, DATA, SAMPLES, SEED, Choice, OptionInfo, option
 from workbench.steps.quantize import require_same
 from workbench.steps.requirements import QUANTIZES, RUNS
-from workbench.steps.step import Context, Step, short
+from workbench.steps.step import Context, Step, short, unchanged
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
@@ -87,11 +87,12 @@ def train(
         raise CannotRunError(f"{session.model.name} cannot be trained: {session.model.cannot_run}")
     model = model or reopen(session.model, trust=trust, placement=Placement(device))
     dataset = _data(session, model, data, samples, seed)
-    return learn(
-        model, plan, dataset, steps=_steps(model, dataset, epochs, batch_size) or steps, learning_rate=learning_rate,
-        batch_size=batch_size, loss=loss, seed=seed, ranges=ranges_of_plan(session, plan), checkpoint=checkpoint,
-        progress=progress,
-    )  # fmt: skip
+    with unchanged(model, TRAIN.title):
+        return learn(
+            model, plan, dataset, steps=_steps(model, dataset, epochs, batch_size) or steps, seed=seed, loss=loss,
+            learning_rate=learning_rate, batch_size=batch_size, ranges=ranges_of_plan(session, plan),
+            checkpoint=checkpoint, progress=progress,
+        )  # fmt: skip
 
 
 def _data(session: Session, model: Model, data: str | Path | None, samples: int | None, seed: int) -> Dataset:

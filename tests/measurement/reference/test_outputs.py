@@ -13,6 +13,7 @@ from tests.models.networks import decoder, sequences, tokens
 from workbench.measurement.evaluate import evaluate
 from workbench.measurement.reference import outputs
 from workbench.measurement.reference.cache import FOLDER_VARIABLE, ArrayCache, cache_folder
+from workbench.measurement.reference.outputs import ReferenceOutputs
 
 
 @pytest.fixture
@@ -56,6 +57,7 @@ def test_a_model_that_computes_something_else_is_noticed(runs, tmp_path) -> None
     changed = type(changed)(
         dataclasses.replace(changed.summary, fingerprint=model.summary.fingerprint), changed.body, changed.inputs
     )
+    cache = ArrayCache(folder=tmp_path)  # as another process has
     result = evaluate(changed, decoder(1), data, cache=cache)
     assert result["kl"].value == evaluate(decoder(2), decoder(1), data)["kl"].value
     assert evaluate(changed, decoder(1), data, cache=cache)["kl"].value == result["kl"].value
@@ -96,3 +98,21 @@ def test_views_of_a_model_are_never_stored(tmp_path) -> None:
     view = model.with_weights({name: torch.zeros_like(model.weight(name))})
     evaluate(view, decoder(1), tokens(), cache=ArrayCache(folder=tmp_path))
     assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_what_was_computed_now_is_not_compared_and_what_lay_there_is_never_mixed_with_it(runs, tmp_path) -> None:
+    data, model = tokens(), decoder(0)
+    count = len(data)
+    evaluate(model, decoder(1), data, batch_size=4, cache=ArrayCache(folder=tmp_path))
+    next(tmp_path.rglob("000000.safetensors")).unlink()
+    changed = decoder(2)
+    changed = type(changed)(
+        dataclasses.replace(changed.summary, fingerprint=model.summary.fingerprint), changed.body, changed.inputs
+    )
+    runs.clear()
+    cache = ArrayCache(folder=tmp_path)
+    result = evaluate(changed, decoder(1), data, batch_size=4, cache=cache)
+    assert result["kl"].value == evaluate(decoder(2), decoder(1), data, batch_size=4)["kl"].value
+    runs.clear()
+    known = ReferenceOutputs(model=changed, data=data, batch_size=4, cache=cache)
+    assert sum(len(known.run(number, batch)) for number, batch in enumerate(data.batches(4))) == count and not runs

@@ -44,7 +44,7 @@ def cache_folder() -> Path | None:
 class ArrayCache:
     """Arrays by key and number in ``folder`` (None: nothing is stored).
 
-    ``agreed`` notes, while this object lives, of which networks what lies there was compared with what they give now.
+    ``agreed`` notes, while this object lives, of which networks and keys what lies there is what they give now.
     """
 
     folder: Path | None
@@ -52,16 +52,19 @@ class ArrayCache:
     agreed: dict[str, bool] = field(default_factory=dict)
 
     def load(self, key: str, name: str) -> dict[str, np.ndarray] | None:
-        """Return the arrays that were stored under ``key`` and ``name``; None unless they are there and whole."""
+        """Return the arrays that were stored under ``key`` and ``name``; None unless they are there and whole.
+
+        They are mapped, not copied: what is not looked at again takes no memory.
+        """
         if self.folder is None:
             return None
         from safetensors import SafetensorError, safe_open
 
         path = self._path(key, name)
         try:
-            with safe_open(path, framework="numpy") as file:
+            with safe_open(path, framework="pt") as file:
                 stated = (file.metadata() or {}).get("checksum")
-                arrays = {each: file.get_tensor(each) for each in file.keys()}  # noqa: SIM118 (not a mapping)
+                arrays = {each: file.get_tensor(each).numpy() for each in file.keys()}  # noqa: SIM118 (not a mapping)
             os.utime(path.parent)
         except (OSError, SafetensorError, ValueError, TypeError, KeyError):
             return None

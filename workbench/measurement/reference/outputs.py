@@ -44,7 +44,7 @@ class ReferenceOutputs:
 
     def run(self, number: int, batch: Batch) -> torch.Tensor:
         """Return the output for batch ``number``, without gradients, on the model's device, in float32 or wider."""
-        agreed = self.cache.agreed.get(self._network)
+        agreed = self.cache.agreed.get(self._network, self.cache.agreed.get(self.key))
         known = None if agreed is False or not self.model.is_original else self._known(number, batch)
         if known is not None and agreed is None:
             agreed = self.cache.agreed[self._network] = self._agrees(known, batch)
@@ -58,6 +58,9 @@ class ReferenceOutputs:
             return output
         arrays = self._arrays(output, batch)
         if self.model.is_original:
+            if not number and agreed is None:  # nothing there was compared: all of it will be this run's
+                self.cache.discard(self.key)
+                self.cache.agreed[self.key] = True
             self.cache.store(self.key, f"{number:06}", arrays)
         return decoded(arrays).to(output.device) if "distances" in arrays else output
 
@@ -73,10 +76,7 @@ class ReferenceOutputs:
 
     @property
     def _network(self) -> str:
-        """What of that is not of the data."""
-        summary = self.model.summary
-        facts = [VERSION, summary.fingerprint, str(summary.output), torch.__version__, torch.get_num_threads()]
-        return json.dumps([*facts, ran_on(self.model)])
+        return network_key(self.model)
 
     def _known(self, number: int, batch: Batch) -> torch.Tensor | None:
         arrays = self.cache.load(self.key, f"{number:06}")
@@ -111,6 +111,13 @@ class ReferenceOutputs:
             exact = torch.zeros(output.shape[:2], dtype=torch.int64)
             exact[:, : ids.shape[1]] = ids.cpu()[:, : exact.shape[1]].clamp(0, output.shape[-1] - 1)
         return encoded(output, exact)
+
+
+def network_key(model: Model) -> str:
+    """Return what a model's outputs depend on, but for the data."""
+    summary = model.summary
+    facts = [VERSION, summary.fingerprint, str(summary.output), torch.__version__, torch.get_num_threads()]
+    return json.dumps([*facts, ran_on(model)])
 
 
 def _wide(output: torch.Tensor) -> torch.Tensor:

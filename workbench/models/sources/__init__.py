@@ -31,7 +31,9 @@ def open_model(
     """
     from workbench.models.placement import Placement
     from workbench.models.sources.catalog import detect, resolve
+    from workbench.models.sources.files import note_opened, weights_stamp
     from workbench.models.sources.source import Opening, placed
+    from workbench.models.summary import ModelSource
 
     placement = placement or Placement()
     placement.resolved()
@@ -40,7 +42,10 @@ def open_model(
         path=place, recorded=str(path) if bundled else str(place), factory=factory,
         weights=None if weights is None else Path(weights), trust=trust or bundled, placement=placement,
     )  # fmt: skip
-    return placed(detect(place).open(opening), placement)
+    looked = weights_stamp(ModelSource(kind="", path=str(place), weights=None if weights is None else str(weights)))
+    model = placed(detect(place).open(opening), placement)
+    note_opened(model, looked)
+    return model
 
 
 def reopen(summary: ModelSummary, *, trust: bool = False, placement: Placement | None = None) -> Model:

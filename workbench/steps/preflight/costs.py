@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from workbench.measurement.calibrate import observe_batch
-from workbench.measurement.certainty import TOKENS
+from workbench.measurement.certainty import samples_run
 from workbench.measurement.evaluate import evaluate as measure
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import fitting_batch
@@ -22,7 +22,6 @@ from workbench.measurement.reference.outputs import ReferenceOutputs
 from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import anonymous_memory, limit, scratch_folder
 from workbench.models.data.batches import Data, batches_of
-from workbench.models.data.datasets import Dataset
 from workbench.models.model import Model
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
@@ -193,15 +192,13 @@ def evaluation(
         alone, nbytes = 0.0, 0
     else:
         alone = line.seconds(len(data), batch)
-        known = ReferenceOutputs(
-            model=model, data=data, batch_size=batch, cache=ArrayCache(folder=cache_folder())
-        )  # fmt: skip
+        cache = ArrayCache(folder=cache_folder())
+        known = ReferenceOutputs(model=model, data=data, batch_size=batch, cache=cache)
         if known.cache.load(known.key, f"{0:06}") is not None:
             alone -= piece.seconds(len(data), batch) * 0.9
-        elif looks_again:
-            ids = data.tensors.get("input_ids") if isinstance(data, Dataset) else None
-            looked_at = min(len(data), TOKENS // ids.shape[1] + 1) if ids is not None and ids.ndim == 2 else 64
-            alone += piece.seconds(looked_at, batch) * (2 if calibration is not None else 0)
+        if looks_again and calibration is not None and model.summary.output.is_logits:
+            others = 0 if cache.folder is not None else samples_run(model, data, cache)  # else they are on the disk
+            alone += piece.seconds(samples_run(model, calibration, cache) + others, batch)
         nbytes = line.nbytes(batch)
     rounded = quantizing(model, plan, calibration, moments=moments)
     seconds = max(alone, 0.0) + (rounded.seconds if rounded else 0.0)

@@ -1,0 +1,62 @@
+"""The files that a model consists of, and how they looked when it was opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from workbench.errors import ModelError
+
+if TYPE_CHECKING:
+    from workbench.models.model import Model
+    from workbench.models.summary import ModelSource
+
+Stamp = tuple[tuple[str, int, int], ...]
+"""The name, size and time of change (in nanoseconds) of every file."""
+
+BESIDE = (".safetensors", ".pt", ".pth")
+"""Weights that a Python file may load from its folder."""
+
+WEIGHTS = (".safetensors", ".pt", ".pth", ".pt2", ".gguf", ".onnx", ".data")
+"""Files that hold weights; those of a run's results may lie beside them."""
+
+_opened: WeakKeyDictionary[Model, Stamp] = WeakKeyDictionary()
+
+
+def stamp(source: ModelSource) -> Stamp:
+    """Return how every file that the model can consist of looks now."""
+    files: list[Path] = []
+    for name in filter(None, (source.path, source.weights)):
+        path = Path(name)
+        if path.suffix == ".py":
+            files += [file for file in path.parent.glob("*.*") if file.suffix in BESIDE]
+        files += path.iterdir() if path.is_dir() else [path]
+    stats = [(str(file), file.stat()) for file in sorted(set(files)) if file.is_file()]
+    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
+def weights_stamp(source: ModelSource) -> Stamp:
+    """Return how the files look that hold weights."""
+    return tuple(each for each in stamp(source) if each[0].endswith(WEIGHTS))
+
+
+def note_opened(model: Model, looked: Stamp) -> None:
+    """Note how the model's files of weights looked just before they were opened."""
+    _opened[model] = looked
+
+
+def require_as_opened(model: Model, title: str) -> None:
+    """Raise ModelError where a file of weights is another one than when the model was opened.
+
+    Weights stay in their files, mapped, so that the model would be a mixture of both.  A file that is gone was read as
+    far as it was needed, or is missed when it is.
+    """
+    before, now = _opened.get(model, ()), weights_stamp(model.summary.source)
+    there = {name for name, *_ in now}
+    changed = sorted(name for name, *_ in {*before} - {*now} if name in there)
+    if changed:
+        raise ModelError(
+            f"{title}: {changed[0]} has changed since the model was opened, and weights are read from it when they are "
+            "needed; open the model again"
+        )
