@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+import workbench as wb
 from tests.models.onnx.made import numbers, onnxruntime_output, output_of, refusal, save
+from workbench.deployment.exporters import exporter
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
 
 pytest.importorskip("onnxruntime")
 
@@ -115,6 +119,28 @@ def test_recurrent_layers(kind: str, direction: str, tmp_path: Path) -> None:
     assert output_of(model, ours) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
     tensors_of = {name: torch.from_numpy(np.ascontiguousarray(each)) for name, each in ours.items()}
     assert model.run(tensors_of).detach().numpy() == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("scheme", ("int8-channel", "int4-g16-asym", "int4-channel", "fp8-e4m3-channel", "bf16"))
+def test_plans_of_recurrent_layers_run_in_onnx_runtime(scheme: str, tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2]),
+             helper.make_node("GRU", ["steps", "w", "r", "b"], ["", "y"], hidden_size=32, linear_before_reset=1),
+             helper.make_node("Squeeze", ["y", "zero"], ["z"])]  # fmt: skip
+    tensors = {"w": numbers(1, 96, 16), "r": numbers(1, 96, 32, seed=1), "b": numbers(1, 192, seed=2),
+               "zero": np.array([0], np.int64)}  # fmt: skip
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", "t", 16])}, ["z"], tensors)
+    model, values = open_model(path), {"x": numbers(3, 7, 16)}
+    names = [layer.name for layer in model.summary.stored]
+    quantized = wb.quantize(model, Plan().assign(names, weights=scheme, algorithm="rtn"))
+    exporter("onnx").export(quantized, model, tmp_path / "q.onnx", silent)
+    ours, theirs = output_of(quantized.bind(model), values), onnxruntime_output(tmp_path / "q.onnx", values)
+    assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-5)
+    assert not np.allclose(ours, output_of(model, values), atol=1e-5)
+    again = open_model(tmp_path / "q.onnx")
+    for old, new in zip(model.summary.stored, again.summary.stored, strict=True):
+        assert torch.equal(again.weight(new.name), quantized.bind(model).weight(old.name))
 
 
 def test_weights_that_are_computed_of_constants_are_layers(tmp_path: Path) -> None:

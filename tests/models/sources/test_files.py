@@ -250,6 +250,15 @@ def export(folder: Path, network: nn.Module, example: torch.Tensor, dynamic: boo
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("size", (torch.export.Dim.DYNAMIC, torch.export.Dim.AUTO))
+def test_sizes_that_torch_finds_itself_leave_marks_on_the_sample(size: object, tmp_path: Path) -> None:
+    network, example = nn.Sequential(nn.Linear(8, 4)).eval(), torch.randn(3, 8)
+    torch.export.save(torch.export.export(network, (example,), dynamic_shapes=({0: size},)), tmp_path / "net.pt2")
+    values = torch.randn(5, 8)
+    torch.testing.assert_close(open_model(tmp_path / "net.pt2").run({"inputs": values}), network(values))
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_an_exported_program_is_its_network(tmp_path: Path) -> None:
     network = seeded(Tokens)
     model = open_model(export(tmp_path, network, IDS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ class Builder:
     model: Any
     initializers: dict[str, Initializer] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
+    names: Counter[str] = field(default_factory=Counter)
 
     @property
     def graph(self) -> Any:
@@ -52,6 +54,8 @@ class Builder:
         """Insert a node before another, in the graph of that (None: at the beginning), and return its output."""
         import onnx_ir
 
+        self.names[name] += 1
+        name += f".{self.names[name]}" if self.names[name] > 1 else ""
         node = onnx_ir.node(kind, inputs, attributes or None, domain=domain, name=name)
         node.outputs[0].name = name
         if before is not None:

@@ -16,7 +16,7 @@ from workbench.errors import ExportError
 from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.formats.cast import CastScheme
-from workbench.planning.plan import resolve
+from workbench.planning.plan import Assignment, resolve
 
 if TYPE_CHECKING:
     import torch
@@ -67,15 +67,17 @@ def rewrite(
     builder = Builder(model=copy)
     assignments = resolve(quantized.plan, model.summary.layers)
     inputs = InputQuantizers(builder=builder, quantized=quantized)
+    _tied_apart(weights, model, inputs, assignments)
     for layer in model.summary.stored:
         value = weights.get(layer.parameter)
         if value is None:
             continue
-        uses = list(uses_of(value))
-        user = _multiplier(layer, model.summary.tied)
+        user = _multiplier(layer, [each for each in model.summary.tied if each.parameter not in weights])
         chosen = assignments[user.name].inputs
         if chosen is not None and user.kind is not LayerKind.EMBEDDING:  # token ids pass unchanged
-            _inputs(inputs, user, chosen, uses)
+            _inputs(inputs, user, chosen, list(uses_of(value)))
+        _join(weights, layer, model.summary.tied)
+        uses = list(uses_of(value))
         if layer.name in quantized.tensors:
             by = None if chosen is None else parse_scheme(chosen)
             static = by is not None and takes_range(by) and by.family == "integer"
@@ -96,6 +98,26 @@ def rewrite(
     copy.graph.sort()
     RemoveUnusedNodesPass()(copy)
     return builder
+
+
+def _tied_apart(
+    weights: Mapping[str, Any], model: Model, quantizers: InputQuantizers, assignments: Mapping[str, Assignment]
+) -> None:  # fmt: skip
+    """Quantize the inputs of layers whose tensor is another's and that the graph has under a name of their own."""
+    owners = {layer.name: layer.parameter for layer in model.summary.stored}
+    for layer in model.summary.tied:
+        value, chosen = weights.get(layer.parameter), assignments[layer.name].inputs
+        if value is None or layer.parameter == owners[str(layer.tied_to)] or chosen is None:
+            continue
+        if layer.kind is not LayerKind.EMBEDDING:
+            _inputs(quantizers, layer, chosen, list(uses_of(value)))
+
+
+def _join(weights: dict[str, Any], layer: Layer, tied: Iterable[Layer]) -> None:
+    """Have the products of tied layers take the tensor that they share."""
+    for each in tied:
+        if each.tied_to == layer.name and each.parameter != layer.parameter and each.parameter in weights:
+            weights.pop(each.parameter).replace_all_uses_with(weights[layer.parameter])
 
 
 def _inputs(quantizers: InputQuantizers, layer: Layer, scheme: str, uses: list[Use]) -> None:

@@ -237,7 +237,9 @@ def _skip_norm(rms: bool) -> Operator:
 
 def _batch_norm(attributes: Attributes, inputs: Inputs) -> Tensor:
     x, weight, bias, mean, variance = inputs[:5]
-    return functional.batch_norm(x, mean, variance, weight, bias, False, 0.0, attributes.get("epsilon", 1e-5))
+    shape = [-1, *[1] * (x.ndim - 2)]  # by hand: torch's own has no gradients for means and variances
+    scale = weight * torch.rsqrt(variance + attributes.get("epsilon", 1e-5))
+    return x * scale.reshape(shape) + (bias - mean * scale).reshape(shape)  # type: ignore[no-any-return]
 
 
 def _softmax(function: Callable[[Tensor, int], Tensor]) -> Operator:

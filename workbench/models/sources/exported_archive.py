@@ -37,9 +37,10 @@ LISTED = re.compile(
 
 NAMING = ("GLOBAL", "STACK_GLOBAL", "INST", "OBJ", "EXT1", "EXT2", "EXT4")
 TENSORS = re.compile(
-    r"torch (\w*Storage|[a-z]+\d*)|torch\._utils _rebuild_(tensor_v2|parameter)|collections OrderedDict", re.ASCII
+    r"torch (\w*Storage|[a-z]+\d*|Tensor)|torch\._utils _rebuild_(tensor_v2|parameter)|"
+    r"torch\._tensor _rebuild_from_type_v2|collections OrderedDict", re.ASCII,
 )
-"""What names objects in a pickle, and the names that tensors have there."""
+"""What names objects in a pickle, and the names that tensors have there, those with marks of free sizes included."""
 
 HEADERS = {"archive_format": b"pt2", "archive_version": b"0", "byteorder": b"little", ".data/version": b"6\n"}
 JSON_BYTES, MEMBERS, ALIASES = 1 << 28, 200_000, 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from workbench.errors import DataError, NotAModelError, first_line
+from workbench.errors import DataError, NotAModelError, WorkbenchError, first_line
 from workbench.limited import MEMORY, limited
 from workbench.models.data.inputs import InputSpec, arguments_for, main_of
 from workbench.models.execution.network import Body, Call, Forward, NetworkModel
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 LARGEST_CONFIG = 1 << 20
 ACTIVATIONS = 256
 """Bytes between layers that a graph may take for each byte of its inputs when it is tried."""
+
+PATIENCE = 60.0
+"""Seconds after which no other size is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +241,18 @@ class _Trial:
 
 
 def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: InputSpec) -> _Trial:
-    """Run random samples of growing sizes until ONNX Runtime takes them and, if it can be, torch."""
+    """Run random samples of growing sizes until ONNX Runtime takes them and, if it can be, torch.
+
+    On samples that are too short for the graph, ONNX Runtime may also crash.
+    """
     import onnxruntime  # noqa: F401 - here, as the limited process opens no file
 
     from workbench.models.onnx.network import check, execution
 
     run = execution(network)
-    stated, failure, success, before = run.refusal, "", None, dict[str, torch.Size]()
+    stated, success, before = run.refusal, None, dict[str, torch.Size]()
+    failure: WorkbenchError | None = None
+    until = time.monotonic() + PATIENCE
     nbytes = sum(each.nbytes for each in network.parameters())
     for batch, sizes in itertools.product((spec.batch,) if spec.batch else (None, 1), SIZES):
         try:
@@ -255,8 +264,10 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
             size = MEMORY + 3 * nbytes + ACTIVATIONS * sum(each.nbytes for each in tensors.values())
             limited(partial(_trial, network, tensors), str(path), NotAModelError, seconds=30, memory=size)
             outputs = check(network, tensors)
-        except DataError as error:
-            failure = failure or str(error)
+        except (DataError, NotAModelError) as error:
+            failure = failure or error
+            if time.monotonic() > until:
+                break
         else:
             success = success or (_Trial(sizes=sizes, batch=batch, outputs=outputs, place=0), run.refusal)
             if run.refusal == stated:
@@ -265,7 +276,9 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
             break
         run.refusal = stated
     if success is None:
-        raise NotAModelError(f"ONNX Runtime does not run {path}: {failure}")
+        raise failure if isinstance(failure, NotAModelError) else NotAModelError(
+            f"ONNX Runtime does not run {path}: {failure}"
+        )  # fmt: skip
     trial, run.refusal = success
     floating = [at for at, each in enumerate(trial.outputs) if each.is_floating_point() and each.ndim]
     if not floating:
