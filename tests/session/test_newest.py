@@ -1,4 +1,4 @@
-"""The newest thing is worked on; what fails is tried again until something newer comes; closing does what is due."""
+"""The newest item is worked on; what fails is tried again until a newer one comes; closing finishes the last one."""
 
 from __future__ import annotations
 
@@ -62,3 +62,16 @@ def test_closing_ends_what_fails_for_ever(monkeypatch: pytest.MonkeyPatch) -> No
     lane = Newest[int]("numbers", work, failed=lambda error: failed.set())
     lane.put(1)
     assert failed.wait(20) and lane.close()
+
+
+def test_closing_tries_once_more_what_failed_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newest, "AGAIN_SECONDS", 60.0)
+    failed, tried = threading.Event(), list[int]()
+
+    def work(number: int) -> None:
+        tried.append(number)
+        raise OSError("full")
+
+    lane = Newest[int]("numbers", work, failed=lambda error: failed.set())
+    lane.put(1)
+    assert failed.wait(20) and lane.close() and tried == [1, 1]

@@ -103,7 +103,7 @@ class Engine:
             self._job = self._result = self._on_progress = self._insist = None
 
     def cancel(self, job: int) -> None:
-        """Ask the running ``job`` to stop; if it does not within 2 s the process is terminated and started again."""
+        """Ask the running ``job`` to stop; if it does not within 2 s the process is terminated and restarted."""
         if job != self._job or self._process is None or self._insist is not None:
             return
         if self._ready.is_set():
@@ -144,7 +144,7 @@ class Engine:
             elif not process.retired:
                 self._settle(
                     EngineDiedError(
-                        f"the engine process ended during the job: {self._reason}; it is started again"
+                        f"the engine process ended during the job: {self._reason}; it is restarting"
                     )
                 )
             self._tell("died", process.retired or self._reason)
@@ -194,7 +194,7 @@ class Engine:
 
     def _end_deaf_job(self) -> None:
         self._retire("the job did not stop when it was cancelled")
-        self._settle(CancelledError("cancelled; the engine did not stop and is started again"))
+        self._settle(CancelledError("cancelled; the engine did not stop and is restarting"))
 
     def _retire(self, reason: str) -> None:
         """End a process that is of no more use; the next job waits for the next process."""

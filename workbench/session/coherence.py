@@ -36,7 +36,7 @@ def _of_model(model: ModelSummary) -> Iterable[str]:
             yield f"the tensor {each.name} has the shape {_sizes(each)}"
     for layer in model.layers:
         if not _is_matrix(layer):
-            yield f"the layer {layer.name} of the shape {_sizes(layer)} is no matrix by the axes {layer.axes}"
+            yield f"the layer {layer.name} of the shape {_sizes(layer)} is not a matrix along the axes {layer.axes}"
         if layer.calls < 0 or layer.calls > LARGEST or not 0 <= (layer.macs or 0) <= LARGEST:
             yield f"the layer {layer.name} is called {layer.calls} times with {layer.macs} multiplications"
         owner = known.get(layer.tied_to or layer.name)

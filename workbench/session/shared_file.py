@@ -146,7 +146,7 @@ def _opened(lock: Path) -> int:
 
 
 def _no_lock(lock: Path) -> SessionError:
-    return SessionError(f"{lock} has the name of the session's lock and is a link or no file; remove it")
+    return SessionError(f"{lock} stands where the session's lock belongs, but is not a plain file; remove it")
 
 
 def _made(lock: Path) -> _Acquired | None:

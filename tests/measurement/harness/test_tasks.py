@@ -181,5 +181,5 @@ def test_tasks_need_trust_a_file_the_harness_and_a_language_model(
 def test_models_that_generate_no_text_are_refused(folder: Path) -> None:
     from tests.models.networks import convolutions
 
-    with pytest.raises(DataError, match="is no causal language model"):
+    with pytest.raises(DataError, match="is not a causal language model"):
         evaluate_tasks(convolutions(0), convolutions(0), TaskFiles.at(folder, trust=True))

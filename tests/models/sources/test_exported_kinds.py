@@ -302,5 +302,5 @@ def test_a_single_number_is_no_class(tmp_path: Path) -> None:
         assert (table.score > 0).all()
     (tmp_path / "net.py").write_text('OUTPUT = "class_logits"\n' + code.format(""))
     model = open_model(tmp_path / "net.py", trust=True)
-    with pytest.raises(DataError, match="one class is no choice"):
+    with pytest.raises(DataError, match="a single class leaves nothing to classify"):
         evaluate(model, model, open_dataset(tmp_path / "x.npy", model))

@@ -69,7 +69,7 @@ def evaluate_tasks(
     that generates no text and for tasks that cannot be read.
     """
     if reference.summary.output is not OutputKind.TOKEN_LOGITS or reference.inputs.has_decoder:
-        raise DataError(f"{reference.summary.name} is no causal language model; tasks ask one")
+        raise DataError(f"{reference.summary.name} is not a causal language model, which tasks need")
     tokenizer = tokenizer_of(reference.inputs, tasks.files[0])
     pair = [
         _run(model, tokenizer, tasks, samples, batch_size, seed, part_of(progress, start, start + 0.5))

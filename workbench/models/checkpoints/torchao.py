@@ -41,7 +41,7 @@ def read_torchao(store: TensorStore, config: Config, names: Names) -> Packed:
         kind, facts = _described(store, module, names)
         codes = store.tensors[f"{module}.{PREFIX}qdata"]
         if len(codes.shape) != 2 or f"{module}.{PREFIX}act_pre_scale" in store.tensors:
-            raise NotAModelError(f"{module} is no matrix, or its inputs are scaled first, which is not read yet")
+            raise NotAModelError(f"{module} is not a matrix, or its inputs are scaled first; neither can be read yet")
         shape, bits = (codes.shape[0], codes.shape[1]), _bits(facts, kind)
         shifts = _shifts(store, module, bits)
         scheme = named(
@@ -103,7 +103,7 @@ def _shifts(store: TensorStore, module: str, bits: int) -> torch.Tensor | None:
     zeros = store.read(name)
     whole = zeros.to(torch.int8)
     if not torch.equal(whole.to(zeros.dtype), zeros):
-        raise NotAModelError(f"{module} has zero points that are no whole numbers of 8 bits, which is not read yet")
+        raise NotAModelError(f"{module} has zero points other than 8-bit integers, which cannot be read yet")
     return whole.to(torch.int16) + 2 ** (bits - 1) if bool(whole.any()) else None
 
 

@@ -93,7 +93,7 @@ def _loaded(folder: Path, changed: tuple[tuple[str, int], ...]) -> Any:
     with offline():
         own = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     if not isinstance(own, transformers.PreTrainedTokenizerBase):
-        raise ValueError(f"{type(own).__name__} is no tokenizer of one text")
+        raise ValueError(f"{type(own).__name__} does not tokenize a single text")
     longest: Any = own.model_max_length
     if isinstance(longest, bool) or not isinstance(longest, int | float) or not longest >= 1:
         own.model_max_length = NO_LIMIT

@@ -153,7 +153,7 @@ class Reader:
                 raise Refused(f"it holds more than {OBJECTS:,} parts")
             try:
                 if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
-                    raise Refused(f"{place} is a link to another place, and no session has one")
+                    raise Refused(f"{place} is a link to another place, which a session never has")
                 item = group[name]
                 read = self.group(item, depth + 1) if isinstance(item, h5py.Group) else self._dataset(item, place)
                 members[name] = read
