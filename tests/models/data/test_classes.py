@@ -44,7 +44,7 @@ def test_names_of_digits_are_the_models_own_names_where_it_has_them(tmp_path: Pa
 def test_numbers_that_the_model_has_no_class_for(tmp_path: Path) -> None:
     folder = of(tmp_path, id2label={str(number): f"LABEL_{number}" for number in range(3)})
     assert classes_of(["02", "00"], folder, FILE).numbers == [2, 0]
-    with pytest.raises(DataError, match="3 is not a class of the model, which has 0 to 2; name the classes by their numbers"):
+    with pytest.raises(DataError, match="3 is not a class of the model, which has 0 to 2; name the classes by"):
         classes_of(["1", "2", "3"], folder, FILE)
 
 

@@ -72,8 +72,8 @@ def _by_number(names: list[str], labels: Sequence[Any], stated: Mapping[str, int
     highest, known = max(names, key=int), set(stated.values())
     if known and int(highest) not in known:
         raise DataError(
-            f"{file}: {highest} is not a class of the model, which has {min(known)} to {max(known)}; name the classes by "
-            "their numbers or by the model's names"
+            f"{file}: {highest} is not a class of the model, which has {min(known)} to {max(known)}; name the classes "
+            "by their numbers or by the model's names"
         )  # fmt: skip
     note = f"{file.name}: the labels {_listed(sorted(names, key=int))} are taken for the numbers of the model's classes"
     return Classes(numbers=[int(label) for label in labels], notes=(note,))

@@ -324,8 +324,9 @@ def _by_sample(summary: ModelSummary, output: torch.Tensor, batch: Batch) -> tor
         )
     if summary.output is OutputKind.CLASS_LOGITS and batch and output[:1].numel() == 1:
         raise DataError(
-            f"{name} returned {tuple(output.shape)}: a single class leaves nothing to classify; state what it is in its Python file: "
-            'OUTPUT = "embedding" (a number, compared by its square), or let it return the logits of both answers'
+            f"{name} returned {tuple(output.shape)}: a single class leaves nothing to classify; state what it is in "
+            'its Python file: OUTPUT = "embedding" (a number, compared by its square), or let it return the logits of '
+            "both answers"
         )
     if summary.output is OutputKind.DETECTIONS and (output.ndim != 3 or output.shape[2] < 5):
         raise DataError(
