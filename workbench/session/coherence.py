@@ -28,15 +28,16 @@ def _of_model(model: ModelSummary) -> Iterable[str]:
     known = {layer.name: layer for layer in model.layers}
     if len(known) < len(model.layers):
         yield "two layers of its model have one name"
-    tensors: tuple[Layer | StoredTensor, ...] = (*model.layers, *model.others)
-    for each in tensors:
+    tensors = {(each.dtype, each.shape): each for each in (*model.others, *model.layers)}  # one of each form
+    for each in tensors.values():
         if each.dtype not in DTYPES:
             yield f"the tensor {each.name} has the unknown dtype {each.dtype}"
         if any(size < 0 for size in each.shape) or math.prod(each.shape) > LARGEST:
             yield f"the tensor {each.name} has the shape {_sizes(each)}"
-    for layer in model.layers:
+    for layer in {(each.shape, each.view, each.axes, each.row_axes): each for each in model.layers}.values():
         if not _is_matrix(layer):
             yield f"the layer {layer.name} of the shape {_sizes(layer)} is not a matrix along the axes {layer.axes}"
+    for layer in model.layers:
         if layer.calls < 0 or layer.calls > LARGEST or not 0 <= (layer.macs or 0) <= LARGEST:
             yield f"the layer {layer.name} is called {layer.calls} times with {layer.macs} multiplications"
         owner = known.get(layer.tied_to or layer.name)

@@ -163,14 +163,13 @@ class Columns(Generic[R]):
 
     def dictionaries(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, object]]:
         """Yield the fields of the records ``start`` to ``stop`` by name."""
-        last = self.rows if stop is None else min(stop, self.rows)
+        last, names = self.rows if stop is None else min(stop, self.rows), tuple(self.fields)
         for piece in pieces(last, start):
-            if not self.fields:
+            if not names:
                 yield from ({} for _ in range(piece.start, piece.stop))
                 continue
             cells = [column.cells(piece.start, piece.stop) for column in self.fields.values()]
-            for row in zip(*cells, strict=True):
-                yield dict(zip(self.fields, row, strict=True))
+            yield from [dict(zip(names, row)) for row in zip(*cells, strict=True)]  # noqa: B905 - as many, above
 
 
 def column_of(values: Sequence[object], hint: object) -> Column:
