@@ -6,8 +6,9 @@ import os
 import pickle
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,6 +16,7 @@ from tests.models.networks import decoder
 from workbench.errors import CannotRunError, DataError, FingerprintMismatchError, WorkerError
 from workbench.models import workers as module
 from workbench.models.sources import open_model
+from workbench.models.spot_check import agree
 from workbench.models.workers import AHEAD, LOST, MODELS, Need, Workers, current, run_piece, using
 from workbench.version import VERSION
 
@@ -48,6 +50,12 @@ class Here(Executor):
 def workers(*breaks: int, count: int = 2) -> Workers:
     kind = type("Here", (Here,), {"breaks": breaks, "ended": []})
     return Workers(start=kind, count=count)
+
+
+@dataclass(frozen=True)
+class Thing:
+    table: dict
+    count: int
 
 
 def double(model, piece):
@@ -102,6 +110,54 @@ def test_any_other_error_of_a_worker_is_one_line(same_model):
         list(workers().map(same_model, double, [object()]))
 
 
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Workers run on a machine of another name; returns how often pieces ran there and here."""
+    ran = {"here": 0, "there": 0}
+    place = ["here"]
+    submit = Here.submit
+
+    def submitted(self, function, /, *arguments):
+        place[0] = "there"
+        try:
+            return submit(self, function, *arguments)
+        finally:
+            place[0] = "here"
+
+    def measured(model, piece):
+        ran[place[0]] += 1
+        values = np.random.default_rng(piece).standard_normal(40)
+        return {"sums": [values * (1 + measured.error) if place[0] == "there" else values], "which": (piece, np.arange(3))}
+
+    monkeypatch.setattr(Here, "submit", submitted)
+    monkeypatch.setattr(module, "machine", lambda: place[0])
+    measured.error, measured.ran = 0.0, ran
+    return measured
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-6])
+def test_the_first_result_of_another_machine_is_computed_here_too(elsewhere, error, same_model):
+    elsewhere.error = error
+    assert len(list(workers().map(same_model, elsewhere, range(6)))) == 6
+    assert elsewhere.ran == {"here": 1, "there": 6}
+
+
+@pytest.mark.parametrize("error", [0.1, float("nan"), 1e30])
+def test_a_machine_that_computes_something_else_is_named(elsewhere, error, same_model):
+    elsewhere.error = error
+    with pytest.raises(WorkerError, match="worker there computes something else than this machine"):
+        list(workers().map(same_model, elsewhere, range(6)))
+
+
+def test_results_agree_by_their_floats_alone():
+    one = Thing(table={"a": torch.ones(3), "b": [np.zeros(2), 1.5]}, count=3)
+    assert agree(one, replace(one, count=4))
+    assert agree(one, replace(one, table={**one.table, "a": torch.ones(3) + 1e-6}))
+    assert not agree(one, replace(one, table={**one.table, "a": torch.ones(4)}))
+    assert not agree(one, replace(one, table={"a": torch.ones(3)}))
+    assert agree([float("nan")] * 3, [float("nan")] * 3) and not agree([float("nan")], [0.0]) and agree(None, None)
+
+
 def test_a_model_with_changed_weights_stays_in_this_process(same_model):
     changed = same_model.with_weights({"up": same_model.weight("up") * 2})
     with pytest.raises(CannotRunError, match="without --cluster"):
@@ -135,9 +191,9 @@ def name_of(model, piece):
 
 def test_a_worker_opens_the_model_once(opening, monkeypatch):
     expected = need()
-    assert pickle.loads(run_piece(expected, name_of, NOTHING)) == expected.fingerprint
+    assert pickle.loads(run_piece(expected, name_of, NOTHING))[1] == expected.fingerprint
     monkeypatch.setattr(module, "_open", lambda need: pytest.fail("opened again"))
-    assert pickle.loads(run_piece(expected, name_of, NOTHING)) == expected.fingerprint
+    assert pickle.loads(run_piece(expected, name_of, NOTHING))[1] == expected.fingerprint
 
 
 @pytest.mark.parametrize(("changes", "says"), [({"version": "0.0.1"}, "the workbench"), ({"torch": "1.0"}, "torch")])
@@ -163,7 +219,7 @@ def test_a_worker_finds_the_model_in_its_own_folder_and_checks_it(opening, tmp_p
     os.rename(tmp_path / "weights.safetensors", folder / f"{mark}.safetensors")
     expected = need(source=summary.source, fingerprint=summary.fingerprint)
     monkeypatch.setenv(MODELS, str(folder))
-    assert pickle.loads(run_piece(expected, name_of, NOTHING)) == summary.fingerprint
+    assert pickle.loads(run_piece(expected, name_of, NOTHING))[1] == summary.fingerprint
     module._opened.clear()
     os.rename(tmp_path / "other.safetensors", folder / "weights.safetensors")
     with pytest.raises(FingerprintMismatchError, match="worker"):  # the name counts before the fingerprint

@@ -1,7 +1,8 @@
 """Other processes, here or on other machines, that run pieces of a step; each opens the model itself.
 
 A piece is a function of this package and what it needs beside the model.  Results come back in the order of the pieces,
-so that what adds them up gets the bits of a run in one process.
+so that what adds them up gets the bits of a run in one process.  The first result of every other machine is computed
+here, too: one with a broken device or other libraries is named instead of trusted.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 from workbench.errors import CannotRunError, WorkbenchError, WorkerError, first_line
 from workbench.models.model import Model
 from workbench.models.placement import Placement
+from workbench.models.spot_check import agree
 from workbench.models.summary import ModelSource
 from workbench.version import VERSION
 
@@ -74,12 +76,13 @@ class Workers:
     end: Callable[[], object] = lambda: None
     _executor: Executor | None = None
     _lost: int = 0
+    _checked: set[str] = field(default_factory=set)
 
     def map(self, model: Model, function: Callable[[Model, P], R], pieces: Iterable[P]) -> Iterator[R]:
         """Yield ``function(model, piece)`` of each piece, in order; ``model`` is as it was opened.
 
         A lost worker's pieces are run again.  Raises WorkbenchError as the function does, with the worker's name, and
-        WorkerError.
+        WorkerError, also for a machine whose first result is not what this one computes.
         """
         need, left = self._need(model), iter(pieces)
         waiting: deque[tuple[P, Future[bytes]]] = deque()
@@ -101,8 +104,11 @@ class Workers:
                     raise
                 except Exception as error:
                     raise WorkerError(f"a worker failed: {first_line(error) or type(error).__name__}") from error
-                waiting.popleft()
-                yield pickle.loads(result)
+                piece, _ = waiting.popleft()
+                (host, dtype), found = pickle.loads(result)
+                if host not in {machine(), *self._checked} and dtype == _dtype(model):
+                    self._check(host, found, function(model, piece))
+                yield found
         finally:
             for _, future in waiting:
                 future.cancel()
@@ -135,6 +141,14 @@ class Workers:
             self._executor = self.start()
         return self._executor.submit(run_piece, need, function, pickle.dumps(piece))
 
+    def _check(self, host: str, found: object, expected: object) -> None:
+        if not agree(found, expected):
+            raise WorkerError(
+                f"worker {host} computes something else than this machine from the same model and data; look for a "
+                "broken device or other libraries there, and take it out of the cluster until then"
+            )
+        self._checked.add(host)
+
     def _count_lost(self, error: BrokenExecutor) -> None:
         self._lost += 1
         if self._lost > LOST:
@@ -161,12 +175,25 @@ def using(workers: Workers) -> Iterator[Workers]:
         workers.close(at_once=not ended)
 
 
+def machine() -> str:
+    """Return the name of the machine that this runs on."""
+    return socket.gethostname()
+
+
+def _dtype(model: Model) -> str:
+    return str(getattr(model, "dtype", ""))
+
+
 def run_piece(need: Need, function: Callable[[Model, P], R], piece: bytes) -> bytes:
-    """Run a pickled piece in a worker, and return its result pickled; every WorkbenchError names the machine."""
+    """Run a pickled piece in a worker; returns ``(machine, dtype), result``, pickled.
+
+    Every WorkbenchError names the machine.
+    """
     try:
-        return pickle.dumps(function(_model(need), pickle.loads(piece)))
+        model = _model(need)
+        return pickle.dumps(((machine(), _dtype(model)), function(model, pickle.loads(piece))))
     except WorkbenchError as error:
-        raise type(error)(f"worker {socket.gethostname()}: {error}") from None
+        raise type(error)(f"worker {machine()}: {error}") from None
 
 
 def _model(need: Need) -> Model:
