@@ -127,7 +127,8 @@ def elsewhere(monkeypatch):
     def measured(model, piece):
         ran[place[0]] += 1
         values = np.random.default_rng(piece).standard_normal(40)
-        return {"sums": [values * (1 + measured.error) if place[0] == "there" else values], "which": (piece, np.arange(3))}
+        scale = 1 + measured.error if place[0] == "there" else 1.0
+        return {"sums": [values * scale], "which": (piece, np.arange(3))}
 
     monkeypatch.setattr(Here, "submit", submitted)
     monkeypatch.setattr(module, "machine", lambda: place[0])

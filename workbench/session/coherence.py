@@ -28,8 +28,8 @@ def _of_model(model: ModelSummary) -> Iterable[str]:
     known = {layer.name: layer for layer in model.layers}
     if len(known) < len(model.layers):
         yield "two layers of its model have one name"
-    tensors = {(each.dtype, each.shape): each for each in (*model.others, *model.layers)}  # one of each form
-    for each in tensors.values():
+    tensors: tuple[Layer | StoredTensor, ...] = (*model.others, *model.layers)
+    for each in {(each.dtype, each.shape): each for each in tensors}.values():  # one of each form
         if each.dtype not in DTYPES:
             yield f"the tensor {each.name} has the unknown dtype {each.dtype}"
         if any(size < 0 for size in each.shape) or math.prod(each.shape) > LARGEST:
