@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
+import workbench as wb
 from tests.gui import sessions
 from workbench.errors import ExportError
+from workbench.planning.plan import Plan
 from workbench.steps.files.export import export
 
 
@@ -33,6 +37,34 @@ def test_a_place_that_cannot_take_it_is_refused_before_work(
     with pytest.raises(ExportError, match=says):
         export(sessions.opened(), kind, tmp_path / name)
     assert (tmp_path / "file").read_text() == "mine"
+
+
+FACTORY = """
+import torch
+
+def build():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Conv1d(6, 8, 5), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 4))
+"""
+
+
+def test_the_calibration_tells_what_a_network_takes(tmp_path: Path) -> None:
+    """A graph is captured with samples: nothing but the data says how long the signals of this network are."""
+    (tmp_path / "net.py").write_text(FACTORY)
+    np.save(tmp_path / "signals.npy", np.random.default_rng(0).normal(size=(32, 6, 40)).astype(np.float32))
+    model = wb.open(tmp_path / "net.py", trust=True)
+    bare = Plan(model=model.summary.name, fingerprint=model.summary.fingerprint)
+    plan = bare.assign([layer.name for layer in model.summary.layers], weights="int8-channel")
+    with pytest.raises(ExportError, match="calibrate it first"):
+        wb.apply(model, plan, "onnx", tmp_path / "early.onnx")
+    session = wb.calibrate(model, tmp_path / "signals.npy", samples=8)
+    (file,) = export(session, "onnx", tmp_path / "net.onnx", plan=plan, model=model)
+    graph = wb.open(file)
+    batch = {"inputs": torch.from_numpy(np.load(tmp_path / "signals.npy")[8:11])}
+    assert torch.allclose(graph.run(batch), wb.quantize(model, plan).bind(model).run(batch), atol=1e-4)
+    (tmp_path / "signals.npy").unlink()
+    with pytest.raises(ExportError, match="what net takes is not known"):
+        export(session, "onnx", tmp_path / "late.onnx", plan=plan, model=wb.open(tmp_path / "net.py", trust=True))
 
 
 def test_a_plan_goes_where_the_user_says(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from workbench.errors import DataError, MissingResultError, NotAModelError
+from workbench.errors import DataError, MissingResultError, NotAModelError, TransformError
 from workbench.models.data.files import ALL, BUNDLED_TEXT, CALIBRATION, EVALUATION, locate, named_after
 from workbench.models.data.reading import LONG_WINDOW, Reading, with_reading
 from workbench.models.data.record import DataRecord
@@ -156,6 +156,22 @@ def recorded(model: Model, record: DataRecord, *, samples: int | None = None) ->
     if samples is None or samples == record.samples:
         return dataset
     return opened(samples=samples)
+
+
+def shown_inputs(model: Model, session: Session | None) -> Model:
+    """Return ``model``; where it does not know what it takes, one that knows it from the calibration's data."""
+    from workbench.models.execution.network import NetworkModel
+    from workbench.models.tracing import probe
+
+    if session is None or session.calibration is None or not isinstance(model, NetworkModel):
+        return model
+    with suppress(TransformError):
+        probe(model)
+        return model
+    with suppress(DataError):  # gone or changed since: a guess is left
+        data = recorded(model, session.calibration)
+        return model.sampled_by(lambda count: probe(model, data, count))
+    return model
 
 
 def curvature_for(

@@ -122,7 +122,8 @@ def _run(context: Context, options: TrainOptions) -> tuple[str, ...]:
     del training["kind"], training["out"]
     training["checkpoint"] = checkpoint = options.checkpoint or f"{options.out.rstrip('/')}.training"
     trained = train(context.session, model=model, progress=part_of(context.progress, 0.0, 0.9), **training)
-    paths = chosen.export(trained, model, Path(options.out), part_of(context.progress, 0.9, 1.0))
+    written = session_data.shown_inputs(model, context.session)
+    paths = chosen.export(trained, written, Path(options.out), part_of(context.progress, 0.9, 1.0))
     if options.checkpoint is None:
         Path(checkpoint).unlink(missing_ok=True)
     return tuple(str(path) for path in paths)

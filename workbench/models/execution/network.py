@@ -91,6 +91,12 @@ class NetworkModel(Model):
         model._look_at(model.body.network)
         return model
 
+    def sampled_by(self, sample: Callable[[int], Batch]) -> Self:
+        """Return the model with ``sample(count)`` for what it takes, where its source says nothing of its inputs."""
+        model = copy.copy(self)
+        model.body = replace(self.body, sample=sample)
+        return model
+
     def sample(self, count: int) -> Batch | None:
         """Return random samples of what the network takes; see :class:`workbench.models.model.Model`."""
         return None if self.body.sample is None else self.body.sample(count) or None

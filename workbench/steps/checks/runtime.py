@@ -74,7 +74,8 @@ def proofs(session: Session) -> tuple[RuntimeProof, ...]:
 
 
 def _run(context: Context, options: RuntimeOptions) -> StepResult:
-    session, model = context.session, context.model()
+    session = context.session
+    model = session_data.shown_inputs(context.model(), session)
     run = _runner(options.runtime)
     dataset = session_data.for_evaluation(
         model, session, options.data or None, samples=options.samples, seed=options.seed

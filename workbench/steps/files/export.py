@@ -20,6 +20,7 @@ from workbench.session.session import Session
 from workbench.steps.options import Choice, OptionInfo, option
 from workbench.steps.quantize import costs, quantize, require_same
 from workbench.steps.requirements import with_moments
+from workbench.steps.session_data import shown_inputs
 from workbench.steps.step import Context, Step, short
 
 
@@ -76,7 +77,7 @@ def apply(
 
     chosen = exporter(kind, settings)
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
-    return chosen.export(quantized, model, Path(out), part_of(progress, 0.7, 1.0))
+    return chosen.export(quantized, shown_inputs(model, session), Path(out), part_of(progress, 0.7, 1.0))
 
 
 def export(
