@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.tables.layer_columns import SCHEME
+from workbench.gui.tables.layer_columns import NAME, SCHEME
 from workbench.gui.tables.row_painter import bar_heights
 from workbench.insight import schemes
 from workbench.insight.arrangement import by_family
@@ -106,5 +106,18 @@ def test_a_row_paints_its_cells_its_selection_and_its_focus(live: Callable[..., 
         assert not np.array_equal(plain, row()), "selected, without the frame of the keyboard"
         await person.press(Qt.Key.Key_L, person.window, control=True)
         assert panel.model.index_of(SEEN).data().endswith("(locked)")
+
+    live(story)
+
+
+def test_names_that_are_cut_still_differ(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(6, "encoder_of_pictures.stages.layers"))
+        view = person.window.panels["layers"].view
+        await person.act(lambda: view.setColumnWidth(NAME, 130))
+        await person.settle(0.2)
+        names = {text for text, _, is_name, _ in view._texts if is_name and text.startswith("encoder")}
+        shown = {static.text() for (text, *_), (static, *_) in view._texts.items() if text in names}
+        assert len(names) > 1 and len(shown) == len(names) and all("…" in text for text in shown)
 
     live(story)

@@ -10,7 +10,7 @@ import workbench as wb
 from workbench.errors import MissingResultError
 from workbench.models.data.files import EVALUATION
 from workbench.models.data.text import encode
-from workbench.models.sources.catalog import bundled_folder
+from workbench.models.sources.bundled import bundled_folder
 from workbench.steps import session_data
 from workbench.steps.browse_samples import BROWSE_SAMPLES, BrowseSamplesOptions
 

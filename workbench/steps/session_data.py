@@ -222,8 +222,8 @@ def offered_data(model: ModelSummary) -> tuple[str, ...]:
 
 def bundled_data(path: str) -> str | None:
     """Return the name of the data set that came with the bundled model at ``path``, None for any other model."""
-    from workbench.models.sources.catalog import BUNDLED as BUNDLED_MODELS
-    from workbench.models.sources.catalog import bundled_folder
+    from workbench.models.sources.bundled import BUNDLED as BUNDLED_MODELS
+    from workbench.models.sources.bundled import bundled_folder
 
     if path.startswith("demo:"):
         return path if path.removeprefix("demo:") in BUNDLED_MODELS else None

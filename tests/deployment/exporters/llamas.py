@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from workbench.models.gguf.architectures import Architecture, by_name
-from workbench.models.sources.catalog import bundled_folder
+from workbench.models.sources.bundled import bundled_folder
 
 ROWS = 1024
 """Tokens of the vocabulary, those of the bundled language model."""

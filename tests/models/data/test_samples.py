@@ -12,7 +12,7 @@ from workbench.models.data.samples import MOST_PIXELS, decoder, read_samples, th
 
 def test_text_comes_back_as_the_tokenizer_reads_it() -> None:
     from workbench.models.data.text import encode
-    from workbench.models.sources.catalog import bundled_folder
+    from workbench.models.sources.bundled import bundled_folder
 
     folder = bundled_folder("language-model")
     spec = InputSpec(tokens=True, tokenizer=folder)

@@ -29,6 +29,8 @@ HISTOGRAM_SECONDS = 0.002
 """What new histograms may take of one frame; those of further rows follow in the next one."""
 PADDING = 4
 """Pixels between a cell's text and its border."""
+AT_END, IN_MIDDLE = Qt.TextElideMode.ElideRight, Qt.TextElideMode.ElideMiddle
+"""Names of layers are told apart by their ends: ``mobilenet_v2.layer.13``, ``conv_3x3.convolution``."""
 
 
 class LayersView(QTreeView):
@@ -41,7 +43,7 @@ class LayersView(QTreeView):
         self._focused = QModelIndex()
         self._pixmaps: dict[tuple[int, int, int], tuple[LayerStatistics, QPixmap]] = {}
         self._rows: dict[int, tuple[tuple[object, ...], QPixmap]] = {}
-        self._texts: dict[tuple[str, bool, int], tuple[QStaticText, int, int]] = {}
+        self._texts: dict[tuple[str, bool, bool, int], tuple[QStaticText, int, int]] = {}
         self._geometry: tuple[object, ...] = ()
         self._spent, self._is_late = 0.0, False
         self._later = QTimer(self, singleShot=True, interval=0)
@@ -133,19 +135,18 @@ class LayersView(QTreeView):
                 left, width = left if self.isRightToLeft() else left + indent, width - indent
             text = model.text_of(row, column)
             if text:
-                bold = column == NAME and row.is_group
+                painter.setFont(model.bold if column == NAME and row.is_group else self.font())
                 self._draw_text(painter, text, QRect(left + PADDING, top, width - 2 * PADDING, height),
-                                model.colour_of(row, column) or self._text, COLUMNS[column].numeric, bold)  # fmt: skip
+                                model.colour_of(row, column) or self._text, column)  # fmt: skip
 
-    def _draw_text(self, painter: QPainter, text: str, area: QRect, colour: QColor, numeric: bool, bold: bool) -> None:
-        bold_or_usual = self._layers.bold if bold else self.font()
+    def _draw_text(self, painter: QPainter, text: str, area: QRect, colour: QColor, column: int) -> None:
+        numeric, is_name = COLUMNS[column].numeric, column == NAME
         painter.setPen(colour)
-        painter.setFont(bold_or_usual)
-        key = text, bold, 0 if numeric else area.width()
+        key = text, painter.font().bold(), is_name, 0 if numeric else area.width()
         laid_out = self._texts.get(key)
         if laid_out is None:
             metrics = painter.fontMetrics()
-            shown = text if numeric else elided(metrics, text, area.width())
+            shown = text if numeric else elided(metrics, text, area.width(), IN_MIDDLE if is_name else AT_END)
             static = QStaticText(shown)
             static.setTextFormat(Qt.TextFormat.PlainText)
             if len(self._texts) >= MAX_TEXTS:

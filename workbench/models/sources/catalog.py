@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
-from workbench.errors import NotAModelError, UnsafeModelError, nearest
+from workbench.errors import NotAModelError, UnsafeModelError
+from workbench.models.sources.bundled import bundled_folder
 from workbench.models.sources.exported_program import ExportedProgramFile
 from workbench.models.sources.gguf_file import GgufSource
 from workbench.models.sources.huggingface import HuggingFaceFolder
@@ -33,21 +33,10 @@ REGISTRY: Registry[Source] = Registry(
     SOURCES, "workbench.sources", kind="model source", error=NotAModelError, member_type=Source
 )
 
-BUNDLED = ("language-model", "digits-classifier")
-
-
 def kinds() -> str:
     """Return what can be opened, for messages."""
     *others, last = (source.description for source in REGISTRY)
     return f"{', '.join(others)}, or {last}"
-
-
-def bundled_folder(name: str) -> Path:
-    """Return the folder of the bundled model or data set ``name``; raises NotAModelError for an unknown one."""
-    folder = Path(str(files("workbench_resources"))) / "demo" / name
-    if name not in BUNDLED or not folder.is_dir():
-        raise NotAModelError(f"there is no bundled {name!r}{nearest(name, BUNDLED)}; bundled are {', '.join(BUNDLED)}")
-    return folder
 
 
 def resolve(path: str | Path) -> tuple[Path, bool]:
