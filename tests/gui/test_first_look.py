@@ -16,6 +16,7 @@ from workbench.errors import NotAModelError
 from workbench.gui.commands import document
 from workbench.gui.commands.actions import ACTIONS
 from workbench.gui.context import edits
+from workbench.models.layer import LayerKind
 from workbench.progress import Progress
 from workbench.session.session import Session
 from workbench.steps.files.first_look import STILL_LOADING, is_first_look
@@ -34,7 +35,7 @@ class Slow:
     def run(self, progress: Progress) -> Session:
         """Take the place of opening a model."""
         whole = sessions.opened()
-        layers = tuple(layer for layer in whole.model.layers if layer.tied_to is None)
+        layers = tuple(layer for layer in reversed(whole.model.layers) if layer.tied_to is None)  # a file's own order
         look = replace(whole, model=replace(whole.model, layers=layers, cannot_run=STILL_LOADING))
         progress(0.1, "Loading the network", None if self.shows_nothing else look)
         while not self.go_on.wait(0.01):
@@ -77,6 +78,21 @@ def test_weights_are_shown_and_edits_are_kept(live: Callable[..., None], slow: S
         assert person.window.actions_by_id["calibrate"].isEnabled()
         await person.press(Qt.Key.Key_Z, control=True)
         assert person.state.assignments[layer].weights == "keep" and not person.state.undo_name
+
+    live(story)
+
+
+def test_the_first_layer_of_the_network_is_shown_unless_another_was_chosen(
+    live: Callable[..., None], slow: Slow
+) -> None:
+    async def story(person: Person) -> None:
+        await _looked(person)
+        last = [layer.name for layer in person.state.session.model.layers][0]
+        assert person.state.selection == (last,)
+        slow.go_on.set()
+        await person.until(lambda: person.state.session.model.cannot_run is None, 10)
+        first = next(layer for layer in person.state.session.model.layers if layer.kind is not LayerKind.EMBEDDING)
+        assert person.state.selection == (first.name,) and first.name != last
 
     live(story)
 

@@ -52,7 +52,7 @@ FORMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A form for the current plan; ``nbytes`` of its tensors is NaN where the runtime refuses layers.
+    """A form for the current plan; ``nbytes`` of its tensors is NaN where the plan cannot be written so.
 
     ``unfit`` says why it is no form for the model, whatever the plan (empty: it is one).
     """
@@ -94,12 +94,13 @@ def deployments(state: State) -> tuple[Deployment, ...]:
         target: refusals(session.plan, session.model.layers, target, state.assignments)
         for target in {form.target for form in FORMS}
     }
+    unfits = [unfit(form, session.model) for form in FORMS]
     return tuple(
         Deployment(
-            form=form, refused=refused[form.target], holds=holds, unfit=unfit(form, session.model),
-            nbytes=math.nan if refused[form.target] else float(totals.nbytes),
+            form=form, refused=refused[form.target], holds=holds, unfit=reason,
+            nbytes=math.nan if reason or refused[form.target] else float(totals.nbytes),
         )
-        for form in FORMS
+        for form, reason in zip(FORMS, unfits, strict=True)
     )  # fmt: skip
 
 

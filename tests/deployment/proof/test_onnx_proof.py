@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import ViTConfig, ViTForImageClassification
 
 from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.exporters import exporter
@@ -63,6 +64,18 @@ def test_the_floating_point_model_in_the_same_runtime_on_windows_without_a_mask(
     proof = onnx_proof.prove_in_onnx(quantize(llama, Plan()), llama, None, ids, [2, 9], data="tokens", threads=1)
     assert abs(proof.plan_loss) < 1e-9 and abs(proof.runtime_loss) < 1e-7
     assert math.isnan(proof.repeat) and math.isnan(proof.repeat_agreement)
+
+
+def test_pictures_reach_a_graph_under_its_own_name(tmp_path: Path) -> None:
+    """Data call them inputs, a network of transformers and its graph pixel_values."""
+    settings = ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+                         image_size=16, patch_size=8, num_labels=3)  # fmt: skip
+    ViTForImageClassification(settings).save_pretrained(tmp_path)
+    model = open_model(tmp_path)
+    plan = Plan.uniform(model.summary.layers, "int8-channel")
+    batch = {"inputs": torch.randn(4, 3, 16, 16), "labels": torch.tensor([0, 1, 2, 0])}
+    proof = onnx_proof.prove_in_onnx(quantize(model, plan), model, None, batch, [], data="pictures", threads=1)
+    assert abs(proof.difference) < 1e-5 and proof.agreement == 1.0 and proof.positions == 4
 
 
 def test_a_file_of_another_plan_is_told_by_its_first_tensor(llama: Model, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_onnx_runtime, repeated
 from workbench.deployment.tensors import check
 from workbench.errors import BackendUnavailableError, nearest
+from workbench.models.data.inputs import arguments_for
 from workbench.models.model import Batch, Model
 from workbench.models.sources.onnx_file import OnnxModel
 from workbench.models.summary import OutputKind
@@ -131,7 +132,8 @@ def _run(
     if not isinstance(model, OnnxModel):
         if "attention_mask" in model.inputs.takes and "input_ids" in batch:  # windows of text have none: all is seen
             batch = {"attention_mask": torch.ones_like(batch["input_ids"]), **batch}
-        return run(place, batch, positions, runtime, threads=threads, progress=progress)
+        named = {**batch, **arguments_for(batch, model.inputs)}  # pictures are "inputs" in data, and pixel_values there
+        return run(place, named, positions, runtime, threads=threads, progress=progress)
     answer = model.answer
     picks = [] if answer.pooled else positions
     answers = run(place, answer.inputs(batch), picks, runtime, threads=threads, output=answer.name, progress=progress)

@@ -177,7 +177,7 @@ class Document:
         workspace, look = self._context.workspace, before.session
         assert look is not None
         names = [name for name in before.selection if name in session.model.by_name]
-        if names:
+        if names and before.selection != _first(look):
             workspace.select(names)
         if not look.plan.rules and not look.locked:
             return

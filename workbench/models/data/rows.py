@@ -63,7 +63,10 @@ def _sentences(
 ) -> Stored:  # fmt: skip
     """Return texts or pairs of them as samples; of an embedding model's pairs, both texts as samples in a row."""
     if spec.has_decoder and seconds is None:
-        raise DataError(f"{file}: an encoder-decoder takes two texts a row, its own and the answer (--column A,B)")
+        raise DataError(
+            f"{file}: an encoder-decoder takes two texts a row, its own and the answer: give a table of pairs (.jsonl, "
+            ".csv) and the names of both columns (--column A,B)"
+        )
     notes: tuple[str, ...] = ()
     if spec.has_decoder:
         tensors, notes = sentences(texts, None, spec, file, reading.window, special)
