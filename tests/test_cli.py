@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import workbench as wb
 from workbench.cli import main, parser
 from workbench.console import launch
 from workbench.console.commands import COMMANDS
+from workbench.errors import SessionError
 from workbench.gui import app
 
 DEMO = Path(str(files("workbench_resources"))) / "demo"
@@ -226,3 +229,85 @@ def test_the_exit_code_of_the_window_is_returned(
     assert main(words) == 3
     path = {"gui": None, "demo": "demo:language-model"}.get(words[0], words[0]) if words else None
     assert opened == [path]
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "~nobody-at-all/x", "loop", "b/" * 3000, "\udcff"], ids=ascii)
+@pytest.mark.parametrize("words", [
+    ("info", "NAME"), ("repair", "NAME", "--out", "r.qwb"), ("calibrate", "NAME", "--out", "s.qwb"),
+    ("calibrate", MODEL, "--data", "NAME", "--out", "s.qwb"), ("calibrate", MODEL, "--data", TEXT, "--out", "NAME/s"),
+], ids=" ".join)  # fmt: skip
+def test_a_path_that_can_be_none_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: Sequence[str], name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    line = fails(capsys, *(name if word == "NAME" else word.replace("NAME", name) for word in words))
+    assert "Errno" not in line and os.listdir() == ["loop"]
+
+
+@pytest.fixture
+def refused(scored: Path, tmp_path: Path) -> dict[str, str]:
+    """Return paths to which no file can be written, by why."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "read-only.qwb").write_bytes(scored.read_bytes())
+    (tmp_path / "read-only.qwb").chmod(0o444)
+    os.mkfifo(tmp_path / "pipe")
+    return {
+        "there is no folder": str(tmp_path / "missing" / "s.qwb"), "it is a folder": str(tmp_path / "folder"),
+        "the file is read-only": str(tmp_path / "read-only.qwb"), "it is a pipe": str(tmp_path / "pipe"),
+        "File name too long": str(tmp_path / ("a" * 300)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("calibrate", "missing-model", "--data", "missing-data", "--out", "OUT"),
+        ("sensitivity", "S", "--metric", "measured-kl", "--out", "OUT"),
+        ("plan", "S", "--uniform", "int4", "--out", "OUT"),
+    ],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_where_a_result_cannot_go_is_told_before_the_work(
+    capsys: pytest.CaptureFixture[str], scored: Path, refused: dict[str, str], words: Sequence[str]
+) -> None:
+    """It would be lost after hours."""
+    before = scored.read_bytes()
+    for reason, out in refused.items():
+        assert reason in fails(capsys, *({"S": str(scored), "OUT": out}.get(word, word) for word in words))
+    assert scored.read_bytes() == before
+
+
+def test_a_session_that_cannot_be_replaced_is_told_before_the_work(
+    capsys: pytest.CaptureFixture[str], refused: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = refused["the file is read-only"]
+    for words in (("evaluate", session), ("sensitivity", session), ("refine", session), ("bench", session)):
+        assert "the file is read-only" in fails(capsys, *words)
+    Path(session).chmod(0o644)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert "the folder is read-only" in fails(capsys, "evaluate", session)
+
+
+@pytest.mark.parametrize("command", ["calibrate", "sensitivity"])
+def test_a_result_that_could_not_be_saved_is_not_computed_again(
+    scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """The disk may have become full meanwhile."""
+    from workbench.measurement import unfinished
+
+    monkeypatch.setenv("WORKBENCH_CACHE_FOLDER", str(tmp_path / "cache"))
+    monkeypatch.setattr(unfinished, "FIRST", 0.0)
+    monkeypatch.setattr(unfinished, "EVERY", 0.0)
+    monkeypatch.setattr(unfinished, "SHARE", 0)
+    out = tmp_path / "o.qwb"
+    words = {
+        "calibrate": ["calibrate", MODEL, "--data", TEXT, "--samples", "8", "--batch-size", "2", "--out", str(out)],
+        "sensitivity": ["sensitivity", str(scored), "--metric", "measured-kl", "--schemes", "int4", "--out", str(out)],
+    }[command]  # fmt: skip
+    with monkeypatch.context() as full:
+        full.setattr(wb.Session, "save", lambda *_: (_ for _ in ()).throw(SessionError("the disk is full")))
+        assert main([*words, "--quiet"]) == 1
+        assert "the disk is full" in capsys.readouterr().err
+    assert main([*words, "--quiet"]) == 0
+    assert any("an interrupted run was found" in note for note in wb.Session.load(out).notes)

@@ -9,6 +9,7 @@ import platform
 import re
 import secrets
 import shutil
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,9 +40,7 @@ def replacing(path: Path, error: type[WorkbenchError], what: str) -> Iterator[Pa
     the one that it replaces from its first byte on.
     """
     with _beside(path, error, what) as (target, temporary):
-        mode = target.stat().st_mode & 0o777 if target.is_file() else None
-        if mode is not None and not mode & 0o222:
-            raise error(f"{what} cannot be written to {path}: the file is read-only; choose another name or allow it")
+        mode = _mode(target, path, error, what)
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode | 0o200))
         yield temporary
         if mode is not None:
@@ -49,6 +48,33 @@ def replacing(path: Path, error: type[WorkbenchError], what: str) -> Iterator[Pa
         _flush(temporary)
         os.replace(temporary, target)
         _flush_names(target.parent)
+
+
+def require_writable(path: Path, error: type[WorkbenchError], what: str) -> None:
+    """Raise ``error`` where a file cannot be written to ``path``: before the work of hours, whose result it would be.
+
+    What changes meanwhile, such as a disk that fills, is noticed when it is written.
+    """
+    target = _target(path, error, what)
+    try:
+        is_folder = stat.S_ISDIR(os.lstat(target).st_mode)
+    except FileNotFoundError:
+        is_folder = False
+    except OSError as failure:
+        raise error(f"{what} cannot be written to {path}: {failure.strerror}; choose another name") from None
+    if is_folder:
+        raise error(f"{what} cannot be written to {path}: it is a folder; give the name of a file")
+    _mode(target, path, error, what)
+    if not os.access(target.parent, os.W_OK):
+        raise error(f"{what} cannot be written to {path}: the folder is read-only; choose another or allow it")
+
+
+def _mode(target: Path, path: Path, error: type[WorkbenchError], what: str) -> int | None:
+    """Return the permissions of the file that is replaced, None where there is none; ``error`` for a read-only one."""
+    mode = target.stat().st_mode & 0o777 if target.is_file() else None
+    if mode is not None and not mode & 0o222:
+        raise error(f"{what} cannot be written to {path}: the file is read-only; choose another name or allow it")
+    return mode
 
 
 @contextlib.contextmanager
@@ -74,13 +100,7 @@ def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tupl
 
     Raises ``error`` where the folder is missing, and for an OSError.
     """
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise error(
-            f"{what} cannot be written to {path}: there is no folder {target.parent}; create it or choose another"
-        )
-    if (kind := kind_of(target)) is not None:
-        raise error(f"{what} cannot be written to {path}: it is {kind}, which a file would replace; choose a file")
+    target = _target(path, error, what)
     _remove_left_over(target)
     temporary = target.with_name(f".{target.name[:80]}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.part")
     _underway.add(temporary)
@@ -91,6 +111,18 @@ def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tupl
     finally:
         _remove(temporary)
         _underway.discard(temporary)
+
+
+def _target(path: Path, error: type[WorkbenchError], what: str) -> Path:
+    """Return the real place of ``path``; ``error`` where the folder is missing, or a device or a pipe is there."""
+    target = Path(os.path.realpath(path))
+    if not os.path.isdir(target.parent):
+        raise error(
+            f"{what} cannot be written to {path}: there is no folder {target.parent}; create it or choose another"
+        )
+    if (kind := kind_of(target)) is not None:
+        raise error(f"{what} cannot be written to {path}: it is {kind}, which a file would replace; choose a file")
+    return target
 
 
 def abandon() -> None:

@@ -112,6 +112,8 @@ def _line(error: BaseException) -> str:
     if not isinstance(error, WorkbenchError | OSError):
         return "out of memory; use a smaller --batch-size or a machine with more memory"
     text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        text = f"{os.fspath(error.filename)}: {error.strerror}"
     command = error.command if isinstance(error, WorkbenchError) else ""
     return f"{text} ({command})" if command else text
 

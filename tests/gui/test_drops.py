@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.commands.command import folder_of
 from workbench.gui.commands.run import is_data
+from workbench.gui.shell import settings
 from workbench.gui.shell.forms import PathField
 from workbench.planning.plan import Assignment, Plan, Rule
 
@@ -98,3 +101,29 @@ def test_a_folder_of_data_is_told_from_a_models(tmp_path: Path, names: list[str]
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert is_data(str(tmp_path)) is data
+
+
+@pytest.mark.parametrize("path", ["a" * 5000, "\0", "~nobody-at-all/x", "loop", "\udcff"])
+def test_a_path_that_can_be_none_is_no_folder(tmp_path: Path, path: str) -> None:
+    """It may come from a stranger's session, or from what another program hands over."""
+    (tmp_path / "loop").symlink_to("loop")
+    assert not is_data(str(tmp_path / path))
+    session = sessions.full(1)
+    source = replace(session.model.source, path=str(tmp_path / path))
+    session = replace(session, model=replace(session.model, source=source))
+    assert folder_of(session) in (str(tmp_path), "")
+
+
+def test_a_folder_that_may_not_be_read_is_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(folder: Path) -> Iterator[Path]:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    assert not is_data(str(tmp_path))
+
+
+def test_recent_files_that_cannot_be_looked_for_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+    store.setValue("recent", ["a" * 5000, "\0", str(tmp_path)])
+    monkeypatch.setattr(settings, "_store", lambda: store)
+    assert settings.recent() == [str(tmp_path)]

@@ -40,6 +40,8 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     timings: list[Timing] = []
     file = SharedFile.open(arguments.session) if arguments.session else None
     session = file.session if file else None
+    if file is not None and not arguments.no_save:
+        file.require_writable()
     if arguments.target:
         predicted(arguments.target, (), session)  # an unknown name is an error before anything is timed
     for number, batch in enumerate(arguments.batch):

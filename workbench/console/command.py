@@ -73,32 +73,40 @@ def of_step(
     to_out = saves == "to --out"
 
     def run(arguments: argparse.Namespace, progress: Progress) -> Report:
+        from workbench.measurement.unfinished import remembered
+
         file = SharedFile.open(arguments.session)
         stored = file.session
         before = replace(stored, plan=Plan.load(arguments.plan)) if with_plan and arguments.plan else stored
         options, notes, results = options_of(step.options, arguments), list[str](), list[R]()
         estimates = list[Estimate]()
         out = (arguments.out if to_out else None) or arguments.session
-        try:
+        saving = step.join is not None and (to_out or not arguments.no_save)
+        if saving:
+            file.require_writable(out)
+
+        def carried_out() -> R:
             reports = watched(progress, results, estimates)
             with workers_of(arguments):
-                result = step(
+                return step(
                     before, options, trust=arguments.trust, placement=placement_of(arguments), notes=notes,
                     progress=reports, says=reports,
                 )  # fmt: skip
-        except KeyboardInterrupt:  # the same command goes on from what is saved
-            if step.keep is not None and results:
-                keep, partial = step.keep, results[-1]
-                file.save(lambda current: keep(current, options, partial), out)
-            raise
 
-        def joined(current: Session) -> Session:
+        def joined(current: Session, result: R) -> Session:
             after = current if step.join is None else step.join(current, options, result)
             after = with_estimate(after, step.name, estimates[-1]) if estimates else after
             return replace(after, notes=(*after.notes, *notes)) if to_out else after
 
-        saving = step.join is not None and (to_out or not arguments.no_save)
-        after = file.save(joined, out) if saving else joined(stored)
+        with remembered(notes):  # until the result is saved
+            try:
+                result = carried_out()
+            except KeyboardInterrupt:  # the same command goes on from what is saved
+                if step.keep is not None and results:
+                    keep, partial = step.keep, results[-1]
+                    file.save(lambda current: keep(current, options, partial), out)
+                raise
+            after = file.save(lambda current: joined(current, result), out) if saving else joined(stored, result)
         if show is None:
             return described(step.title, result)
         return show(Outcome(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.atomic import require_writable
 from workbench.console.command import Command, Outcome, watched
 from workbench.console.flags import (
     CLUSTER,
@@ -29,7 +30,7 @@ from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.plans import left_to_the_runtime
 from workbench.console.tensors import largest_tensors
 from workbench.deployment.exporters import exporter
-from workbench.errors import PlanError, WorkbenchError
+from workbench.errors import PlanError, SessionError, WorkbenchError
 from workbench.insight.experts import expert_tokens
 from workbench.insight.plan_parts import transitions
 from workbench.insight.quantities import layers_of
@@ -96,13 +97,19 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Calibrate; return what was collected, with the tensors of the most extreme values."""
-    options, estimates = options_of(CalibrateOptions, arguments), list[Estimate]()
-    with workers_of(arguments), opened_once():  # a cluster that is not there is named before anything is opened
-        model = _model(arguments)
-        with STEP.estimated(Context(opened=model, says=watched(progress, [], estimates)), options):
-            session = calibrate(model, progress=progress, **asdict(options))
-    session = with_estimate(session, STEP.name, estimates[-1]) if estimates else session
-    session.save(arguments.out)
+    from workbench.measurement.unfinished import remembered
+
+    options, estimates, notes = options_of(CalibrateOptions, arguments), list[Estimate](), list[str]()
+    out = Path(arguments.out)
+    require_writable(out, SessionError, "the session")
+    with remembered(notes):  # until the session is saved
+        with workers_of(arguments), opened_once():  # a cluster that is not there is named before anything is opened
+            model = _model(arguments)
+            with STEP.estimated(Context(opened=model, says=watched(progress, [], estimates)), options):
+                session = calibrate(model, progress=progress, **asdict(options))
+        session = with_estimate(session, STEP.name, estimates[-1]) if estimates else session
+        session = replace(session, notes=(*session.notes, *notes))
+        session.save(out)
     record, layers = session.calibration, len({layer for layer, _ in session.statistics})
     outliers = largest_tensors(session, "*", 1)[:3] if session.outliers else []
     data = f"{record.samples} samples of {record.name}" if record else "weights only"

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from pathlib import Path
 
+from workbench.atomic import require_writable
 from workbench.console.command import Command
 from workbench.console.flags import SESSION, TRUST, flag, flags_of, names, options_of
 from workbench.console.report import Report
@@ -48,6 +50,9 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     check(arguments)
     file, options = SharedFile.open(arguments.session), options_of(SearchOptions, arguments)
     session = file.session
+    file.require_writable()
+    if arguments.out:
+        require_writable(Path(arguments.out), PlanError, "the plan")
     if arguments.uniform:
         plan = _uniform(session, arguments.uniform, options)
         session = complete_table(session, plan, options.metric, trust=arguments.trust, progress=progress)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.atomic import require_writable
 from workbench.errors import SessionError
 from workbench.plain_file import read_bytes
 from workbench.session.session import Session
@@ -39,6 +40,10 @@ class SharedFile:
         place = Path(path)
         stamp = _stamp(place)
         return SharedFile(place, Session.load(place), stamp)
+
+    def require_writable(self, out: str | Path | None = None) -> None:
+        """Raise SessionError where :meth:`save` could not write to ``out``: before the work whose result it saves."""
+        require_writable(Path(out or self.path), SessionError, "the session")
 
     def save(self, change: Callable[[Session], Session], out: str | Path | None = None) -> Session:
         """Write ``change`` of what the file holds by now to ``out`` (default: the file itself), and return it.

@@ -32,7 +32,8 @@ def require_package(package: str, extra: str, runtime: str) -> None:
 
 def threads_of_machine() -> int:
     """Return how many threads a runtime gets where nobody says: half the processors."""
-    return int(os.environ.get("OMP_NUM_THREADS", 0)) or max((os.cpu_count() or 2) // 2, 1)
+    number = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # "4,2": of nested regions, too
+    return (int(number) if number.isdecimal() else 0) or max((os.cpu_count() or 2) // 2, 1)
 
 
 def memory_for(file: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -125,5 +126,5 @@ class Command:
 def folder_of(session: Session | None) -> str:
     """Return the folder of the session's model, where its data may be as well; empty where it is on no disk."""
     place = Path(session.model.source.path) if session is not None else Path()
-    folder = place if place.is_dir() else place.parent
-    return str(folder) if session is not None and folder.is_absolute() and folder.is_dir() else ""
+    folder = place if os.path.isdir(place) else place.parent
+    return str(folder) if session is not None and folder.is_absolute() and os.path.isdir(folder) else ""

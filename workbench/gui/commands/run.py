@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -78,10 +80,13 @@ OF_MODELS = (".json", ".safetensors", ".gguf", ".onnx", ".pt2", ".pt", ".pth", "
 def is_data(path: str) -> bool:
     """Return whether a file holds data, not a model, plan or session, or a folder texts, pictures or sounds."""
     place = Path(path)
-    if not place.is_dir():
+    if not os.path.isdir(place):
         return place.suffix.lower() in DATA
-    inside = [place, *sorted(entry for entry in place.iterdir() if entry.is_dir())[:LOOKED_AT]]
-    suffixes = {entry.suffix.lower() for folder in inside for entry in itertools.islice(folder.iterdir(), LOOKED_AT)}
+    suffixes = set[str]()
+    with suppress(OSError):  # a folder that may not be read: opening says so
+        inside = [place, *sorted(entry for entry in place.iterdir() if entry.is_dir())[:LOOKED_AT]]
+        for folder in inside:
+            suffixes.update(entry.suffix.lower() for entry in itertools.islice(folder.iterdir(), LOOKED_AT))
     return suffixes.isdisjoint(OF_MODELS) and not suffixes.isdisjoint((*DATA, *PICTURES, *SOUNDS))
 
 

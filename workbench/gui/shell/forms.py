@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -218,8 +219,8 @@ class Form(QWidget):
         return button
 
     def _browse(self, title: str, kind: str, line: QLineEdit) -> None:
-        there = Path(line.text()).expanduser()
-        folder = str(there.parent) if line.text() and there.parent.is_dir() else self._folder
+        there = Path(os.path.expanduser(line.text()))
+        folder = str(there.parent) if line.text() and os.path.isdir(there.parent) else self._folder
         dialog = file_dialog(self, title, folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         mode = QFileDialog.FileMode

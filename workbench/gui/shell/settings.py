@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def recent() -> list[str]:
     """Return the recently opened paths that still exist, newest first."""
     value = _store().value("recent", [])
     paths = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    return [str(path) for path in paths if Path(str(path)).exists()]
+    return [str(path) for path in paths if os.path.exists(str(path))]
 
 
 def remember(path: str | Path) -> None:

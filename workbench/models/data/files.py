@@ -78,7 +78,7 @@ def locate(path: str | Path, split: str) -> Part:
         raise DataError(f"there is no split {split!r}{nearest(split, SPLITS)}; expected {', '.join(SPLITS)}")
     text, half = str(path), {CALIBRATION: 0, EVALUATION: 1}.get(split)
     bundled = text.startswith("demo:")
-    source = _bundled(text.removeprefix("demo:")) if bundled else Path(os.path.abspath(Path(path).expanduser()))
+    source = _bundled(text.removeprefix("demo:")) if bundled else Path(os.path.abspath(os.path.expanduser(path)))
     if not source.exists():
         raise DataError(f"the data {source} does not exist; expected {EXPECTED}")
     if source.is_dir() and (named_after(source, CALIBRATION) or named_after(source, EVALUATION)):

@@ -34,7 +34,7 @@ class Reading:
     def of(cls, path: str | Path) -> tuple[str, Self]:
         """Return the path without its options, and the options; raises DataError for an unknown one."""
         place, mark, tail = str(path).rpartition("?")
-        if not mark or os.path.exists(Path(path).expanduser()):
+        if not mark or os.path.exists(os.path.expanduser(path)):
             return str(path), cls()
         values: dict[str, str | int] = {}
         for name, value in parse_qsl(tail, keep_blank_values=True):

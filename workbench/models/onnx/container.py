@@ -15,6 +15,7 @@ import numpy as np
 from workbench.errors import BackendUnavailableError, NotAModelError
 from workbench.limited import MEMORY, limited
 from workbench.models.onnx.inner import hoist_weights
+from workbench.models.onnx.schemas import require_schemas
 from workbench.models.readers.mapped import MappedFile
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def _parsed(document: bytes) -> list[np.ndarray]:
             raise NotAModelError(
                 f"its operator {node.domain}.{node.op_type} needs a custom operator library, and a file never loads one"
             )
+    require_schemas(_nodes(model.graph, 0), {each.domain: each.version for each in model.opset_import})
     _hoist_constants(model.graph)
     hoist_weights(model.graph)
     _require_order(model.graph)

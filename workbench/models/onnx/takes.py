@@ -25,6 +25,10 @@ SIZES = ((TOKENS, PIXELS), (64, 64), (576, 224), (16000, 640))
 """What free sizes are tried with, until the graph runs: tokens, frames or points of sound; height and width."""
 
 
+LARGEST = 1 << 27
+"""Numbers of one input that are tried at most."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
     """One input of a graph; a size that is free is None or the name that the graph has for it.
@@ -57,11 +61,17 @@ class Input:
         named = (size if isinstance(size, int) else size or "any" for size in self.of_a_sample)
         return " x ".join(map(str, ("samples", *named)))
 
+    def possible(self, shape: list[int]) -> list[int]:
+        """Return a shape in which it is tried; DataError for one that is too large."""
+        if math.prod(shape) > LARGEST:
+            raise DataError(f"its input {self.name} ({self.in_words}) has more than {LARGEST:,} numbers")
+        return shape
+
     def filled(self, samples: int, tokens: int) -> torch.Tensor | None:
         """Return what follows from the tokens, None for an input that does not."""
         if self.name.startswith("past"):
             free = [size if isinstance(size, int) else 0 for size in self.shape[1:]]
-            return torch.zeros([samples, *free], dtype=self.dtype)
+            return torch.zeros(self.possible([samples, *free]), dtype=self.dtype)
         if self.name not in FILLED:
             return None
         if self.name == "use_cache_branch":
@@ -139,7 +149,9 @@ def _compared(graph: Normal, takes: Mapping[str, Input]) -> dict[str, int]:
             for one, other in (node.input, reversed(node.input)):
                 name, constant = _start(one, takes, makers, MOVES | {"Gather"}), graph.constants.get(other)
                 if name in takes and constant is not None and math.prod(constant.shape) == 1:
-                    numbers.setdefault(name, int(constant.tensor().reshape(())))
+                    number = constant.tensor().reshape(())
+                    if not number.is_floating_point():
+                        numbers.setdefault(name, int(number))
     return numbers
 
 
@@ -189,7 +201,7 @@ def random_samples(takes: Mapping[str, Input], main: str, sizes: tuple[int, int]
             if not name.startswith("past") and name != "use_cache_branch":
                 batch[name] = tensor
             continue
-        shape = [count, *_free(each, sizes, known)]
+        shape = each.possible([count, *_free(each, sizes, known)])
         if each.dtype.is_floating_point and each.rows is None:
             batch[name] = torch.randn(shape, generator=generator, dtype=each.dtype)
         elif each.dtype is torch.bool:

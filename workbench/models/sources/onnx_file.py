@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from workbench.errors import DataError, NotAModelError, WorkbenchError, first_line
+from workbench.errors import DataError, NotAModelError, WorkbenchError, first_line, out_of_memory
 from workbench.limited import MEMORY, limited
 from workbench.models.data.inputs import InputSpec, arguments_for, main_of
 from workbench.models.execution.network import Body, Call, Forward, NetworkModel
@@ -63,23 +63,31 @@ class OnnxSource:
     def open(self, request: Opening) -> Model:
         """Read the graph, make its products layers, try it on random samples."""
         from workbench.models.onnx.container import read_onnx
-        from workbench.models.onnx.graph import normal
         from workbench.models.onnx.integers import in_floating_point
         from workbench.models.onnx.network import OnnxNetwork
 
         path = graph_in(request.path)
-        file = in_floating_point(read_onnx(path))
         try:
-            graph = normal(file)
-        except NotAModelError as error:
-            raise NotAModelError(f"{path}: {error}") from None
-        facts = [StoredTensor(name=name, dtype="float32", shape=each.shape) for name, each in file.arrays.items()]
-        require_memory(memory_to_run(facts), str(path))
-        try:
+            file = in_floating_point(read_onnx(path))
+            graph = _normal(file, path)
             network = OnnxNetwork(file, graph)
-        except (RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise NotAModelError(f"{path}: its weights do not fit its operators: {first_line(error)}") from error
-        return _model(ModelSource(kind=self.name, path=request.recorded), path, file, graph, network)
+            return _model(ModelSource(kind=self.name, path=request.recorded), path, file, graph, network)
+        except (RuntimeError, ArithmeticError, LookupError, ValueError, TypeError, AttributeError) as error:
+            if out_of_memory(error):
+                raise
+            raise NotAModelError(f"{path}: its nodes do not fit together: {first_line(error)}") from error
+
+
+def _normal(file: OnnxFile, path: Path) -> Normal:
+    from workbench.models.onnx.graph import normal
+
+    try:
+        graph = normal(file)
+    except NotAModelError as error:
+        raise NotAModelError(f"{path}: {error}") from None
+    facts = [StoredTensor(name=name, dtype="float32", shape=each.shape) for name, each in file.arrays.items()]
+    require_memory(memory_to_run(facts), str(path))
+    return graph
 
 
 def graph_in(path: Path) -> Path:
@@ -262,7 +270,8 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
                 continue
             before = shapes
             size = MEMORY + 3 * nbytes + ACTIVATIONS * sum(each.nbytes for each in tensors.values())
-            limited(partial(_trial, network, tensors), str(path), NotAModelError, seconds=30, memory=size)
+            seconds = round(_seconds(nbytes, sum(each.numel() for each in tensors.values())), 1)
+            limited(partial(_trial, network, tensors), str(path), NotAModelError, seconds=seconds, memory=size)
             outputs = check(network, tensors)
         except (DataError, NotAModelError) as error:
             failure = failure or error
@@ -284,6 +293,11 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
     if not floating:
         raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to measure")
     return replace(trial, place=next((at for at in floating if run.outputs[at] == "logits"), floating[0]))
+
+
+def _seconds(nbytes: int, numbers: int) -> float:
+    """Return the processor time that a graph's first run may take, by its weights and the numbers that it gets."""
+    return min(5 + nbytes / 1e8 + nbytes * numbers / 4e9, 60)
 
 
 def _trial(network: OnnxNetwork, tensors: Mapping[str, torch.Tensor]) -> list[np.ndarray]:

@@ -131,4 +131,4 @@ def guessed_inputs(parts: NetworkParts) -> InputSpec:
 
 def absolute(path: Path) -> Path:
     """Return the path from the root, with ``~`` expanded, symbolic links kept."""
-    return Path(os.path.abspath(path.expanduser()))
+    return Path(os.path.abspath(os.path.expanduser(path)))

@@ -47,6 +47,8 @@ def _require_place(kind: str, out: str | Path) -> None:
     folder = os.path.dirname(os.path.realpath(place))
     if not os.path.isdir(folder):
         raise ExportError(f"{kind} cannot go to {out}: there is no folder {folder}; create it or choose another")
+    if not os.access(folder, os.W_OK):
+        raise ExportError(f"{kind} cannot go to {out}: the folder is read-only; choose another or allow it")
     own = ENDINGS.get(kind)
     if own and os.path.isdir(place):
         raise ExportError(f"{out} is a folder, and {kind} writes a file; give its name: {place / f'model{own}'}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
@@ -111,7 +112,7 @@ class DeployForms(PanelPart):
         self.context.tasks.start(writing())
 
     def _show_written(self, form: Form, out: str, paths: tuple[str, ...]) -> None:
-        nbytes = sum(file.stat().st_size for path in paths if (file := Path(path)).is_file())
+        nbytes = sum(file.stat().st_size for path in paths if os.path.isfile(file := Path(path)))
         command = loading(form, out)
         then = tr("; load it with {}").format(command) if command else ""
         self.written.setText(tr("Wrote {} to {}").format(quantities.data_size(nbytes), out) + then)
@@ -130,6 +131,6 @@ class DeployForms(PanelPart):
 
     def open_folder(self) -> None:
         """Open the nearest folder of the place that is there."""
-        out = Path(self.place.text().strip()).expanduser()
-        folder = next((each for each in (out, *out.parents) if each.is_dir()), Path.home())
+        out = Path(os.path.expanduser(self.place.text().strip()))
+        folder = next((each for each in (out, *out.parents) if os.path.isdir(each)), Path.home())
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
