@@ -68,3 +68,27 @@ def test_probabilities_are_logits_to_compare(
         assert ours.shape == (*raw.shape, 2) and (ours[..., 1] - ours[..., 0] > 0).tolist() == (raw > 0.5).tolist()
     else:
         assert ours == pytest.approx(raw, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("samples", ("n", 1))
+def test_samples_lie_where_the_graph_puts_them(samples: str | int, tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]),
+             helper.make_node("Transpose", ["y"], ["out"], perm=[1, 0, 2])]  # fmt: skip
+    takes = {"x": (1, [samples, "t", 16])}
+    path = save(tmp_path / "m.onnx", nodes, takes, ["out"], {"w": numbers(16, 6)})
+    model, x = open_model(path), numbers(3, 7, 16)
+    theirs = [onnxruntime_output(path, {"x": x[at : at + 1]})[:, 0] for at in range(3)]
+    assert output_of(model, {"x": x}) == pytest.approx(np.stack(theirs), rel=1e-4, abs=1e-5)
+
+
+def test_a_graph_that_squeezes_a_single_sample(tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Squeeze", ["y"], ["out"])]
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 16])}, ["out"], {"w": numbers(16, 1)})
+    model, x = open_model(path), numbers(3, 16)
+    theirs = onnxruntime_output(path, {"x": x})
+    for rows in (slice(0, 3), slice(1, 2)):
+        assert output_of(model, {"x": x[rows]})[:, 0] == pytest.approx(theirs[rows], rel=1e-4, abs=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -29,3 +30,9 @@ def last_function(graph: Normal, name: str, values: torch.Tensor) -> str:
         return "Sigmoid"
     whole = values.ndim > 1 and bool(((values.sum(-1) - 1).abs() < NEAR).all())
     return "Softmax" if whole else ""
+
+
+def axis_of_samples(shape: Sequence[int], samples: int) -> int | None:
+    """Return the axis along which an output of so many samples has one entry for each, None for one sample's alone."""
+    axis = next((axis for axis, size in enumerate(shape) if size == samples), None)
+    return axis if samples == 1 or axis is not None else 0

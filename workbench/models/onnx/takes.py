@@ -24,6 +24,9 @@ FILLED = ("attention_mask", "position_ids", "token_type_ids", "use_cache_branch"
 SIZES = ((TOKENS, PIXELS), (64, 64), (576, 224), (16000, 640))
 """What free sizes are tried with, until the graph runs: tokens, frames or points of sound; height and width."""
 
+SAMPLES = 2
+"""How many samples a graph is tried with that takes any number."""
+
 
 LARGEST = 1 << 27
 """Numbers of one input that are tried at most."""
@@ -210,7 +213,8 @@ def random_samples(takes: Mapping[str, Input], main: str, sizes: tuple[int, int]
             number = tokens[0] if each.equal is None else each.equal  # one number a sample: a length, a rate
             batch[name] = torch.full(shape, number, dtype=each.dtype)
         else:
-            batch[name] = torch.randint(0, each.rows or 2, shape, generator=generator).to(each.dtype)
+            drawn = torch.randint(0, each.rows or 2, shape, generator=generator)
+            batch[name] = drawn if each.rows is not None else drawn.to(each.dtype)  # ids, even if the graph casts them
     return batch
 
 

@@ -20,8 +20,8 @@ from workbench.models.data.inputs import InputSpec, arguments_for, main_of
 from workbench.models.execution.network import Body, Call, Forward, NetworkModel
 from workbench.models.layer import LayerKind, StoredTensor
 from workbench.models.model import Batch, Model, Overrides
-from workbench.models.onnx.outputs import last_function
-from workbench.models.onnx.takes import SIZES, Input, fixed_samples, inputs_of, random_samples
+from workbench.models.onnx.outputs import axis_of_samples, last_function
+from workbench.models.onnx.takes import SAMPLES, SIZES, Input, fixed_samples, inputs_of, random_samples
 from workbench.models.sources.exported_program import in_pieces
 from workbench.models.sources.huggingface_heads import head_of, mean_pooled
 from workbench.models.sources.layers import Modules, Role, find_layers, unknown_role
@@ -105,6 +105,7 @@ def graph_in(path: Path) -> Path:
 class Answer:
     """How a graph is run as a file: ``takes`` its inputs, ``name`` the output that is looked at.
 
+    ``axis`` is where its samples lie, None where it has no axis of them, and ``rank`` how many axes it has.
     ``pooled``: its tokens are averaged.  ``last`` is ``Softmax`` or ``Sigmoid`` where it is probabilities.
     """
 
@@ -112,6 +113,8 @@ class Answer:
     spec: InputSpec
     place: int
     name: str
+    rank: int
+    axis: int | None = 0
     pooled: bool = False
     last: str = ""
 
@@ -120,11 +123,18 @@ class Answer:
         return _inputs_of(self.takes, batch, self.spec)
 
     def output(self, values: torch.Tensor, batch: Batch) -> torch.Tensor:
-        """Return the model's output from the graph's."""
+        """Return the model's output from the graph's, samples along the first axis."""
+        values = self.by_sample(values)
         if self.last:
             return logits_of(self.last, values)
         values = values[:, None] if values.ndim == 1 else values  # one number a sample
         return mean_pooled(values, batch.get("attention_mask")) if self.pooled else values
+
+    def by_sample(self, values: torch.Tensor) -> torch.Tensor:
+        """Return values with their samples along the first axis; a graph may squeeze that of a single one."""
+        if self.axis is None:
+            return values[None]
+        return (values if values.ndim == self.rank else values.unsqueeze(self.axis)).movedim(self.axis, 0)
 
 
 class OnnxModel(NetworkModel):
@@ -183,9 +193,10 @@ def _model(source: ModelSource, path: Path, file: OnnxFile, graph: Normal, netwo
     inputs = replace(inputs, batch=trial.batch)
     gives, name = trial.outputs[trial.place], run.outputs[trial.place]
     last = last_function(graph, name, gives)
-    output, pooled = _output(gives, name, inputs, _architecture(folder), last)
-    answer = Answer(takes=takes, spec=inputs, place=trial.place, name=name, pooled=pooled,
-                    last="" if output is OutputKind.EMBEDDING else last)  # fmt: skip
+    answer = Answer(takes=takes, spec=inputs, place=trial.place, name=name, rank=gives.ndim,
+                    axis=axis_of_samples(gives.shape, trial.batch or SAMPLES))  # fmt: skip
+    output, pooled = _output(answer.by_sample(gives), name, inputs, _architecture(folder), last)
+    answer = replace(answer, pooled=pooled, last="" if output is OutputKind.EMBEDDING else last)
     call = _call(answer) if inputs.batch is None else in_pieces(_call(answer), inputs.batch)
     inputs = replace(inputs, sentences=True, embeds=True) if pooled else inputs
     sample = partial(random_samples, takes, main, trial.sizes)
@@ -264,7 +275,7 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
     nbytes = sum(each.nbytes for each in network.parameters())
     for batch, sizes in itertools.product((spec.batch,) if spec.batch else (None, 1), SIZES):
         try:
-            tensors = _inputs_of(takes, random_samples(takes, spec.main, sizes, batch or 2), spec)
+            tensors = _inputs_of(takes, random_samples(takes, spec.main, sizes, batch or SAMPLES), spec)
             shapes = {name: each.shape for name, each in tensors.items()}
             if shapes == before:  # all sizes are fixed
                 continue
