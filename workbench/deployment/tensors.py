@@ -19,7 +19,9 @@ from workbench.planning.totals import totals
 if TYPE_CHECKING:
     import torch
 
+    from workbench.models.execution.activation_quantizers import Ranges
     from workbench.models.model import Model
+    from workbench.planning.plan import Plan
     from workbench.quantization.quantized_model import QuantizedModel
 
 
@@ -53,6 +55,24 @@ def check(quantized: QuantizedModel, model: Model | None) -> Model:
         if required and name not in quantized.tensors:
             raise ExportError(f"the plan gives {name} the scheme {assignment.weights}, but it was not quantized")
     return model
+
+
+def planned(plan: Plan, model: Model, ranges: Ranges) -> QuantizedModel:
+    """Return what quantizing ``model`` by ``plan`` would give: schemes and shapes, and no values.
+
+    What an exporter refuses by these it refuses before weights are rounded.  ``plan`` has no transforms.
+    """
+    from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.quantization.quantized_model import QuantizedModel
+
+    summary, tensors = model.summary, {}
+    left = {name: f"{name} has values that are not finite" for name in summary.non_finite}
+    for name, assignment in resolve(plan, summary.layers).items():
+        layer = summary.by_name[name]
+        if layer.tied_to is None and assignment.weights != KEEP and name not in left:
+            scheme = parse_scheme(assignment.weights).name
+            tensors[name] = QuantizedTensor(scheme=scheme, shape=layer.matrix, arrays={})
+    return QuantizedModel(summary=summary, plan=plan, tensors=tensors, ranges=ranges, left=left)
 
 
 def expected_nbytes(quantized: QuantizedModel, model: Model) -> int:

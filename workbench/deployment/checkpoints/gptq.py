@@ -72,7 +72,7 @@ class GptqMethod(Method):
                 f"{scheme.name} needs inputs and outputs that fill words of 32 bits, and inputs in multiples of "
                 f"{width}; the layer has {rows} x {columns}"
             )
-        shifts = scheme.unpacked(stored)[2]
+        shifts = scheme.unpacked(stored)[2] if stored.arrays else None
         if shifts is not None and self.checkpoint_format == "gptq" and bool((shifts == 0).any()):
             return "a zero point of 0 has no place in the format gptq, which stores it minus one; set " \
                 "checkpoint_format=gptq_v2"  # fmt: skip

@@ -135,6 +135,11 @@ def write_checkpoint(
     return tuple(out / name for name in files)
 
 
+def refuse_checkpoint(method: Method, planned: QuantizedModel, model: Model) -> None:
+    """Raise ExportError with every layer that does not fit; ``planned`` holds schemes and shapes alone."""
+    _job(method, planned, model)
+
+
 def prove_checkpoint(
     method: Method, quantized: QuantizedModel, model: Model | None, folder: Path, progress: Progress
 ) -> None:

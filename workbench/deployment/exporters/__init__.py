@@ -68,6 +68,14 @@ class Prepares(Protocol):
         """Return the seconds that pass before anything is written, from a trial."""
 
 
+@runtime_checkable
+class Refuses(Protocol):
+    """An exporter that knows from schemes and shapes what it cannot hold, before any weight is rounded."""
+
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """Raise ExportError with every layer of ``planned`` that does not fit, and the reason; it holds no values."""
+
+
 EXPORTERS: tuple[Exporter, ...] = (
     PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(), CompressedTensors(),
     Gptq(), Mlx(), Torchao(), Recipe(), TensorTypes(), ImportanceMatrix(),

@@ -26,6 +26,13 @@ class CompressedTensors:
     description: ClassVar = "a packed checkpoint that vLLM and transformers load"
     needs_model: ClassVar = True
 
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """See :class:`workbench.deployment.exporters.Refuses`."""
+        from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod
+        from workbench.deployment.checkpoints.write import refuse_checkpoint
+
+        refuse_checkpoint(CompressedTensorsMethod(), planned, model)
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by the library, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod

@@ -27,6 +27,13 @@ class Gguf:
     needs_model: ClassVar = True
     pre_tokenizer: str = ""
 
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """See :class:`workbench.deployment.exporters.Refuses`."""
+        from workbench.deployment.gguf_file import require_place
+
+        refuse_quantized_activations(planned, model, "a GGUF file")
+        require_place(planned, model)
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by the package gguf, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         from workbench.deployment.gguf_file import content_of, prove, write

@@ -28,6 +28,13 @@ class Gptq:
     needs_model: ClassVar = True
     checkpoint_format: str = "gptq"
 
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """See :class:`workbench.deployment.exporters.Refuses`."""
+        from workbench.deployment.checkpoints.gptq import GptqMethod
+        from workbench.deployment.checkpoints.write import refuse_checkpoint
+
+        refuse_checkpoint(GptqMethod(self.checkpoint_format), planned, model)
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, unpack again, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         from workbench.deployment.checkpoints.gptq import GptqMethod

@@ -34,6 +34,10 @@ class HuggingFaceFolder:
     description: ClassVar = "a folder that transformers loads, with the evaluated values in float32"
     needs_model: ClassVar = True
 
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """See :class:`workbench.deployment.exporters.Refuses`."""
+        refuse_quantized_activations(planned, model, "a float checkpoint")
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, load with transformers, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         opened = check(quantized, model)

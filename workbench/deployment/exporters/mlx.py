@@ -25,6 +25,13 @@ class Mlx:
     description: ClassVar = "a checkpoint that mlx-lm loads: packed weights, scales, biases"
     needs_model: ClassVar = True
 
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """See :class:`workbench.deployment.exporters.Refuses`."""
+        from workbench.deployment.checkpoints.mlx import MlxMethod
+        from workbench.deployment.checkpoints.write import refuse_checkpoint
+
+        refuse_checkpoint(MlxMethod(), planned, model)
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, unpack again, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         from workbench.deployment.checkpoints.mlx import MlxMethod

@@ -34,6 +34,15 @@ class OnnxGenai:
 
         return capture_seconds(model)
 
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """See :class:`workbench.deployment.exporters.Refuses`."""
+        from workbench.deployment.onnx.capture import require_onnx
+        from workbench.deployment.onnx.file import refusals, require_fit
+
+        source_folder(model)
+        require_onnx()
+        require_fit(refusals(planned, model))
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by the package onnx, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         from workbench.deployment.onnx.capture import require_onnx

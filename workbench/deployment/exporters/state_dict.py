@@ -31,6 +31,10 @@ class StateDict:
     description: ClassVar = "the decoded values as a float state dict (safetensors), for torch's load_state_dict"
     needs_model: ClassVar = True
 
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """See :class:`workbench.deployment.exporters.Refuses`."""
+        refuse_quantized_activations(planned, model, "a float state dict")
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         opened = check(quantized, model)

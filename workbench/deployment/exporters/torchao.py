@@ -25,6 +25,13 @@ class Torchao:
     description: ClassVar = "a checkpoint of torchao's tensors that transformers loads"
     needs_model: ClassVar = True
 
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """See :class:`workbench.deployment.exporters.Refuses`."""
+        from workbench.deployment.checkpoints.torchao import TorchaoMethod
+        from workbench.deployment.checkpoints.write import refuse_checkpoint
+
+        refuse_checkpoint(TorchaoMethod(), planned, model)
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by torchao, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         from workbench.deployment.checkpoints.torchao import TorchaoMethod

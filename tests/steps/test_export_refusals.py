@@ -1,0 +1,59 @@
+"""A plan that a form cannot hold is refused before anything is quantized: each layer, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment.exporters import EXPORTERS, Refuses, exporter
+from workbench.errors import ExportError
+from workbench.models.model import Model
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+from workbench.steps.files.export import apply
+
+Q = "model.layers.0.self_attn.q_proj"
+PLANS: dict[str, dict[str, Any]] = {
+    "gguf": {"weights": "int4-g32-asym"}, "onnx": {"weights": "q4_k"}, "onnx-genai": {"weights": "int3-g32"},
+    "compressed-tensors": {"weights": "q4_k"}, "gptq": {"weights": "mxfp4"}, "mlx": {"weights": "int4-g16"},
+    "torchao": {"weights": "q4_k"}, "state-dict": {"weights": "int8-channel", "inputs": "int8-token"},
+    "huggingface": {"weights": "int8-channel", "inputs": "int8-token"},
+}  # fmt: skip
+"""A plan for each form that it cannot hold."""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return open_model(folder_of("llama", tmp_path_factory.mktemp("llama")))
+
+
+def test_every_form_that_refuses_a_plan_is_here() -> None:
+    assert set(PLANS) == {member.name for member in EXPORTERS if isinstance(member, Refuses)}
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_it_is_refused_before_anything_is_quantized(
+    kind: str, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind in ("onnx", "onnx-genai"):
+        pytest.importorskip("onnxscript")
+    plan = Plan().assign([Q], algorithm="rtn", **PLANS[kind])
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.steps.files.export.quantize", lambda *_, **__: pytest.fail("it was quantized"))
+        with pytest.raises(ExportError, match=Q) as caught:
+            apply(model, plan, kind, tmp_path / "out")
+    quantized = quantize(model, plan)
+    with pytest.raises(ExportError) as later:
+        exporter(kind).export(quantized, model, tmp_path / "out", silent)
+    assert str(later.value) == str(caught.value) and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ("gguf", "compressed-tensors"))
+def test_what_fits_is_written(kind: str, model: Model, tmp_path: Path) -> None:
+    scheme = "q8_0" if kind == "gguf" else "int4-g32"
+    assert apply(model, Plan().assign([Q], weights=scheme, algorithm="rtn"), kind, tmp_path / "out")
