@@ -5539,5 +5539,61 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>tokens of router {n} of {n} sent elsewhere, batch {n}</source>
         <translation>Tokens von Router {n} von {n} anderswohin geschickt, Batch {n}</translation>
     </message>
+    <message>
+        <source>best plans</source>
+        <translation>beste Pläne</translation>
+    </message>
+    <message>
+        <source>one scheme everywhere</source>
+        <translation>überall ein Schema</translation>
+    </message>
+    <message>
+        <source>measured, 95 % interval</source>
+        <translation>gemessen, 95-%-Intervall</translation>
+    </message>
+    <message>
+        <source>Facts</source>
+        <translation>Angaben</translation>
+    </message>
+    <message>
+        <source>GGUF file</source>
+        <translation>GGUF-Datei</translation>
+    </message>
+    <message>
+        <source>compressed-tensors folder</source>
+        <translation>compressed-tensors-Ordner</translation>
+    </message>
+    <message>
+        <source>ONNX file</source>
+        <translation>ONNX-Datei</translation>
+    </message>
+    <message>
+        <source>ONNX folder</source>
+        <translation>ONNX-Ordner</translation>
+    </message>
+    <message>
+        <source>torchao folder</source>
+        <translation>torchao-Ordner</translation>
+    </message>
+    <message>
+        <source>MLX folder</source>
+        <translation>MLX-Ordner</translation>
+    </message>
+    <message>
+        <source>Packed safetensors</source>
+        <translation>Gepackte safetensors</translation>
+    </message>
+    <message>
+        <source>{}: {}, shared by {n} layers, saves {n} bytes and adds a loss of {}</source>
+        <translation>{}: {}, geteilt von {n} Schichten, spart {n} Bytes und kostet einen Verlust von {}</translation>
+    </message>
+    <message>
+        <source>{}: {}, shared by {n} layers, saves {n} bytes and adds a loss that was not scored</source>
+        <translation>{}: {}, geteilt von {n} Schichten, spart {n} Bytes und kostet einen Verlust, der nicht bewertet wurde</translation>
+    </message>
+    <message>
+        <source>{}: {} saves {n} bytes and adds a loss that was not scored</source>
+        <translation>{}: {} spart {n} Bytes und kostet einen Verlust, der nicht bewertet wurde</translation>
+    </message>
 </context>
 </TS>

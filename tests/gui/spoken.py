@@ -16,6 +16,7 @@ from workbench.gui.panels import PANELS
 from workbench.gui.shell import words
 from workbench.gui.shell.step_keys import BUTTONS
 from workbench.insight.arrangement import Order
+from workbench.insight.deployments import FORMS
 from workbench.insight.roles import ROLES
 from workbench.sensitivity.metrics import METRICS
 from workbench.session.workspace import BudgetUnit
@@ -36,6 +37,7 @@ SHOWN: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "ask": ((1, 2), ()), "ask_path": ((1,), ()), "ask_save_path": ((1,), ()), "FormDialog": ((1, 2, 4), ()),
     "show_error": ((1,), ()), "say": ((0, 1), ()), "report": ((0,), ()), ".label": ((1,), ()),
     "setText": ((0,), ()), "setToolTip": ((0,), ()), "Popup": ((2,), ()),
+    "add_points": ((), ("name",)), "add_line": ((), ("name",)),
     "_large": ((0, 1), ()), "_button": ((0,), ()), "_figure": ((0,), ()),
 }  # fmt: skip
 """What shows texts: the places and the names of the arguments that are texts."""
@@ -85,7 +87,7 @@ def of_tables() -> set[str]:
     """Return the texts of menus, panels, stages, roles, steps with a form, options and metrics."""
     texts = {*MENUS, KINDS, *(text for action in ACTIONS for text in (action.text, action.tip))}
     texts |= {each.title for each in (*PANELS, *STAGES)} | {title for _, title in BUTTONS.values()}
-    texts |= {text for each in ROLES for text in (each.title, each.text)}
+    texts |= {text for each in ROLES for text in (each.title, each.text)} | {form.title for form in FORMS}
     texts |= {text for metric in METRICS for text in (metric.title, metric.meaning)} | {*map(str, Order), *BudgetUnit}
     requested = {"calibrate", "sensitivity", "refine", "evaluate", "audit", "train", "time-kernels", "export"}
     for step in (step for step in STEPS if step.name in requested):

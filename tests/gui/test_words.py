@@ -111,16 +111,19 @@ def test_no_panel_of_a_german_window_has_an_english_sentence(german: None, live:
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
         await person.layer("model.layers.0.self_attn.k_proj")
-        shown = dict[str, str]()
+        shown, tabs = dict[str, str](), set[str]()
         for spec in PANELS:
             await person.act(lambda name=spec.id: person.window.reveal(name))
             for pages in person.window.panels[spec.id].findChildren(QTabWidget):
                 for place in range(pages.count()):
+                    tabs.add(pages.tabText(place))
                     await person.act(lambda pages=pages, place=place: pages.setCurrentIndex(place))
             shown |= {text: f"{spec.id}: {where}" for where, text in texts(person.window.panels[spec.id])}
         for part in (person.window.status, person.window.stepper, person.window.start_page):
             shown |= dict.fromkeys(text for _, text in texts(part))
-        assert len(shown) > 700
+        legend = person.window.panels["pareto"].plot.item.legend
+        tabs |= {label.text for _, label in legend.items}
+        assert len(shown) > 700 and len(tabs) > 15 and tabs <= {*CATALOGUE.values()}
         lines = {line: where for text, where in shown.items() for line in text.splitlines()}
         english = {line: where for line, where in lines.items() if len(WORDS.findall(NAMES.sub("", line))) > 1}
         assert not english, english

@@ -131,7 +131,9 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         if self.left_width:
             self.item.getAxis("left").setWidth(self.left_width)
         if self.legend is not None:
-            self.item.addLegend(offset=self.legend, labelTextSize="8pt", sampleType=LegendMark)
+            legend = self.item.addLegend(offset=self.legend, labelTextSize="8pt", sampleType=LegendMark)
+            add = legend.addItem
+            legend.addItem = lambda item, name: add(item, tr(name))
         if self.logarithmic:
             self.item.getViewBox().sigRangeChanged.connect(self._mark_decades)
         self._style()

@@ -25,7 +25,7 @@ from workbench.session.workspace import State
 from workbench.steps.files.export import EXPORT, ExportOptions
 
 FIELDS = (
-    Field("Form", lambda row: row.form.title, tip="The kind of file or folder that Export writes"),
+    Field("Form", lambda row: row.form.title, words=True, tip="The kind of file or folder that Export writes"),
     Field("Loaded by", lambda row: row.form.loads, tip="The programs that load it"),
     Field("Plan", lambda row: row.verdict, words=True, tooltip=lambda row: row.reasons,
           tip="What the runtime refuses of the plan"),
