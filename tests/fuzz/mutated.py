@@ -50,6 +50,7 @@ def _late(number: int, frame: FrameType | None) -> None:
 def _verdict(opened: Any, path: Path) -> tuple[str, str]:
     """Open a file; returns ``clean``, ``refused`` or what failed, and the details."""
     from workbench.errors import WorkbenchError
+    from workbench.models.sources import UNFORESEEN
 
     signal.setitimer(signal.ITIMER_PROF, SECONDS)  # processor time: the machine may be busy
     signal.setitimer(signal.ITIMER_REAL, 20 * SECONDS)
@@ -58,6 +59,8 @@ def _verdict(opened: Any, path: Path) -> tuple[str, str]:
         return "clean", ""
     except WorkbenchError as error:
         text = str(error)
+        if UNFORESEEN in text and error.__cause__ is not None:
+            return type(error.__cause__).__name__, "".join(traceback.format_exception(error.__cause__, limit=-6))
         return ("refused", text) if text and "\n" not in text else ("lines", text)
     except Hang:
         return "hang", traceback.format_exc(limit=-6)

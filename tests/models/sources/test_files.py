@@ -19,7 +19,7 @@ from tests.models.sources.networks import Experts, Images, Tokens, save_python, 
 from workbench.errors import CannotRunError, ModelTooLargeError, NotAModelError, UnsafeModelError
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
-from workbench.models.sources import open_model, reopen, stored
+from workbench.models.sources import UNFORESEEN, open_model, reopen, safetensors_file, stored
 from workbench.models.sources.exported_graph import is_plain_expression
 from workbench.models.sources.layers import block_of
 from workbench.models.sources.safetensors_file import weight_files
@@ -370,3 +370,26 @@ def test_a_checkpoint_of_training_holds_its_state_dict_under_any_name(tmp_path: 
     torch.save({"generator": network.state_dict(), "judge": network.state_dict()}, file)
     with pytest.raises(NotAModelError, match="several sets of tensors: generator, judge"):
         open_model(file)
+
+
+@pytest.mark.parametrize(
+    ("raised", "seen"),
+    [
+        (TypeError("unsupported\noperand"), NotAModelError), (struct.error("unpack requires 4 bytes"), NotAModelError),
+        (RecursionError("maximum recursion depth exceeded"), NotAModelError), (MemoryError(), MemoryError),
+        (RuntimeError("can't allocate memory: you tried to allocate 8 bytes"), RuntimeError),
+        (PermissionError(13, "Permission denied"), PermissionError), (UnsafeModelError("a pickle"), UnsafeModelError),
+    ],
+)  # fmt: skip
+def test_what_no_reader_foresaw_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception, seen: type[Exception]
+) -> None:
+    def opens(*_: object) -> Model:
+        raise raised
+
+    save_file({"a.weight": torch.ones(4, 4)}, tmp_path / "m.safetensors")
+    monkeypatch.setattr(safetensors_file.SafetensorsFiles, "open", opens)
+    with pytest.raises(seen) as caught:
+        open_model(tmp_path / "m.safetensors")
+    if seen is NotAModelError:
+        assert UNFORESEEN in str(caught.value) and "\n" not in str(caught.value) and caught.value.__cause__ is raised

@@ -166,3 +166,21 @@ def test_no_damage_of_the_header_escapes(file: Path, tmp_path: Path) -> None:
         path.write_bytes(whole[:length])
         with pytest.raises(NotAModelError):
             open_model(path)
+
+
+@pytest.mark.parametrize("key", ["attention.head_count", "attention.head_count_kv", "attention.key_length",
+                                 "rope.dimension_count", "block_count", "context_length", "feed_forward_length",
+                                 "embedding_length"])  # fmt: skip
+@pytest.mark.parametrize("value", [0, 1, 3, 256, 2**31 - 1, 2**32 - 1])
+def test_metadata_that_do_not_fit_the_tensors_leave_the_weights(
+    file: Path, tmp_path: Path, key: str, value: int
+) -> None:
+    content = bytearray(file.read_bytes())
+    assert (start := content.find(f"llama.{key}".encode())) > 0
+    place = start + len(f"llama.{key}") + 4
+    struct.pack_into("<I", content, place, value)
+    (tmp_path / "m.gguf").write_bytes(content)
+    summary = open_model(tmp_path / "m.gguf").summary
+    assert summary.layers and "\n" not in (summary.cannot_run or "")
+    if key == "attention.head_count":
+        assert summary.cannot_run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.errors import BackendUnavailableError
+from workbench.errors import BackendUnavailableError, NotAModelError
 from workbench.models.gguf.architectures import Architecture
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def row_order(architecture: Architecture, config: Mapping[str, Any], parameter: 
     """Return which row of the network's tensor is each row of the file's, int64 ``[rows]``; None where none moves.
 
     llama.cpp's rotary embeddings pair neighbours, those of transformers a head's halves, so that in a file of some
-    architectures the rows of queries and keys are interleaved.
+    architectures the rows of queries and keys are interleaved.  Raises NotAModelError for heads that have no halves.
     """
     kind = parameter.removesuffix(".weight").removesuffix(".bias").rpartition(".")[2]
     if not architecture.permuted or kind not in ("q_proj", "k_proj"):
@@ -80,6 +80,8 @@ def row_order(architecture: Architecture, config: Mapping[str, Any], parameter: 
     if kind == "k_proj":
         heads = config.get("num_key_value_heads") or heads
     size = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    if size % 2:
+        raise NotAModelError(f"its heads have {size} numbers, and rotary embeddings take them in pairs")
     return np.arange(heads * size).reshape(heads, 2, size // 2).swapaxes(1, 2).reshape(-1)
 
 

@@ -62,10 +62,11 @@ class GgufSource:
         try:
             return _network(file, source)
         except (NotAModelError, ModelTooLargeError) as error:
-            store = TensorStore({name: _facts(each) for name, each in file.tensors.items()}, Reader(file))
-            bare = weights_only_model(source, store)
-            summary = replace(bare.summary, cannot_run=str(error), fingerprint=_fingerprint(file))
-            return GgufWeights(summary, store, file=file)
+            reason = str(error)
+        store = TensorStore({name: _facts(each) for name, each in file.tensors.items()}, Reader(file))
+        bare = weights_only_model(source, store)
+        summary = replace(bare.summary, cannot_run=reason, fingerprint=_fingerprint(file))
+        return GgufWeights(summary, store, file=file)
 
 
 def _scheme(tensor: StoredBlocks) -> Scheme | None:

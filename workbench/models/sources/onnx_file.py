@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from workbench.errors import DataError, NotAModelError, WorkbenchError, first_line, out_of_memory
+from workbench.errors import DataError, NotAModelError, WorkbenchError, first_line
 from workbench.limited import MEMORY, limited
 from workbench.models.data.inputs import InputSpec, arguments_for, main_of
 from workbench.models.execution.network import Body, Call, Forward, NetworkModel
@@ -67,15 +67,13 @@ class OnnxSource:
         from workbench.models.onnx.network import OnnxNetwork
 
         path = graph_in(request.path)
+        file = in_floating_point(read_onnx(path))
+        graph = _normal(file, path)
         try:
-            file = in_floating_point(read_onnx(path))
-            graph = _normal(file, path)
             network = OnnxNetwork(file, graph)
-            return _model(ModelSource(kind=self.name, path=request.recorded), path, file, graph, network)
-        except (RuntimeError, ArithmeticError, LookupError, ValueError, TypeError, AttributeError) as error:
-            if out_of_memory(error):
-                raise
-            raise NotAModelError(f"{path}: its nodes do not fit together: {first_line(error)}") from error
+        except (RuntimeError, ValueError, TypeError, KeyError) as error:
+            raise NotAModelError(f"{path}: its weights do not fit its operators: {first_line(error)}") from error
+        return _model(ModelSource(kind=self.name, path=request.recorded), path, file, graph, network)
 
 
 def _normal(file: OnnxFile, path: Path) -> Normal:
