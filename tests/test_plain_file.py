@@ -15,9 +15,10 @@ import pytest
 
 from tests.deployment.exporters.llamas import folder_of
 from tests.session.sessions import full_session
+from workbench import plain_file
 from workbench.atomic import replacing, replacing_folder
 from workbench.cli import main
-from workbench.errors import DataError, ExportError, ModelError, PlanError, SessionError
+from workbench.errors import DataError, ExportError, ModelError, PlanError, SessionError, out_of_memory
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
 from workbench.plain_file import opened, read_bytes, read_json, require_files
@@ -157,6 +158,19 @@ def test_what_fills_the_memory_is_not_read(tmp_path: Path) -> None:
                 read_bytes(path, largest=largest)
     (tmp_path / "c").write_bytes(b"12345678")
     assert read_bytes(tmp_path / "c", largest=8) == b"12345678"
+
+
+def test_a_usual_file_that_does_not_fit_says_that_memory_ran_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_file, "available_memory", lambda: 10)
+    (tmp_path / "a.txt").write_text("hello world", encoding="utf-8")
+    with pytest.raises(OSError, match="it holds .*B, and .*B of memory is free") as caught:
+        read_bytes(tmp_path / "a.txt")
+    assert out_of_memory(caught.value)
+    with pytest.raises(OSError, match="is the most") as caught:
+        read_bytes(sparse(tmp_path / "b"))
+    assert not out_of_memory(caught.value)
 
 
 def test_a_pipe_without_end_is_not_read_to_its_end(pipe: Path) -> None:

@@ -71,7 +71,8 @@ def require_files(folder: Path) -> None:
 def read_bytes(path: Path, *, pipe: bool = False, largest: int | None = None) -> bytes:
     """Return what a file holds; raises OSError, also for more than ``largest`` bytes.
 
-    None stands for half of the memory that is free: a few bytes make a file of terabytes (a sparse one).
+    None stands for half of the memory that is free: a few bytes make a file of terabytes (a sparse one).  Where not
+    even a file of usual size fits there, the error is that memory ran out.
     """
     bound = available_memory() // 2 if largest is None else largest
     with opened(path, pipe=pipe) as stream:
@@ -80,8 +81,12 @@ def read_bytes(path: Path, *, pipe: bool = False, largest: int | None = None) ->
         while data and size < len(data) <= bound:  # a pipe, which has no size, or a file that grows
             size = len(data)
             data += stream.read(min(_PIECE, bound + 1 - size))
-    if max(size, len(data)) > bound:
-        raise _too_large(path, "it holds", max(size, len(data)), bound)
+    read = max(size, len(data))
+    if read > bound and largest is None and read <= LARGEST_TEXT:
+        free = size_text(2 * bound)
+        raise OSError(errno.ENOMEM, f"it holds {size_text(read)}, and {free} of memory is free", str(path))
+    if read > bound:
+        raise _too_large(path, "it holds", read, bound)
     return data
 
 

@@ -16,11 +16,14 @@ from workbench import preflight
 from workbench.deployment.onnx import capture_cost
 from workbench.engine.jobs import Jobs
 from workbench.errors import MemoryLimitError
-from workbench.memory import memory_limit
+from workbench.memory import anonymous_memory, memory_limit
 from workbench.models.data.datasets import open_dataset
+from workbench.models.sources import open_model
 from workbench.preflight import Estimate
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
+from workbench.steps.files.first_look import start
 from workbench.steps.preflight import costs, pilot, rounding
 from workbench.steps.preflight.record import RESOURCES, StepCosts, with_estimate
 from workbench.steps.step import Context, Step
@@ -90,6 +93,17 @@ def test_what_cannot_fit_is_refused_with_the_numbers(tmp_path: Path, monkeypatch
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """Of the step below."""
+
+
+def test_a_short_step_that_cannot_fit_is_refused_too(tmp_path: Path) -> None:
+    model = open_model("demo:language-model")
+    session, options = start(model), CalibrateOptions(data="demo:language-model", samples=4, batch_size=4)
+    CALIBRATE(session, options, model=model)  # loads what it needs
+    with (
+        memory_limit(anonymous_memory() + 10**6),
+        pytest.raises(MemoryLimitError, match=r"Calibrate needs at least .* of memory, one sample at a time.*allowed"),
+    ):
+        CALIBRATE(session, options, model=model)
 
 
 def test_a_long_step_reports_before_and_after(clock: Clock) -> None:

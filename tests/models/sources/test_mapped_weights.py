@@ -32,10 +32,20 @@ def config(kind: str) -> Any:
         return transformers.GPT2Config(vocab_size=48, n_embd=16, n_layer=2, n_head=2)
     if kind == "GemmaForCausalLM":  # scales its embeddings, ties its head
         return transformers.GemmaConfig(**SMALL, num_key_value_heads=1, head_dim=8)
+    if kind == "GPTNeoXForCausalLM":  # one matrix for query, key and value
+        return transformers.GPTNeoXConfig(**SMALL)
+    if kind == "OlmoeForCausalLM":
+        return transformers.OlmoeConfig(**SMALL, num_experts=4, num_experts_per_tok=2)
     return transformers.LlamaConfig(**SMALL, tie_word_embeddings=False)
 
 
-@pytest.fixture(params=["LlamaForCausalLM", "GPT2LMHeadModel", "BertForMaskedLM", "GemmaForCausalLM"])
+KINDS = (
+    "LlamaForCausalLM", "GPT2LMHeadModel", "BertForMaskedLM", "GemmaForCausalLM", "GPTNeoXForCausalLM",
+    "OlmoeForCausalLM",
+)  # fmt: skip
+
+
+@pytest.fixture(params=KINDS)
 def both(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
     """The same checkpoint of two bytes a weight, in memory and in its file, which nothing copies."""
     with torch.random.fork_rng(devices=[]):
@@ -119,3 +129,16 @@ def test_a_disk_that_fills_while_a_pass_spills_is_told(
     with limited_to(1 << 40), pytest.raises(MemoryLimitError, match="No space left on device; free some of it"):
         observed(both[1])
     assert not list((tmp_path / "scratch").rglob("*.scratch"))
+
+
+def test_what_is_left_of_a_limit_is_looked_at_when_the_class_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with torch.random.fork_rng(devices=[]):
+        save(tmp_path, "LlamaForCausalLM", config("LlamaForCausalLM"), torch.bfloat16)
+    calls: list[str] = []
+    monkeypatch.setattr(huggingface, "_import_class", calls.append)
+    monkeypatch.setattr(huggingface, "fits", lambda nbytes: bool(calls) or calls.append("fits") is None)
+    with limited_to(1 << 40):
+        open_model(tmp_path)
+    assert calls == ["LlamaForCausalLM"]

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError, first_line
+from workbench.memory import limit
 from workbench.models.checkpoints.names import loaded_names
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
@@ -80,6 +81,8 @@ class HuggingFaceFolder:
         store = tensors_in_files(_weights(folder))
         dtype = _loaded_dtype(request, store)
         require_possible(config, store, folder / "config.json")
+        if limit() is not None:
+            _import_class(architecture_of(config))
         network = load_network(folder, architecture_of(config), _copied_or_mapped(store, dtype, str(folder)), dtype)
         head = head_of(type(network).__name__)
         parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
@@ -216,6 +219,15 @@ def _copied_or_mapped(store: TensorStore, dtype: torch.dtype, what: str) -> Tens
         return widened(stored) if dtype == torch.float32 and stored.is_floating_point() else stored
 
     return replace(store, read=read)
+
+
+def _import_class(architecture: str) -> None:
+    """Import a network's class before what is left of a limit is looked at; what hinders that is said later."""
+    with suppress(Exception):
+        from workbench.models.sources.lean_transformers import transformers
+
+        with quiet(transformers):
+            getattr(transformers, architecture, None)
 
 
 def load_network(folder: Path, architecture: str, store: TensorStore, dtype: torch.dtype) -> Any:

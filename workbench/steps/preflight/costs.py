@@ -67,7 +67,7 @@ def calibration(model: Model, data: Data, *, batch_size: int, weights: bool) -> 
     def run(count: int) -> None:
         received[:] = [observe_batch(model, next(batches_of(model, First(data, count), count)))]
 
-    line = pilot(run, len(data), batch)
+    line = pilot(run, len(data), batch, least=SHORT if limit() is None else 0.0)  # a short one may not fit either
     if line is None:
         return None
     seconds = line.seconds(len(data), batch) + _range_seconds(received[0])

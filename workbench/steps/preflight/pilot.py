@@ -36,16 +36,18 @@ class Pilot:
         return int(self.fixed_bytes + self.each_bytes * batch)
 
 
-def pilot(run: Callable[[int], object], samples: int, batch: int, passes: float = 1.0) -> Pilot | None:
-    """Try ``run(n)``, one batch of ``n`` samples; None where ``passes`` over all of them take less than SHORT.
+def pilot(
+    run: Callable[[int], object], samples: int, batch: int, passes: float = 1.0, *, least: float = SHORT
+) -> Pilot | None:  # fmt: skip
+    """Try ``run(n)``, one batch of ``n`` samples; None where ``passes`` over all of them take less than ``least``.
 
     ``samples`` are run ``batch`` at a time.
     """
     first = _trial(run, 1)
-    if passes * first[0] * samples < SHORT:
+    if passes * first[0] * samples < least:
         return None
     second = _trial(run, 1) if first[0] < WARM else first
-    if passes * second[0] * samples < SHORT:
+    if passes * second[0] * samples < least:
         return None
     nbytes = max(first[1], second[1])
     if batch < 2 or second[0] >= ALIKE:
