@@ -100,7 +100,7 @@ def test_a_short_step_that_cannot_fit_is_refused_too(tmp_path: Path) -> None:
     session, options = start(model), CalibrateOptions(data="demo:language-model", samples=4, batch_size=4)
     CALIBRATE(session, options, model=model)  # loads what it needs
     with (
-        memory_limit(anonymous_memory() + 10**6),
+        memory_limit(anonymous_memory() // 2),
         pytest.raises(MemoryLimitError, match=r"Calibrate needs at least .* of memory, one sample at a time.*allowed"),
     ):
         CALIBRATE(session, options, model=model)
