@@ -143,6 +143,28 @@ def test_plans_of_recurrent_layers_run_in_onnx_runtime(scheme: str, tmp_path: Pa
         assert torch.equal(again.weight(new.name), quantized.bind(model).weight(old.name))
 
 
+@pytest.mark.parametrize("scheme", ("int4-channel", "int4-channel-asym", "int4-tensor"))
+def test_rows_of_an_odd_number_of_4_bit_codes(scheme: str, tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("Conv", ["x", "filter"], ["a"]), helper.make_node("Squeeze", ["a", "last"], ["b"]),
+             helper.make_node("MatMul", ["b", "w"], ["c"]), helper.make_node("Gemm", ["c", "v"], ["y"], transB=1)]
+    tensors = {"filter": numbers(9, 3, 3), "w": numbers(9, 7, seed=1), "v": numbers(5, 7, seed=2),
+               "last": np.array([2], np.int64)}  # fmt: skip
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 3, 3])}, ["y"], tensors)
+    model, values = open_model(path), {"x": numbers(4, 3, 3)}
+    names = [layer.name for layer in model.summary.stored]
+    quantized = wb.quantize(model, Plan().assign(names, weights=scheme, algorithm="rtn"))
+    exporter("onnx").export(quantized, model, tmp_path / "q.onnx", silent)
+    ours = output_of(quantized.bind(model), values)
+    assert ours == pytest.approx(onnxruntime_output(tmp_path / "q.onnx", values), rel=1e-4, abs=1e-5)
+    again = open_model(tmp_path / "q.onnx")
+    for old, new in zip(model.summary.stored, again.summary.stored, strict=True):
+        assert torch.equal(again.weight(new.name), quantized.bind(model).weight(old.name))
+        stored = again.encoded(new.name)
+        assert stored is not None and stored.scheme.startswith(scheme)
+
+
 def test_weights_that_are_computed_of_constants_are_layers(tmp_path: Path) -> None:
     from onnx import helper
 

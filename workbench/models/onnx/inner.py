@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.models.onnx.kinds import COMPUTED, DEEPEST, FACTORS, MOVES
+from workbench.models.onnx.kinds import CODES, COMPUTED, DEEPEST, FACTORS, MOVES
 
 
 def inner_graphs(node: Any) -> Iterator[Any]:
@@ -143,7 +143,7 @@ class _Hoist:
 
 
 def _moves(node: Any) -> bool:
-    return node.op_type in MOVES | COMPUTED | {"DequantizeLinear"}
+    return node.op_type in MOVES | COMPUTED | CODES
 
 
 def _is_constant(node: Any) -> bool:

@@ -11,6 +11,7 @@ COMPUTED = frozenset({
 })  # fmt: skip
 """Operators of which weights are computed before anything runs: put together, cut, or scaled."""
 
+CODES = frozenset({"QuantizeLinear", "DequantizeLinear"})
 RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 FACTORS: dict[str, tuple[int, ...]] = {
     "MatMul": (0, 1), "Gemm": (0, 1), "FusedMatMul": (0, 1), "Einsum": tuple(range(8)), "Conv": (1,), "FusedConv": (1,),

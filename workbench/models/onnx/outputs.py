@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from workbench.models.onnx.kinds import MOVES
+from workbench.models.onnx.kinds import CODES, MOVES
 
 if TYPE_CHECKING:
     from workbench.models.onnx.graph import Normal
@@ -15,20 +15,25 @@ if TYPE_CHECKING:
 NEAR = 1e-3
 """How far the sum of a softmax lies from 1."""
 
+ROUNDED = 0.1
+"""How far where its values are rounded to 8 bits."""
+
 
 def last_function(graph: Normal, name: str, values: torch.Tensor) -> str:
-    """Return ``Softmax`` or ``Sigmoid`` where the output ``name`` is one, moved about at most, else "".
+    """Return ``Softmax`` or ``Sigmoid`` where the output ``name`` is one, moved about or rounded at most, else "".
 
     ``values`` are those of a sample: a softmax counts where they add up to 1 along the last axis.
     """
     makers = {output: node for node in graph.nodes for output in node.output}
-    while (node := makers.get(name)) is not None and node.op_type in MOVES:
+    near = NEAR
+    while (node := makers.get(name)) is not None and node.op_type in MOVES | CODES:
+        near = ROUNDED if node.op_type in CODES else near
         name = node.input[0]
     if node is None or node.op_type not in ("Softmax", "Sigmoid"):
         return ""
     if node.op_type == "Sigmoid":
         return "Sigmoid"
-    whole = values.ndim > 1 and bool(((values.sum(-1) - 1).abs() < NEAR).all())
+    whole = values.ndim > 1 and bool(((values.sum(-1) - 1).abs() < near).all())
     return "Softmax" if whole else ""
 
 

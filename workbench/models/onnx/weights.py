@@ -11,7 +11,7 @@ import torch
 from workbench.errors import NotAModelError
 from workbench.models.checkpoints.packed import array, integers, named
 from workbench.models.onnx.container import DTYPES, PACKED, StoredArray
-from workbench.models.onnx.kinds import COMPUTED, DEEPEST, MOVES
+from workbench.models.onnx.kinds import CODES, COMPUTED, DEEPEST, MOVES
 from workbench.models.onnx.nodes import attributes_of
 from workbench.models.onnx.operators import evaluate
 from workbench.numerics.packing import pack
@@ -22,6 +22,9 @@ NEWEST = 99
 
 SMALL = 1 << 20
 """Bytes that computed constants may always have."""
+
+ENDS = {2: (0, 255), 3: (-128, 127), 4: (0, 65535), 5: (-32768, 32767)}
+"""The least and the greatest code of ONNX's whole numbers."""
 
 FLOAT8 = {17: "fp8-e4m3", 18: "fp8-e4m3fnuz", 19: "fp8-e5m2", 20: "fp8-e5m2fnuz"}
 SCALES = (torch.float32, torch.float16, torch.bfloat16)
@@ -109,7 +112,7 @@ class Constants:
             return name
         if name not in self.sources:
             node = self.makers.get(name)
-            known = node is not None and node.op_type in MOVES | COMPUTED | {"DequantizeLinear"} and depth > 0
+            known = node is not None and node.op_type in MOVES | COMPUTED | CODES and depth > 0
             if node is None or not known or not node.input:
                 return None
             more = all(self.source(each, depth - 1) is not None for each in node.input[1:] if each)
@@ -129,6 +132,8 @@ class Constants:
         try:
             if node.op_type == "DequantizeLinear":
                 return self._dequantized(node)
+            if node.op_type == "QuantizeLinear":
+                return self._quantized(node)
             if node.op_type in COMPUTED:
                 return Numbers(codes=self._computed(name, node))
             inner = self.numbers(node.input[0])
@@ -183,7 +188,8 @@ class Constants:
         return unsqueeze
 
     def _dequantized(self, node: Any) -> Numbers:
-        attributes, codes = attributes_of(node), self.numbers(node.input[0]).codes
+        stored_codes = self.numbers(node.input[0])
+        attributes, codes = attributes_of(node), stored_codes.codes
         scale_of = self.numbers(node.input[1])
         scale = scale_of.values()
         stored = _dtype(self.arrays[str(self.source(node.input[1]))])
@@ -202,9 +208,23 @@ class Constants:
 
         return Numbers(
             codes=codes, scales=full(scale), zeros=None if zero is None else full(zero),
-            type=self.arrays[str(self.source(node.input[0]))].type, scale_dtype=stored, group=size,
+            type=stored_codes.type, scale_dtype=stored, group=size,
             whole=scale.numel() == 1 and not size,
         )  # fmt: skip
+
+    def _quantized(self, node: Any) -> Numbers:
+        """Return the codes of a constant that the graph rounds each time it runs, whole numbers of 8 or 16 bits."""
+        values, scale = (self.numbers(name).values().float() for name in node.input[:2])
+        zero = self.numbers(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+        kind = 2 if zero is None else zero.type
+        if kind not in ENDS:
+            raise ValueError(f"codes of type {kind}")
+        shape = [1] * values.ndim
+        if scale.numel() > 1:
+            shape[int(attributes_of(node).get("axis", 1))] = scale.numel()
+        shift = torch.zeros_like(scale) if zero is None else zero.codes.float()
+        codes = (torch.round(values / scale.reshape(shape)) + shift.reshape(shape)).clamp(*ENDS[kind])
+        return Numbers(codes=codes.to(getattr(torch, DTYPES[kind])), type=kind)
 
     def blocks(self, node: Any) -> Numbers:
         """Return the weight of MatMulNBits, outputs x inputs; without zero points they are ``2**(bits - 1)``."""
