@@ -3912,10 +3912,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{n} bis {n}</translation>
     </message>
     <message>
-        <source>Bytes of every tensor of the model under the plan: quantized weights with their scales and zero points, and what stays as it is.</source>
-        <translation>Bytes aller Tensoren des Modells nach dem Plan: quantisierte Gewichte mit ihren Skalen und Nullpunkten, und was bleibt, wie es ist.</translation>
-    </message>
-    <message>
         <source>8 × bytes ÷ weights, scales and zero points included: over the layers that are searched or quantized; in the whole model, embeddings and all unquantized tensors count too.</source>
         <translation>8 × Bytes ÷ Gewichte, Skalen und Nullpunkte eingeschlossen: über die Schichten, die durchsucht oder quantisiert werden; im ganzen Modell zählen auch Einbettungen und alle nicht quantisierten Tensoren.</translation>
     </message>
@@ -5594,6 +5590,14 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>{}: {} saves {n} bytes and adds a loss that was not scored</source>
         <translation>{}: {} spart {n} Bytes und kostet einen Verlust, der nicht bewertet wurde</translation>
+    </message>
+    <message>
+        <source>Bytes of every tensor of the model under the plan: quantized weights with their scales and zero points, and what stays as it is; smaller than all of them unquantized.</source>
+        <translation>Bytes aller Tensoren des Modells nach dem Plan: quantisierte Gewichte mit ihren Skalen und Nullpunkten, und was bleibt, wie es ist; kleiner als alle unquantisiert.</translation>
+    </message>
+    <message>
+        <source>{} unquantized</source>
+        <translation>{} unquantisiert</translation>
     </message>
 </context>
 </TS>

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QMessageBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.plots.comparison import Comparison
+from workbench.gui.plots.comparison import Bar, Comparison
+from workbench.gui.shell import theme
 from workbench.measurement.evaluation import Changed, Evaluation
 from workbench.session.session import Session
 
@@ -78,6 +79,14 @@ def test_bars_stand_in_the_order_of_their_bits(live: Callable[..., None]) -> Non
         assert [text for _, text in ticks] == ["FP", "3.50", "4.50", "5.50"]
 
     live(story)
+
+
+def test_no_loss_stands_on_an_axis_that_begins_at_zero(qapp: object) -> None:
+    plot = Comparison("KL", theme.LIGHT)
+    plot.show_bars("KL", "nats", 0.0, [Bar(name="4.50", value=0.0, low=0.0, high=0.0, predicted=0.0)])
+    low, high = plot.item.viewRange()[1]
+    assert low == 0 and high > 0
+    plot.deleteLater()
 
 
 def test_other_samples_are_refused(live: Callable[..., None]) -> None:

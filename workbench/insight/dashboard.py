@@ -28,7 +28,7 @@ UNIFORM_LIMIT, INTERACTING_LIMIT = 2_000, 300
 
 SIZE_TIP = (
     "Bytes of every tensor of the model under the plan: quantized weights with their scales and zero points, and what "
-    "stays as it is."
+    "stays as it is; smaller than all of them unquantized."
 )
 BITS_TIP = (
     "8 × bytes ÷ weights, scales and zero points included: over the layers that are searched or quantized; in the "

@@ -278,10 +278,8 @@ def _first(session: Session) -> tuple[str, ...]:
 def _facts(session: Session) -> str:
     model = session.model
     reason = f"; {model.cannot_run}" if model.cannot_run else ""
-    return (
-        f"{quantities.layers_of(model)}, {quantities.count(model.parameters)} parameters, "
-        f"{quantities.data_size(model.nbytes)}{reason}"
-    )
+    size = quantities.data_size(model.nbytes) + (" unquantized" if session.plan.rules else "")
+    return f"{quantities.layers_of(model)}, {quantities.count(model.parameters)} parameters, {size}{reason}"
 
 
 def _file_name(name: str) -> str:

@@ -75,7 +75,7 @@ class Comparison(Plot):
         """Begin at zero unless that would hide all differences; returns where the axis begins."""
         least, most = float(values.min()), float(values.max())
         spread = most - least or abs(most) * 0.1 or 1.0
-        start = 0.0 if least >= 0 and most - least > 0.1 * most else least - 0.5 * spread
-        self.item.setYRange(start, most + 0.12 * (most - start), padding=0)
+        start = 0.0 if least >= 0 and (most - least > 0.1 * most or not most) else least - 0.5 * spread
+        self.item.setYRange(start, most + 0.12 * (most - start or spread), padding=0)
         self.item.setXRange(-0.6, bars - 0.4, padding=0)
         return start
