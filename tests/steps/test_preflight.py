@@ -22,8 +22,6 @@ from workbench.models.sources import open_model
 from workbench.preflight import Estimate
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
-from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
-from workbench.steps.files.first_look import start
 from workbench.steps.preflight import costs, pilot, rounding
 from workbench.steps.preflight.record import RESOURCES, StepCosts, with_estimate
 from workbench.steps.step import Context, Step
@@ -95,15 +93,19 @@ class Options:
     """Of the step below."""
 
 
-def test_a_short_step_that_cannot_fit_is_refused_too(tmp_path: Path) -> None:
+def test_a_short_calibration_is_estimated_under_a_limit_and_refused_where_it_cannot_fit(clock: Clock) -> None:
     model = open_model("demo:language-model")
-    session, options = start(model), CalibrateOptions(data="demo:language-model", samples=4, batch_size=4)
-    CALIBRATE(session, options, model=model)  # loads what it needs
+    data = open_dataset("demo:language-model", model, split="calibration", samples=4)
+    assert costs.calibration(model, data, batch_size=4, weights=False) is None
+    with memory_limit(anonymous_memory() + GB):
+        expected = costs.calibration(model, data, batch_size=4, weights=False)
+        assert expected is not None and expected.is_short and 0 < expected.least < expected.memory
+        expected.require("Calibrate")
     with (
         memory_limit(anonymous_memory() // 2),
         pytest.raises(MemoryLimitError, match=r"Calibrate needs at least .* of memory, one sample at a time.*allowed"),
     ):
-        CALIBRATE(session, options, model=model)
+        expected.require("Calibrate")
 
 
 def test_a_long_step_reports_before_and_after(clock: Clock) -> None:
