@@ -16,6 +16,7 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
+from workbench.deployment.onnx.experts import all_experts
 from workbench.errors import BackendUnavailableError, CannotRunError, ExportError, WorkbenchError, first_line
 from workbench.models.execution.network import NetworkModel, no_fused_attention
 from workbench.models.model import Model
@@ -142,12 +143,12 @@ def captured(
     First every axis of samples and every second axis of integers is of any size, then samples alone, then none.
     """
     require_onnx()
-    runner = _Runner(model, forward).eval()
+    runner, network = _Runner(model, forward).eval(), model.body.network
     names = list(names or batch)
     errors = []
     for axes in (shapes,) if shapes is not None else _shapes(batch):
         try:
-            with model.body.lock, no_fused_attention(), quietly(), torch.no_grad():
+            with model.body.lock, no_fused_attention(), all_experts(network), quietly(), torch.no_grad():
                 program: Any = torch.onnx.export(
                     runner, (), kwargs={"batch": batch}, dynamo=True, dynamic_shapes={"batch": axes},
                     opset_version=OPSET, optimize=False, verbose=False, input_names=names,

@@ -1,0 +1,61 @@
+"""Mixtures of experts run in ONNX Runtime as they were evaluated, whichever experts a token chooses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment.exporters import exporter
+from workbench.deployment.targets import target
+from workbench.models.model import Model
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+SIZES = {"vocab_size": 128, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2}
+
+
+def opened(kind: str, folder: Path) -> Model:
+    """A random mixture of experts: with shared experts, without, with biases and turned weights."""
+    if kind in ("qwen2moe", "qwen3moe"):
+        return open_model(folder_of(kind, folder))
+    torch.manual_seed(0)
+    config, network = {
+        "mixtral": (transformers.MixtralConfig, transformers.MixtralForCausalLM),
+        "gpt-oss": (transformers.GptOssConfig, transformers.GptOssForCausalLM),
+    }[kind]
+    network(config(**SIZES, **({"head_dim": 16} if kind == "gpt-oss" else {}))).save_pretrained(folder)
+    return open_model(folder)
+
+
+@pytest.mark.parametrize("scheme", ("int8-channel", "int4-g32"))
+@pytest.mark.parametrize("kind", ("qwen2moe", "qwen3moe", "mixtral", "gpt-oss"))
+def test_a_mixture_runs_as_it_was_evaluated(kind: str, scheme: str, tmp_path: Path) -> None:
+    import onnxruntime
+
+    model = opened(kind, tmp_path)
+    names = [layer.name for layer in model.summary.stored if layer.kind in ("linear", "experts")]
+    names = [name for name in names if target("onnxruntime").legal(model.summary.layer(name), scheme) is None]
+    assert any(model.summary.layer(name).kind == "experts" for name in names)
+    quantized = quantize(model, Plan().assign(names, weights=scheme, algorithm="rtn"))
+    exporter("onnx").export(quantized, model, tmp_path / "m.onnx", silent)
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    for samples, tokens in ((3, 9), (1, 5)):
+        ids = np.random.default_rng(0).integers(0, 128, (samples, tokens))
+        feed = {each.name: ids if each.name == "input_ids" else np.ones_like(ids) for each in session.get_inputs()}
+        theirs = np.asarray(session.run(None, feed)[0])
+        with torch.no_grad():
+            ours = quantized.bind(model).run({"input_ids": torch.from_numpy(ids)}).numpy()
+            before = model.run({"input_ids": torch.from_numpy(ids)}).numpy()
+        assert np.abs(theirs - ours).max() < 1e-4 * np.abs(ours).max()
+        assert np.abs(ours - before).max() > 1e-3 * np.abs(ours).max()
