@@ -21,7 +21,7 @@ def all_experts(network: nn.Module) -> Iterator[None]:
     """Have the experts of transformers (``use_experts_implementation``) run on every token."""
     modules = [module for module in network.modules() if hasattr(module, "_is_expert_parallel")]
     for module in modules:
-        module.forward = partial(_forward, module)  # type: ignore[method-assign]
+        module.forward = partial(_forward, module)
     try:
         yield
     finally:
