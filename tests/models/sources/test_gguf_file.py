@@ -15,6 +15,7 @@ from gguf.quants import dequantize
 from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.exporters import exporter
 from workbench.errors import ModelError, NotAModelError
+from workbench.models.data.datasets import open_dataset
 from workbench.models.data.inputs import fast_tokenizer
 from workbench.models.gguf.architectures import ARCHITECTURES
 from workbench.models.model import Model
@@ -96,6 +97,17 @@ def test_a_changed_layer_changes_alone(file: Path, tmp_path: Path) -> None:
 def test_the_tokenizer_is_the_folders(file: Path, folder: Path) -> None:
     ours, theirs = fast_tokenizer(open_model(file).inputs.tokenizer), fast_tokenizer(folder)
     assert ours.encode(TEXT).ids == theirs.encode(TEXT).ids and ours.decode(ours.encode(TEXT).ids) == TEXT
+
+
+@pytest.mark.parametrize("options", ["?window=16", "?text=sentences&window=12", ""])
+def test_texts_become_the_tokens_that_the_folder_makes_of_them(
+    file: Path, folder: Path, tmp_path: Path, options: str
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(f"{TEXT} {'many words follow one another here. ' * 400}\n" * 4)
+    ours, theirs = (open_dataset(f"{text}{options}", open_model(place)) for place in (file, folder))
+    assert len(ours) == len(theirs) > 0
+    assert torch.equal(next(ours.batches(4))["input_ids"], next(theirs.batches(4))["input_ids"])
 
 
 def test_types_that_are_only_read(tmp_path: Path) -> None:

@@ -76,11 +76,22 @@ def tokenizer_of(spec: InputSpec, file: Path) -> Any:
         )
     if (spec.tokenizer / "tokenizer.json").is_file():
         require_tokenizer(spec.tokenizer / "tokenizer.json")
+    if spec.tokenizer.is_file():
+        return _in_file(spec.tokenizer, spec.tokenizer.stat().st_mtime_ns)
     try:
         settings = sorted(each for each in spec.tokenizer.iterdir() if each.suffix in SETTINGS)
         return _loaded(spec.tokenizer, tuple((each.name, each.stat().st_mtime_ns) for each in settings))
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {first_line(error)}") from error
+
+
+@lru_cache(maxsize=2)
+def _in_file(file: Path, changed: int) -> Any:
+    """Return the tokenizer in a GGUF file, which holds the very tokens, as transformers knows one."""
+    from workbench.models.sources.lean_transformers import transformers
+
+    own: Any = transformers.PreTrainedTokenizerFast
+    return own(tokenizer_object=fast_tokenizer(file), model_max_length=NO_LIMIT)
 
 
 @lru_cache(maxsize=2)
