@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from PIL import Image
 from tests.models.data.test_datasets import model
 from workbench.errors import DataError
 from workbench.models.data.datasets import open_dataset
+from workbench.models.sources.huggingface import _image_inputs
 
 PROCESSORS: dict[str, dict[str, Any]] = {
     "stretched": {"image_processor_type": "ViTImageProcessor", "size": {"height": 16, "width": 20}},
@@ -154,3 +156,46 @@ def test_class_folders_are_the_models_own_classes(tmp_path: Path) -> None:
     pictures(tmp_path / "data" / "yak")
     with pytest.raises(DataError, match="the model has no class 'yak'; its classes are dog, cat, owl"):
         open_dataset(tmp_path / "data", model(tokens=False, channels=3, folder=folder))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"size": {"height": 40000, "width": 40000}}, {"size": {"height": 2**40, "width": 2**40}},
+        {"do_pad": True, "pad_size": {"height": 10**6, "width": 10**6}}, {"size": {"height": -1, "width": -1}},
+        {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 60000}},
+        {"image_processor_type": "Pix2StructImageProcessor", "max_patches": 10**9},
+    ],
+    ids=json.dumps,
+)  # fmt: skip
+def test_a_processor_of_endless_pictures_is_named(tmp_path: Path, settings: dict[str, Any]) -> None:
+    """Their first picture took gigabytes."""
+    folder = folder_with(tmp_path / "model", {"image_processor_type": "ViTImageProcessor", **settings})
+    pictures(tmp_path / "data")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DataError, match=r"^the image processor in .*model ") as caught:
+        open_dataset(tmp_path / "data", model(tokens=False, folder=folder))
+    assert "\n" not in str(caught.value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 19  # KB: half a gigabyte
+
+
+@pytest.mark.parametrize("folder", ["evil/repository", "/tmp"])
+def test_a_processor_asks_nothing_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    looked_up = list[str]()
+    monkeypatch.setattr("socket.getaddrinfo", lambda host, *_, **__: looked_up.append(host) or [])
+    settings = {"image_processor_type": "OneFormerImageProcessor", "repo_path": folder, "class_info_file": "x.json"}
+    model_folder = folder_with(tmp_path / "model", settings)
+    pictures(tmp_path / "data")
+    with pytest.raises(DataError, match="cannot be used"):
+        open_dataset(tmp_path / "data", model(tokens=False, folder=model_folder))
+    assert not looked_up
+
+
+@pytest.mark.parametrize(("size", "sides"), [
+    (16, (16, 16)), ([16, 20], (16, 20)), ({"height": 16, "width": 20}, (16, 20)), ({"shortest_edge": 16}, (16, 16)),
+    (40000, None), (-1, None), (0, None), (True, None), ("16", None), ([16], None), ({"longest_edge": 16}, None),
+    ({"height": [1], "width": {}}, None), (2.5, None), (None, None), (10**400, None),
+])  # fmt: skip
+def test_sizes_that_are_no_pictures_are_not_known(tmp_path: Path, size: Any, sides: tuple[int, int] | None) -> None:
+    inputs = _image_inputs(folder_with(tmp_path / "model", {"size": size, "image_mean": 0.5, "image_std": "x"}), {})
+    assert inputs.size == sides and inputs.mean == (0.5,) and inputs.std is None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import DataError, first_line
+from workbench.limited import limited
 from workbench.models.data.inputs import InputSpec
 
 if TYPE_CHECKING:
@@ -77,15 +78,23 @@ def picture_processor(spec: InputSpec) -> PictureProcessor | None:
 
 @lru_cache(maxsize=2)
 def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
-    from workbench.models.sources.lean_transformers import transformers
+    from PIL import ImageChops, ImageFile, ImageFilter, ImageOps, ImageStat  # noqa: F401 - here, not in the fork
+
+    from workbench.models.sources.lean_transformers import offline, transformers
 
     loader: Any = transformers.AutoImageProcessor
-    own = loader.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False, backend="pil")
+    with offline():
+        own = loader.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False, backend="pil")
     mean, std = ((getattr(own, name, None) if getattr(own, "do_normalize", False) else None)
                  for name in ("image_mean", "image_std"))  # fmt: skip
     processor = PictureProcessor(own=own, size=None, mean=_numbers(mean), std=_numbers(std))
     probes = [_probe(shape, channels) for shape in SHAPES]
-    answers = [processor.floats([probe])["pixel_values"] for probe in probes]
+
+    def work() -> list[np.ndarray]:
+        answers = [processor.floats([probe])["pixel_values"] for probe in probes]
+        return [*answers, np.array(all(map(_agrees, [processor] * len(probes), probes, answers)))]
+
+    *answers, agrees = limited(work, f"the image processor in {folder}", DataError)  # its sizes may be without end
     if any(answer.ndim != 4 or len(answer) != 1 for answer in answers):
         raise DataError(
             f"the image processor in {folder} gives {answers[0].shape} for one image; samples x channels x height x "
@@ -94,11 +103,13 @@ def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
     sizes = {answer.shape[2:] for answer in answers}
     height, width = answers[0].shape[2:]
     processor = replace(processor, size=(height, width) if len(sizes) == 1 else None)
-    return replace(processor, compact=all(map(_agrees, [processor] * len(probes), probes, answers)))
+    return replace(processor, compact=bool(agrees))
 
 
 def _agrees(processor: PictureProcessor, probe: Image, answer: np.ndarray) -> bool:
-    """Return whether bytes, scaled and normalised, are the processor's own answer."""
+    """Return whether bytes, scaled and normalised, are the processor's own answer (samples x channels x ...)."""
+    if answer.ndim != 4:
+        return False
     pixels = processor._bytes([probe])["pixel_values"]
     if pixels.dtype != np.uint8 or np.moveaxis(pixels, -1, 1).shape != answer.shape:
         return False

@@ -82,11 +82,12 @@ def _processor(spec: InputSpec) -> Any:
             raise DataError(f"{spec.folder} has no preprocessor_config.json, so sounds cannot be made into its inputs; "
                             "put the file into the folder, or give arrays (.npz)")  # fmt: skip
         return None
-    from workbench.models.sources.lean_transformers import transformers
+    from workbench.models.sources.lean_transformers import offline, transformers
 
+    loader: Any = transformers.AutoFeatureExtractor
     try:
-        loader: Any = transformers.AutoFeatureExtractor
-        return loader.from_pretrained(str(spec.folder), local_files_only=True, trust_remote_code=False)
+        with offline():
+            return loader.from_pretrained(str(spec.folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         raise DataError(f"the processor in {spec.folder} cannot be used: {first_line(error)}") from error
 

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +54,9 @@ TIMM_NAMES, TIMM_PLACE = ("architecture", "backbone"), re.compile(r"[\w-]*:")
 TIMM_OPTIONS = ("model_args", "backbone_kwargs")
 TIMM_FILES = {"checkpoint_path", "pretrained", "pretrained_cfg", "pretrained_cfg_overlay", "cache_dir"}
 """Arguments of timm's ``create_model`` that name files."""
+
+LARGEST_PICTURE = 1 << 24
+"""Pixels of the largest picture that a network is tried with."""
 
 TIED = 2
 """A network has at most so many weights for each one that is stored: an embedding and a head may share theirs."""
@@ -401,10 +404,18 @@ def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:
     size = cropped or settings.get("size", config.get("image_size"))
     if isinstance(size, Mapping):
         size = (size.get("height") or size.get("shortest_edge"), size.get("width") or size.get("shortest_edge"))
-    elif isinstance(size, int):
-        size = (size, size)
-    mean, std = settings.get("image_mean"), settings.get("image_std")
-    return InputSpec(
-        tokens=False, channels=config.get("num_channels", 3), size=tuple(size) if size else None,
-        mean=tuple(mean) if mean else None, std=tuple(std) if std else None,
-    )  # fmt: skip
+    mean, std = (_numbers(settings.get(name)) for name in ("image_mean", "image_std"))
+    return InputSpec(tokens=False, channels=config.get("num_channels", 3), size=_sides(size), mean=mean, std=std)
+
+
+def _sides(size: Any) -> tuple[int, int] | None:
+    """Return height and width in pixels, None for what can be no picture's: the settings are a stranger's."""
+    sides = tuple(size) if isinstance(size, Sequence) and not isinstance(size, str) else (size, size)
+    if len(sides) != 2 or not all(type(side) is int and side > 0 for side in sides):
+        return None
+    return (sides[0], sides[1]) if sides[0] * sides[1] <= LARGEST_PICTURE else None
+
+
+def _numbers(values: Any) -> tuple[float, ...] | None:
+    listed = values if isinstance(values, list) else [values]
+    return tuple(listed) if listed and all(isinstance(each, int | float) for each in listed) else None
