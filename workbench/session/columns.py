@@ -100,8 +100,8 @@ class Ragged(Column):
             values, shapes = cast(Numbers, self.entries).values, self.shapes[start:stop].tolist()
             return [values[low:high].reshape(shape) for (low, high), shape in zip(spans, shapes, strict=True)]
         first, last = (spans[0][0], spans[-1][1]) if spans else (0, 0)
-        entries = list(self.entries.cells(first, last))
-        return [tuple(entries[low - first : high - first]) for low, high in spans]
+        entries = tuple(self.entries.cells(first, last))
+        return [entries[low - first : high - first] for low, high in spans]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
