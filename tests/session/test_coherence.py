@@ -48,8 +48,8 @@ def _twice(session: Session) -> Session:
 @pytest.mark.parametrize(("change", "words"), [
     (_twice, "two layers of its model have one name"), (_layer(dtype="float9"), "the unknown dtype float9"),
     (_layer(shape=(1 << 30, 1 << 30)), "has the shape 1073741824 x 1073741824"), (_layer(shape=(-8, -8)), "-8 x -8"),
-    (_layer(axes=(0, 0)), r"no matrix by the axes \(0, 0\)"), (_layer(row_axes=9), "no matrix"),
-    (_layer(view=(3, 5)), "no matrix"), (_layer(macs=-1), "with -1 multiplications"),
+    (_layer(axes=(0, 0)), r"is not a matrix along the axes \(0, 0\)"), (_layer(row_axes=9), "is not a matrix"),
+    (_layer(view=(3, 5)), "is not a matrix"), (_layer(macs=-1), "with -1 multiplications"),
     (_layer(tied_to="gone"), "tied to gone"), (_layer(shares_with=("gone",)), "shares its scheme with gone"),
     (_renamed("statistics"), "its statistics name gone"), (_renamed("outliers"), "its outliers name gone"),
     (_renamed("ranges", "sideways"), "its ranges name sideways"), (_table(metric="other"), "it is one of other"),
