@@ -49,7 +49,8 @@ def open_model(
         path=place, recorded=str(path) if bundled else str(place), factory=factory,
         weights=None if weights is None else Path(weights), trust=trust or bundled, placement=placement,
     )  # fmt: skip
-    looked = weights_stamp(ModelSource(kind="", path=str(place), weights=None if weights is None else str(weights)))
+    beside = place.parent if place.is_file() and (place.parent / "config.json").exists() else place
+    looked = weights_stamp(ModelSource(kind="", path=str(beside), weights=None if weights is None else str(weights)))
     with _one_line(place):
         model = detect(place).open(opening)
     model = placed(model, placement)

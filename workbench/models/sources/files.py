@@ -42,8 +42,12 @@ def weights_stamp(source: ModelSource) -> Stamp:
 
 
 def note_opened(model: Model, looked: Stamp) -> None:
-    """Note how the model's files of weights looked just before they were opened."""
-    _opened[model] = looked
+    """Note how the model's files of weights ``looked`` just before they were opened; others may lie beside them."""
+    from workbench.models.sources.safetensors_file import weight_files
+
+    path = Path(model.summary.source.path)
+    own = {str(file) for file in weight_files(path)} if path.is_dir() else set()
+    _opened[model] = tuple(each for each in looked if not own or each[0] in own)
 
 
 def require_as_opened(model: Model, title: str) -> None:
