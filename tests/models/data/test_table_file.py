@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 from workbench.errors import DataError
 from workbench.models.data import table_file
 from workbench.models.data.table_file import Columns, read_columns
+from workbench.models.data.tables import read_table
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -80,3 +83,14 @@ def test_a_bomb_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="memory|cannot be read") as caught:
         read_columns(tmp_path / "x.parquet", lambda table: ["text"])
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["wide.jsonl", "wide.csv"])
+def test_a_column_for_each_of_many_numbers(tmp_path: Path, name: str) -> None:
+    """Two hundred thousand of them took a quarter of an hour."""
+    names = [f"c{number}" for number in range(100_000)]
+    text = f"{','.join(names)}\n{','.join(['0.5'] * 100_000)}\n"
+    (tmp_path / name).write_text(json.dumps(dict.fromkeys(names, 0.5)) if name.endswith("jsonl") else text)
+    start = time.process_time()
+    table = read_table(tmp_path / name, "")
+    assert list(table.values) == names and table.values["c7"] == [0.5] and time.process_time() - start < 20

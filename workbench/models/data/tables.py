@@ -80,17 +80,19 @@ def _usual(known: list[str], table: Columns, file: Path) -> list[str]:
 
 def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table:
     """Divide the columns into values and labels; empty entries are refused."""
+    holds_ids = "input_ids" in names
     for name in names:
         empty = [row for row, value in enumerate(columns[name]) if value is None]
         if empty:
             raise DataError(f"{file}: {len(empty)} rows have no {name}, the first is row {empty[0] + 1}; remove them")
-        if "input_ids" not in names:  # whose rows have a reader of their own
+        if not holds_ids:  # whose rows have a reader of their own
             _require_alike(name, columns[name], file)
         _require_text(name, columns[name], file)
     texts = [name for name in names if name not in LABELS and not isinstance(columns[name][0], int | float)]
     if not texts:
         texts = [name for name in names if name in TRANSCRIPTS or name not in LABELS] or names[:1]
-    labels = [name for name in names if name not in texts]
+    own = set(texts)  # a table may have a column for each of a million numbers
+    labels = [name for name in names if name not in own]
     if labels and labels[0] in TRANSCRIPTS:  # digits, too, are words that were spoken
         columns = {**columns, labels[0]: [str(value) for value in columns[labels[0]]]}
     if len(texts) > 2 and isinstance(columns[texts[0]][0], str):
