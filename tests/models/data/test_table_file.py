@@ -17,7 +17,7 @@ import pytest
 from workbench.errors import DataError
 from workbench.models.data import table_file
 from workbench.models.data.table_file import Columns, read_columns
-from workbench.models.data.tables import read_table
+from workbench.models.data.tables import read_table, read_texts
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -94,3 +94,10 @@ def test_a_column_for_each_of_many_numbers(tmp_path: Path, name: str) -> None:
     start = time.process_time()
     table = read_table(tmp_path / name, "")
     assert list(table.values) == names and table.values["c7"] == [0.5] and time.process_time() - start < 20
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: Path(path).write_text(" \n ")], ids=["pipe", "blank"])
+def test_a_folder_without_text_is_named(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / "a.txt")
+    with pytest.raises(DataError, match="has no file with text in it"):
+        read_texts(tmp_path, (".txt",))

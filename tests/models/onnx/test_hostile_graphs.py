@@ -82,6 +82,14 @@ def test_a_node_that_is_not_as_its_operator_is_named(tmp_path: Path, wrong: Any,
         opened(save(tmp_path, [PRODUCT, wrong]))
 
 
+@pytest.mark.parametrize("kind", ["Gather", "Add", "Concat", "Reshape", "Where"])
+def test_a_weight_that_is_computed_of_nothing(tmp_path: Path, kind: str) -> None:
+    taken = ["w", "", ""] if kind == "Where" else ["w", ""]
+    options = {"axis": 0} if kind == "Concat" else {}
+    with pytest.raises(NotAModelError):
+        opened(save(tmp_path, [node(kind, taken, ["v"], **options), node("MatMul", ["x", "v"], ["y"])]))
+
+
 @pytest.mark.parametrize("value", [np.float32("nan"), np.float32("inf"), np.float32(2.5)])
 def test_an_input_that_is_compared_with_no_whole_number(tmp_path: Path, value: np.float32) -> None:
     nodes = [node("Equal", ["x", "k"], ["e"]), node("Cast", ["e"], ["f"], to=1), node("MatMul", ["f", "w"], ["y"])]

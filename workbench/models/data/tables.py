@@ -138,7 +138,10 @@ def _require_text(name: str, values: list[Any], file: Path) -> None:
 
 
 def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
-    """Read every text file of a folder (and of the folders in it) as one row, in the order of their paths."""
+    """Read every text file of a folder (and of the folders in it) as one row, in the order of their paths.
+
+    Raises DataError where one cannot be read, and where all are empty.
+    """
     files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in suffixes and file.is_file())
     texts = []
     for file in files:
@@ -146,6 +149,8 @@ def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
             texts.append(read_text(file))
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{file} cannot be read as UTF-8 text: {error}") from None
+    if not any(text.strip() for text in texts):
+        raise DataError(f"{folder} has no file with text in it; give at least one")
     return Table(values={"text": [text for text in texts if text.strip()]}, labels=None)
 
 

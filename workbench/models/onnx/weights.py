@@ -140,7 +140,7 @@ class Constants:
             if node.op_type == "Cast":
                 return self._cast(inner, attributes_of(node)["to"])
             return inner.moved(self._move(node))
-        except (RuntimeError, IndexError, KeyError, ValueError, TypeError) as error:
+        except (RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
             raise NotAModelError(f"the constant {name} cannot be read: {node.op_type} does not fit: {error}") from error
 
     def _computed(self, name: str, node: Any) -> torch.Tensor:
