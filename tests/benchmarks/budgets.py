@@ -25,6 +25,7 @@ from workbench.models.summary import embeddings, quantizable
 from workbench.planning.plan import Plan
 from workbench.planning.totals import layer_bits, plan_totals
 from workbench.quantization.quantize import quantize
+from workbench.sensitivity.confidence import interval
 from workbench.session.session import Session
 
 BITS = (2, 3, 4, 5, 6, 8)
@@ -58,8 +59,9 @@ def main() -> None:
         result = evaluate(model, quantize(model, plan).bind(model), held_out, batch_size=options.batch_size)
         loss = result.get("kl") or result["half_squared_distance"]
         assert sums.predicted is not None
+        stated = interval(sums.predicted, sums.error, nats="kl" in result)
         return {"plan": name, "bits": bits_of(plan, layers), "bytes": sums.nbytes, "predicted": sums.predicted,
-                "error": sums.error, "measured": loss.value, "low": loss.low, "high": loss.high,
+                "error": sums.error, "stated": stated, "measured": loss.value, "low": loss.low, "high": loss.high,
                 "ratio": sums.predicted / loss.value}  # fmt: skip
 
     locked = sorted(embeddings(model.summary.layers))
@@ -100,9 +102,11 @@ def bits_of(plan: Plan, layers: Sequence[Layer]) -> float:
 
 def _print(row: dict[str, Any]) -> None:
     verdict = "" if LOW <= row["ratio"] <= HIGH else "  out of bounds"
+    if row["stated"] is not None and not row["stated"][0] <= row["measured"] <= row["stated"][1]:
+        verdict += "  outside the stated interval"
     if "beaten" in row:
         verdict += "  beaten" if row["beaten"] else "  NOT BEATEN"
-    error = f"+- {row['error']:.4f}" if row["error"] is not None else ""
+    error = f"({row['stated'][0]:.4f} to {row['stated'][1]:.4f})" if row["stated"] is not None else ""
     print(f"{row['plan']:16} {row['bits']:.3f} bits {row['bytes']:>12,} bytes  "
           f"predicted {row['predicted']:.5f} {error}  measured {row['measured']:.5f} "
           f"({row['low']:.5f} to {row['high']:.5f})  ratio {row['ratio']:.3f}{verdict}",
