@@ -101,7 +101,7 @@ def test_a_lock_that_is_a_link_harms_nothing(tmp_path: Path) -> None:
     for make in (lambda: lock.symlink_to(own), lambda: lock.symlink_to("missing"), lambda: os.link(own, lock),
                  lambda: os.mkfifo(lock), lambda: lock.mkdir()):  # fmt: skip
         make()
-        with pytest.raises(SessionError, match=r"\.s\.qwb\.lock has the name of the session's lock .* remove it"):
+        with pytest.raises(SessionError, match=r"\.s\.qwb\.lock stands where the session's lock belongs.* remove it"):
             SharedFile.open(session).save(lambda session: session)
         assert own.read_text() == "the user's" and not (tmp_path / "missing").exists()
         lock.rmdir() if lock.is_dir() and not lock.is_symlink() else lock.unlink()
