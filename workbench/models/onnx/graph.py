@@ -6,65 +6,32 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from workbench.errors import NotAModelError
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import DTYPES, OnnxFile, StoredArray
+from workbench.models.onnx.float_graph import FloatGraph, Weight
 from workbench.models.onnx.inner import inner_graphs
-from workbench.models.onnx.integers import DYNAMIC
+from workbench.models.onnx.input_schemes import input_scheme
 from workbench.models.onnx.kinds import COMPUTED, FACTORS, RECURRENT
+from workbench.models.onnx.names import Names, stem_of
 from workbench.models.onnx.nodes import attributes_of, in_float32, in_single_precision, taken_by
+from workbench.models.onnx.padding import edges, with_pads
 from workbench.models.onnx.weights import Constants, Numbers
-
-if TYPE_CHECKING:
-    from workbench.models.layer import Layer
-    from workbench.numerics.quantized_tensor import QuantizedTensor
 
 CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("Conv", 5): LayerKind.CONV3D,
                 **{("ConvTranspose", rank): LayerKind.CONV_TRANSPOSE for rank in (3, 4, 5)}}  # fmt: skip
-
-ENDINGS = re.compile(r"(\.codes|\.used|_quantized|_DQ_Q[248]|_Q[248]_?\w*|\.qweight|_DequantizeLinear\w*)$")
-"""What exporters add to the name of a weight that they quantize."""
 
 INPUTS_FIRST = frozenset({("MatMul", 1), ("FusedMatMul", 1), ("Attention", 1)})
 """Factors whose matrices are inputs x outputs."""
 
 NOTHING: Mapping[str, Any] = {}
-NEW_PAD = 11
-"""The opset from which Pad takes the sizes of its edges as an input."""
-
-RESERVED = frozenset({*dir(torch.nn.Module()), "_onnx"})
-"""What a part of a parameter's name cannot be."""
-
-NAMELESS = re.compile(r"^(onnx::|/|const|initializer|[^.]*$)")
-"""Names that exporters make up."""
 
 TABLES = re.compile(r"(^|[._/])(cos|sin|rope|rotary|inv_freq)\w*", re.IGNORECASE)
 """Names of tables that are looked up and are no embeddings."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Weight:
-    """A parameter of the network.
-
-    ``numbers`` reads what the file holds, in the order that ``move`` turns into the parameter's shape; ``dtype`` is
-    the file's.  ``kind`` is None for a parameter that is no layer's.
-    """
-
-    name: str
-    kind: LayerKind | None
-    numbers: Any
-    dtype: str
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def stored(self, layer: Layer) -> QuantizedTensor | None:
-        """Return what the file holds as the layer's matrix in a scheme of ours; None: plain, or none says it."""
-        numbers: Numbers = self.numbers()
-        return numbers.moved(layer.matrix_of).stored()
 
 
 def _is_plain_gemm(node: Any, place: int) -> bool:
@@ -72,42 +39,7 @@ def _is_plain_gemm(node: Any, place: int) -> bool:
     return bool(node.op_type == "Gemm" and place == 1 and not attributes_of(node).get("transB"))
 
 
-def _with_pads(convolution: Any, padding: list[int]) -> None:
-    """Say the edges of a convolution as numbers, the same on both sides."""
-    from onnx import helper
-
-    others = [each for each in convolution.attribute if each.name not in ("pads", "auto_pad")]
-    del convolution.attribute[:]
-    convolution.attribute.extend([*others, helper.make_attribute("pads", [*padding, *padding])])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
-    """How the file quantizes the inputs of a layer: a static scheme and its range, or a dynamic one without."""
-
-    scheme: str
-    range: tuple[float, float] | None = None
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Normal:
-    """A graph in floating point: ``nodes`` in order, ``layers`` from the output of a product to its weight's name.
-
-    ``biases`` maps such outputs to the bias that is added to them and the sum.
-    ``weights`` are parameters by name, those of layers and others; ``constants`` what stays as it is.  ``left`` counts
-    the tensors that pass through QuantizeLinear although no layer takes them.
-    """
-
-    nodes: list[Any] = field(default_factory=list)
-    layers: dict[str, str] = field(default_factory=dict)
-    inputs: dict[str, Inputs] = field(default_factory=dict)
-    weights: dict[str, Weight] = field(default_factory=dict)
-    constants: dict[str, StoredArray] = field(default_factory=dict)
-    biases: dict[str, tuple[str, str]] = field(default_factory=dict)
-    left: int = 0
-
-
-def normal(file: OnnxFile) -> Normal:
+def float_graph(file: OnnxFile) -> FloatGraph:
     """Return the graph of a file without its codes; NotAModelError for one that cannot be read."""
     reader = _Reader(file)
     for node in file.model.graph.node:
@@ -123,8 +55,8 @@ class _Reader:
         graph = file.model.graph
         self.constants = Constants(file.arrays, graph.node)
         self.opset = next((each.version for each in file.model.opset_import if each.domain in ("", "ai.onnx")), 1)
-        self.result, self.taken, self.above = Normal(), set[str](), set[str]()
-        self.values = {*file.arrays, *(each.name for each in graph.input), *self.constants.makers}
+        self.result = FloatGraph()
+        self.paths = Names([*file.arrays, *(each.name for each in graph.input), *self.constants.makers])
         self.names: dict[tuple[str, bool, LayerKind, str], str] = {}
         self.made = set[int]()
         """The nodes that are ours and whose inputs have their final names."""
@@ -288,31 +220,14 @@ class _Reader:
         turn = helper.make_node("Transpose", [weight], [turned], perm=[1, 0])
         taken = self._input(node.input[0], weight)
         if attributes.get("transA"):
-            taken = self._node("Transpose", [taken], f"{out}.input", perm=[1, 0])
+            taken = self.result.add("Transpose", [taken], f"{out}.input", perm=[1, 0])
         self._layer(product, weight, turn, helper.make_node("MatMul", [taken, turned], [product], name=node.name))
         if alpha != 1:
-            self._node("Mul", [product, self._number(alpha)], scaled)
+            self.result.add("Mul", [product, self.result.number(alpha)], scaled)
         if bias:
-            added = bias if beta == 1 else self._node("Mul", [bias, self._number(beta)], f"{out}.bias")
-            self._node("Add", [scaled, added], out)
+            added = bias if beta == 1 else self.result.add("Mul", [bias, self.result.number(beta)], f"{out}.bias")
+            self.result.add("Add", [scaled, added], out)
         return weight
-
-    def _node(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        from onnx import helper
-
-        self.result.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
-        return output
-
-    def _number(self, value: float | list[int]) -> str:
-        """Return the name of a constant: a float32 number, or int64 numbers."""
-        import numpy as np
-
-        array = np.array(value, np.float32 if isinstance(value, float) else np.int64)
-        name = f"{array.dtype}.{'.'.join(map(str, np.atleast_1d(array)))}"
-        kind = 1 if isinstance(value, float) else 7
-        data = array.reshape(-1).view(np.uint8)
-        self.result.constants[name] = StoredArray(name=name, type=kind, shape=array.shape, data=data)
-        return name
 
     def _lookup(self, node: Any) -> str | None:
         from onnx import helper
@@ -324,6 +239,13 @@ class _Reader:
         gather = helper.make_node("Gather", [weight, node.input[1]], list(node.output), name=node.name)
         self._layer(node.output[0], weight, gather)
         return weight
+
+    def _input(self, name: str, weight: str) -> str:
+        """Return what a layer takes, before it is quantized; note how it is."""
+        source, scheme = input_scheme(self.constants, name)
+        if scheme is not None:
+            self.result.inputs[weight] = scheme
+        return source
 
     def _layer(self, product: str, weight: str, *nodes: Any) -> None:
         self.result.nodes += nodes
@@ -340,10 +262,10 @@ class _Reader:
             "stride": attributes.get("strides", [1] * sizes), "dilation": attributes.get("dilations", [1] * sizes),
             "groups": attributes.get("group", 1),
         }  # fmt: skip
-        edges = self._edges(node, attributes, shape, options)
-        if edges is None:
+        padding = edges(self.result, self.opset, node, attributes, shape, options)
+        if padding is None:
             return None
-        taken, options["padding"] = edges
+        taken, options["padding"] = padding
         if node.op_type == "ConvTranspose":
             options["output_padding"] = attributes.get("output_padding", [0] * sizes)
         kind = CONVOLUTIONS[node.op_type, len(shape)]
@@ -355,69 +277,11 @@ class _Reader:
         del copied.input[:], copied.output[:]
         copied.input.extend([self._input(taken, weight), weight])
         copied.output.append(product)
-        _with_pads(copied, options["padding"])
+        with_pads(copied, options["padding"])
         self._layer(product, weight, copied)
         if bias:
             self._add_channels(product, bias, node.output[0], sizes)
         return weight
-
-    def _edges(
-        self, node: Any, attributes: Mapping[str, Any], shape: tuple[int, ...], options: Mapping[str, Any]
-    ) -> tuple[str, list[int]] | None:  # fmt: skip
-        """Return what a convolution takes and how much it is padded on both sides; None for one that torch has not.
-
-        Where both sides differ, zeros are added before it.
-        """
-        sizes, taken = len(shape) - 2, node.input[0]
-        pads, same = attributes.get("pads", [0] * 2 * sizes), attributes.get("auto_pad", "NOTSET")
-        before, after = pads[:sizes], pads[sizes:]
-        if node.op_type == "ConvTranspose":
-            plain = same in ("NOTSET", "VALID") and before == after and not attributes.get("output_shape")
-            return (taken, before if same == "NOTSET" else [0] * sizes) if plain else None
-        if same.startswith("SAME"):
-            extents = [step * (size - 1) for step, size in zip(options["dilation"], shape[2:], strict=True)]
-            if options["stride"] != [1] * sizes:
-                return self._padded_to_fit(node, extents, options["stride"], same)
-            small, large = ([each // 2 for each in extents], [each - each // 2 for each in extents])
-            before, after = (small, large) if same == "SAME_UPPER" else (large, small)
-        if same == "VALID":
-            return taken, [0] * sizes
-        if before == after:
-            return taken, before
-        return self._padded(node, [0, 0, *before, 0, 0, *after]), [0] * sizes
-
-    def _padded(self, node: Any, pads: list[int] | str) -> str:
-        """Add zeros around what a node takes: ``pads`` as numbers, or the name of what is computed."""
-        out = f"{node.output[0]}.padded"
-        if self.opset < NEW_PAD:
-            return self._node("Pad", [node.input[0]], out, pads=pads)
-        return self._node("Pad", [node.input[0], pads if isinstance(pads, str) else self._number(pads)], out)
-
-    def _padded_to_fit(
-        self, node: Any, extents: list[int], strides: list[int], same: str
-    ) -> tuple[str, list[int]] | None:  # fmt: skip
-        """Pad as much as a stride needs, by the size that comes.
-
-        In all ``max((ceil(size / stride) - 1) * stride + extent + 1 - size, 0)``; onnx, docs/Operators.md, Conv.
-        """
-        if self.opset < NEW_PAD:
-            return None
-        out, number = f"{node.output[0]}.same", self._number
-
-        def computed(kind: str, *inputs: str, **attributes: Any) -> str:
-            place = f"{out}.{len(self.result.nodes)}"
-            return self._node(kind, list(inputs), place, **attributes)
-
-        size = computed("Slice", computed("Shape", node.input[0]), number([2]), number([9]))
-        steps = computed("Div", computed("Add", size, number([each - 1 for each in strides])), number(strides))
-        last = computed("Mul", computed("Sub", steps, number([1])), number(strides))
-        over = computed("Sub", computed("Add", last, number([each + 1 for each in extents])), size)
-        total = computed("Where", computed("Greater", over, number([0])), over, number([0]))
-        small = computed("Div", total, number([2]))
-        large, zeros = computed("Sub", total, small), number([0, 0])
-        before, after = (small, large) if same == "SAME_UPPER" else (large, small)
-        pads = computed("Concat", zeros, before, zeros, after, axis=0)
-        return self._padded(node, pads), [0] * len(extents)
 
     def _add_channels(self, product: str, bias: str, out: str, sizes: int) -> None:
         import numpy as np
@@ -441,65 +305,18 @@ class _Reader:
         if key in self.names:
             return self.names[key]
         source = str(self.constants.source(value) or value)
-        stem = ENDINGS.sub("", source)
-        if NAMELESS.match(stem) and "/" in node.name:
-            stem = re.sub(rf"/{node.op_type}\w*$", "", node.name).strip("/") or stem
+        stem = stem_of(source, node)
         module = kind not in (LayerKind.MATRIX, LayerKind.RECURRENT)
         stem = f"{stem.removesuffix('.weight').strip('/') or 'layer'}.weight" if module else stem.strip("/") or "weight"
         tied = next((name for other, name in self.names.items() if other[:2] == (value, turned)), None)
-        name = self.names[key] = self._fresh(stem, "" if own else source)
+        name = self.names[key] = self.paths.fresh(stem, "" if own else source)
         array = self.constants.arrays[source]
         dtype = DTYPES[array.type] if array.is_floating else "float32"
         more = {**(options or {}), **({"tied": tied} if tied else {})}
         self.result.weights[name] = Weight(name=name, kind=kind, numbers=numbers, dtype=dtype, options=more)
         return name
 
-    def _fresh(self, name: str, source: str = "") -> str:
-        """Return a name like ``name`` that can be a parameter's path, and that nothing else in the graph has."""
-        parts = [part + "_" if part in RESERVED else part for part in re.split(r"[./:\s]+", name) if part]
-        stem, last, number = parts[:-1], parts[-1], 0
-        while True:
-            tail = f"_{number + 1}" if number else ""
-            path = [*stem[:-1], stem[-1] + tail, last] if stem else [last + tail]
-            full, number = ".".join(path), number + 1
-            above = {".".join(path[:at]) for at in range(1, len(path))}
-            used = full in self.taken or full in self.above or not above.isdisjoint(self.taken)
-            used = used or (last == "weight" and ".".join(path[:-1]) in self.above)
-            if not used and (full == source or full not in self.values):
-                self.taken.add(full)
-                self.above |= above
-                return full
-
-    def _input(self, name: str, weight: str) -> str:
-        """Return what a layer takes, before it is quantized; its static scheme is noted."""
-        back = self.constants.makers.get(name)
-        if back is not None and back.op_type == DYNAMIC:
-            self.result.inputs[weight] = Inputs(scheme="int8-token-asym")
-            return str(back.input[0])
-        forth = None if back is None else self.constants.makers.get(back.input[0])
-        if back is None or forth is None or (back.op_type, forth.op_type) != ("DequantizeLinear", "QuantizeLinear"):
-            return name
-        scale, zero = (self.constants.number(each) for each in (*back.input, "")[1:3])
-        if list(back.input[1:]) != list(forth.input[1:]) or scale is None or scale.numel() != 1:
-            return name
-        source = self.constants.source(back.input[2]) if len(back.input) > 2 else None
-        kind = 2 if source is None else self.constants.arrays[source].type
-        shift = 0.0 if zero is None else float(zero.float().reshape(()))
-        unit = float(scale.float().reshape(()))
-        if kind in (2, 3):
-            low, high = (0, 255) if kind == 2 else (-128, 127)
-            even = shift == (low + high + 1) / 2
-            scheme = "int8-tensor" if even else "int8-tensor-asym"
-            self.result.inputs[weight] = Inputs(scheme=scheme, range=((low - shift) * unit, (high - shift) * unit))
-        elif kind in (17, 19) and not shift:
-            top = 448.0 if kind == 17 else 57344.0
-            scheme = "fp8-e4m3-tensor" if kind == 17 else "fp8-e5m2-tensor"
-            self.result.inputs[weight] = Inputs(scheme=scheme, range=(-top * unit, top * unit))
-        else:
-            return name
-        return str(forth.input[0])
-
-    def finish(self, outputs: list[str]) -> Normal:
+    def finish(self, outputs: list[str]) -> FloatGraph:
         """Leave out what no output needs, and make parameters of the floating-point constants that are left."""
         result, needed, nodes = self.result, set(outputs), []
         for node in reversed(result.nodes):
@@ -549,9 +366,9 @@ class _Reader:
             if array is None or not array.is_floating or len(array.shape) != 1 or len(users[other]) > 1 or not joined:
                 continue
             name = f"{weight.removesuffix('.weight')}.bias"
-            if name in self.taken or (name in self.values and name != other) or array.shape[0] == 1:
+            if name in self.paths.taken or (name in self.paths.values and name != other) or array.shape[0] == 1:
                 continue
-            self.taken.add(name)
+            self.paths.taken.add(name)
             target = add if reshape is None else reshape
             for place, each in enumerate(target.input):
                 if each == other:
@@ -574,9 +391,9 @@ class _Reader:
             return
         own = self.result.weights.get(f"{name.removesuffix('.bias')}.weight")
         if own is not None and own.kind is not None and name.endswith(".bias"):  # its module would add it
-            path = self._fresh(f"{name}_added")
+            path = self.paths.fresh(f"{name}_added")
         else:
-            path = self._fresh(name, name)
+            path = self.paths.fresh(name, name)
         self.result.weights[path] = self._parameter(path, name)
         for node, place in users:
             node.input[place] = path

@@ -19,7 +19,7 @@ from workbench.errors import DataError, first_line
 from workbench.models.execution.stopped_gradients import not_the_network
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import OnnxFile, StoredArray
-from workbench.models.onnx.graph import Normal, Weight
+from workbench.models.onnx.float_graph import FloatGraph, Weight
 from workbench.models.onnx.inner import with_inner
 from workbench.models.onnx.nodes import taken_by
 from workbench.models.onnx.operators import OPERATORS, evaluate
@@ -144,7 +144,7 @@ class Execution:
 class OnnxNetwork(nn.Module):
     """The network of a graph; its parameters have names of the file's, so it has no attributes but ``_onnx``."""
 
-    def __init__(self, file: OnnxFile, graph: Normal) -> None:
+    def __init__(self, file: OnnxFile, graph: FloatGraph) -> None:
         super().__init__()
         parameters: dict[str, nn.Parameter] = {}
         for name, weight in graph.weights.items():
@@ -269,7 +269,7 @@ def _module(weight: Weight, values: nn.Parameter) -> nn.Module:
         return TRANSPOSED[values.ndim](rows, columns * groups, **sizes)
 
 
-def _steps(file: OnnxFile, graph: Normal, outputs: Sequence[str]) -> Iterator[LayerStep | Glue]:
+def _steps(file: OnnxFile, graph: FloatGraph, outputs: Sequence[str]) -> Iterator[LayerStep | Glue]:
     """Yield the layers and, between them, nodes in as few pieces as the order allows."""
     made_by_layers = {name for pair in graph.biases.values() for name in pair[1:]}
     biases = {name for name, _ in graph.biases.values()}
@@ -293,11 +293,11 @@ def _steps(file: OnnxFile, graph: Normal, outputs: Sequence[str]) -> Iterator[La
         yield _glue(file, graph, pending, users)
 
 
-def _turns(node: Any, graph: Normal) -> bool:
+def _turns(node: Any, graph: FloatGraph) -> bool:
     return node.op_type == "Transpose" and node.output[0].endswith(".turned") and node.input[0] in graph.layers.values()
 
 
-def _glue(file: OnnxFile, graph: Normal, nodes: list[Any], users: Mapping[str, set[int]]) -> Glue:
+def _glue(file: OnnxFile, graph: FloatGraph, nodes: list[Any], users: Mapping[str, set[int]]) -> Glue:
     produced = {name for node in nodes for name in node.output if name}
     taken = {name: None for node in nodes for name in sorted(taken_by(node)) if name not in produced}
     inside = {id(node) for node in nodes}

@@ -10,7 +10,7 @@ import torch
 from workbench.models.onnx.kinds import CODES, MOVES
 
 if TYPE_CHECKING:
-    from workbench.models.onnx.graph import Normal
+    from workbench.models.onnx.float_graph import FloatGraph
 
 NEAR = 1e-3
 """How far the sum of a softmax lies from 1."""
@@ -19,7 +19,7 @@ ROUNDED = 0.1
 """How far where its values are rounded to 8 bits."""
 
 
-def last_function(graph: Normal, name: str, values: torch.Tensor) -> str:
+def last_function(graph: FloatGraph, name: str, values: torch.Tensor) -> str:
     """Return ``Softmax`` or ``Sigmoid`` where the output ``name`` is one, moved about or rounded at most, else "".
 
     ``values`` are those of a sample: a softmax counts where they add up to 1 along the last axis.

@@ -20,8 +20,8 @@ from workbench.models.data.inputs import InputSpec, arguments_for, main_of
 from workbench.models.execution.network import Body, Call, Forward, NetworkModel
 from workbench.models.layer import LayerKind, StoredTensor
 from workbench.models.model import Batch, Model, Overrides
+from workbench.models.onnx.inputs import SAMPLES, SIZES, Input, fixed_samples, inputs_of, random_samples
 from workbench.models.onnx.outputs import axis_of_samples, last_function
-from workbench.models.onnx.takes import SAMPLES, SIZES, Input, fixed_samples, inputs_of, random_samples
 from workbench.models.sources.exported_program import in_pieces
 from workbench.models.sources.huggingface_heads import head_of, mean_pooled
 from workbench.models.sources.layers import Modules, Role, find_layers, unknown_role
@@ -35,7 +35,7 @@ from workbench.plain_file import read_json
 if TYPE_CHECKING:
     from workbench.models.layer import Layer
     from workbench.models.onnx.container import OnnxFile
-    from workbench.models.onnx.graph import Normal
+    from workbench.models.onnx.float_graph import FloatGraph
     from workbench.models.onnx.network import OnnxNetwork
     from workbench.numerics.quantized_tensor import QuantizedTensor
 
@@ -68,7 +68,7 @@ class OnnxSource:
 
         path = graph_in(request.path)
         file = in_floating_point(read_onnx(path))
-        graph = _normal(file, path)
+        graph = _float_graph(file, path)
         try:
             network = OnnxNetwork(file, graph)
         except (RuntimeError, ValueError, TypeError, KeyError) as error:
@@ -76,11 +76,11 @@ class OnnxSource:
         return _model(ModelSource(kind=self.name, path=request.recorded), path, file, graph, network)
 
 
-def _normal(file: OnnxFile, path: Path) -> Normal:
-    from workbench.models.onnx.graph import normal
+def _float_graph(file: OnnxFile, path: Path) -> FloatGraph:
+    from workbench.models.onnx.graph import float_graph
 
     try:
-        graph = normal(file)
+        graph = float_graph(file)
     except NotAModelError as error:
         raise NotAModelError(f"{path}: {error}") from None
     facts = [StoredTensor(name=name, dtype="float32", shape=each.shape) for name, each in file.arrays.items()]
@@ -140,7 +140,7 @@ class OnnxModel(NetworkModel):
 
     def __init__(
         self, summary: ModelSummary, body: Body, inputs: InputSpec, overrides: Overrides | None = None, *,
-        file: OnnxFile, graph: Normal, answer: Answer,
+        file: OnnxFile, graph: FloatGraph, answer: Answer,
     ) -> None:  # fmt: skip
         super().__init__(summary, body, inputs, overrides)
         self.file, self.graph, self.answer = file, graph, answer
@@ -169,7 +169,7 @@ class OnnxModel(NetworkModel):
         return None if ends is None else (min(ends[0], 0.0), max(ends[1], 0.0))
 
 
-def _model(source: ModelSource, path: Path, file: OnnxFile, graph: Normal, network: OnnxNetwork) -> OnnxModel:
+def _model(source: ModelSource, path: Path, file: OnnxFile, graph: FloatGraph, network: OnnxNetwork) -> OnnxModel:
     from workbench.models.onnx.network import execution
 
     part_of = Modules(network)

@@ -16,7 +16,7 @@ from workbench.models.tracing import PIXELS, TOKENS
 
 if TYPE_CHECKING:
     from workbench.models.model import Batch
-    from workbench.models.onnx.graph import Normal
+    from workbench.models.onnx.float_graph import FloatGraph
 
 FILLED = ("attention_mask", "position_ids", "token_type_ids", "use_cache_branch")
 """Inputs that follow from the tokens where the data do not give them; so do empty caches (``past...``)."""
@@ -102,7 +102,7 @@ class Input:
 
 
 def inputs_of(
-    values: Iterable[Any], graph: Normal, rows_of: Callable[[str], int], preferred: Sequence[str]
+    values: Iterable[Any], graph: FloatGraph, rows_of: Callable[[str], int], preferred: Sequence[str]
 ) -> tuple[dict[str, Input], str]:  # fmt: skip
     """Return the inputs of a graph by name, and the name of the main one: ids that a table is looked up by, else the
     first of ``preferred``, else the first.
@@ -130,7 +130,7 @@ def _input(value: Any) -> Input:
     return Input(name=value.name, dtype=getattr(torch, name), shape=shape)
 
 
-def _tables(graph: Normal, takes: Mapping[str, Input]) -> dict[str, list[str]]:
+def _tables(graph: FloatGraph, takes: Mapping[str, Input]) -> dict[str, list[str]]:
     """Return the parameters that each input looks up in."""
     makers = {name: node for node in graph.nodes for name in node.output}
     tables: dict[str, list[str]] = {}
@@ -143,7 +143,7 @@ def _tables(graph: Normal, takes: Mapping[str, Input]) -> dict[str, list[str]]:
     return tables
 
 
-def _compared(graph: Normal, takes: Mapping[str, Input]) -> dict[str, int]:
+def _compared(graph: FloatGraph, takes: Mapping[str, Input]) -> dict[str, int]:
     """Return the first whole number that each input is compared with: a rate in Hz, a task, a language."""
     makers = {name: node for node in graph.nodes for name in node.output}
     numbers: dict[str, int] = {}
