@@ -24,10 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from size import GB, Case, Clock, Figures, bare_pass, folder, opened, peak, plan_of  # noqa: E402
+from size import GB, Case, Clock, Figures, bare_pass, folder, opened, peak, plan_of
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
