@@ -294,12 +294,12 @@ def test_a_result_that_could_not_be_saved_is_not_computed_again(
     scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     """The disk may have become full meanwhile."""
-    from workbench.measurement import unfinished
+    from workbench.measurement import partial_results
 
     monkeypatch.setenv("WORKBENCH_CACHE_FOLDER", str(tmp_path / "cache"))
-    monkeypatch.setattr(unfinished, "FIRST", 0.0)
-    monkeypatch.setattr(unfinished, "EVERY", 0.0)
-    monkeypatch.setattr(unfinished, "SHARE", 0)
+    monkeypatch.setattr(partial_results, "FIRST", 0.0)
+    monkeypatch.setattr(partial_results, "EVERY", 0.0)
+    monkeypatch.setattr(partial_results, "SHARE", 0)
     out = tmp_path / "o.qwb"
     words = {
         "calibrate": ["calibrate", MODEL, "--data", TEXT, "--samples", "8", "--batch-size", "2", "--out", str(out)],

@@ -20,7 +20,7 @@ _WHERE = {
     "apply": "workbench.steps.files.export",
     "calibrate": "workbench.steps.calibrate",
     "cluster": "workbench.engine.executors",
-    "estimate": "workbench.steps.preflight.ask",
+    "estimate": "workbench.steps.preflight.estimate",
     "evaluate": "workbench.steps.evaluate",
     "export": "workbench.steps.files.export",
     "memory_limit": "workbench.memory",
@@ -29,7 +29,7 @@ _WHERE = {
     "quantize": "workbench.steps.quantize",
     "score": "workbench.steps.score",
     "search": "workbench.steps.search",
-    "start": "workbench.steps.files.first_look",
+    "start": "workbench.steps.files.first_session",
     "time_kernels": "workbench.steps.timing.kernels",
     "train": "workbench.steps.train",
 }
@@ -67,9 +67,9 @@ if TYPE_CHECKING:
     from workbench.steps.evaluate import evaluate as evaluate
     from workbench.steps.files.export import apply as apply
     from workbench.steps.files.export import export as export
-    from workbench.steps.files.first_look import start as start
+    from workbench.steps.files.first_session import start as start
     from workbench.steps.files.open_model import open as open
-    from workbench.steps.preflight.ask import estimate as estimate
+    from workbench.steps.preflight.estimate import estimate as estimate
     from workbench.steps.quantize import quantize as quantize
     from workbench.steps.score import score as score
     from workbench.steps.search import search as search

@@ -102,7 +102,7 @@ def duration(seconds: float) -> str:
 
 
 @dataclass(slots=True)
-class Spent:
+class Usage:
     """Wall seconds, and the most anonymous memory in bytes, of a block of code; both grow until it ends."""
 
     before: int
@@ -111,9 +111,9 @@ class Spent:
 
 
 @contextmanager
-def measured() -> Iterator[Spent]:
+def measured() -> Iterator[Usage]:
     """Measure what is done in a ``with`` block."""
-    spent, over = Spent(anonymous_memory()), threading.Event()
+    spent, over = Usage(anonymous_memory()), threading.Event()
     spent.peak = spent.before
 
     def watch() -> None:

@@ -31,7 +31,7 @@ from PySide6.QtCore import QSettings, QTimer
 QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, sys.argv[1])
 from workbench.gui import app, window
 from workbench.gui.context.memory import resident
-from workbench.steps.files.first_look import is_first_look
+from workbench.steps.files.first_session import is_first_look
 import os
 qapp = app.application()
 told, seen = [], []

@@ -29,7 +29,7 @@ from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
 from workbench.steps.checks.quality import QUALITY, QualityOptions
 from workbench.steps.checks.reconstruction import RECONSTRUCTION, ReconstructionOptions
 from workbench.steps.checks.refine import REFINE, RefineOptions
-from workbench.steps.files.first_look import start
+from workbench.steps.files.first_session import start
 from workbench.steps.layer.before_after import BEFORE_AFTER, BeforeAfterOptions
 from workbench.steps.layer.channel_errors import CHANNEL_ERRORS, ChannelErrorsOptions
 from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeightsOptions

@@ -74,7 +74,7 @@ def steps(folder: Path) -> dict[str, Callable[[list[str]], Any]]:
     from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
     from workbench.steps.evaluate import EVALUATE, EvaluateOptions
     from workbench.steps.files.export import EXPORT, ExportOptions
-    from workbench.steps.files.first_look import start
+    from workbench.steps.files.first_session import start
     from workbench.steps.score import SCORE, ScoreOptions
 
     model = open_model(MODEL)

@@ -64,15 +64,15 @@ def main() -> None:
     torch.set_num_threads(1)
     import workbench.cli  # noqa: F401
     from workbench.engine.engine_process import LOADED_WHEN_IDLE
-    from workbench.measurement import unfinished
+    from workbench.measurement import partial_results
     from workbench.planning.plan import Plan
     from workbench.quantization.learning import loop
 
     for module in (*LOADED_WHEN_IDLE, "workbench.steps", "workbench.measurement.gradients"):
         importlib.import_module(module)
-    unfinished.FIRST = unfinished.EVERY = 0.0
+    partial_results.FIRST = partial_results.EVERY = 0.0
     loop.EVERY = 5  # steps of training
-    unfinished.SHARE = 0
+    partial_results.SHARE = 0
     random, out, errors = np.random.default_rng(seed), folder / "out", folder / "errors"
     out.mkdir()
     session, plan, pieces = folder / "s.qwb", folder / "p.json", folder / "cache-unfinished"

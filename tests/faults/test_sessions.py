@@ -12,7 +12,7 @@ import pytest
 
 from tests.session.sessions import full_session, identical
 from workbench.errors import SessionError
-from workbench.session.file import hdf5, spare, tree
+from workbench.session.file import backup, hdf5, tree
 from workbench.session.session import Session
 
 SEED = 14
@@ -167,7 +167,7 @@ def test_a_repair_finds_the_plans_where_hdf5_cannot_be_read(tmp_path: Path, whol
     with pytest.raises(SessionError, match="workbench repair"):
         Session.load(file)
     session, lost = hdf5.repair_session(file, Session)
-    assert all(identical(getattr(session, name), getattr(full, name)) for name in ("model", *spare.EDITED))
+    assert all(identical(getattr(session, name), getattr(full, name)) for name in ("model", *backup.EDITED))
     assert [line.split(":")[0] for line in lost] == [
         "everything but the model's facts, the plans, the locks and the active ranges"
     ] * (sector == 0)

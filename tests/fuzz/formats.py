@@ -226,7 +226,7 @@ def _unsealed(folder: Path) -> Path:
 
 def _look_at(path: Path) -> None:
     """Open a model and read every weight, as it is stored and as numbers."""
-    from workbench.steps.files.first_look import as_stored
+    from workbench.steps.files.first_session import as_stored
 
     opened = open_model(path)
     as_stored(opened, Plan())

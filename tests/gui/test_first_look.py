@@ -19,7 +19,7 @@ from workbench.gui.context import edits
 from workbench.models.layer import LayerKind
 from workbench.progress import Progress
 from workbench.session.session import Session
-from workbench.steps.files.first_look import STILL_LOADING, is_first_look
+from workbench.steps.files.first_session import STILL_LOADING, is_first_look
 from workbench.steps.files.open_model import OPEN
 
 PATH = "/nowhere/tiny-llama"

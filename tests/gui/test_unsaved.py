@@ -18,7 +18,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.engine.files_engine import FilesEngine
 from workbench.errors import SessionError
-from workbench.gui.commands.leaving import unfinished
+from workbench.gui.commands.closing import unfinished
 from workbench.gui.context import edits
 from workbench.gui.recovery import Recovery
 from workbench.gui.shell import dialogs, settings

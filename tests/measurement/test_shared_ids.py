@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.models.networks import decoder, tokens
-from tests.sensitivity.test_looked_up import Encoder, Narrow, encoder, some_words
+from tests.sensitivity.test_embedding_rows import Encoder, Narrow, encoder, some_words
 from workbench.measurement.gradients import GradientPass
 from workbench.measurement.shared_ids import repeatable
 from workbench.models.summary import OutputKind

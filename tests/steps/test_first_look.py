@@ -9,8 +9,8 @@ import pytest
 
 from workbench.engine.model_cache import ModelCache
 from workbench.session.session import Session
-from workbench.steps.files import first_look as module
-from workbench.steps.files.first_look import STILL_LOADING, first_look, is_first_look
+from workbench.steps.files import first_session as module
+from workbench.steps.files.first_session import STILL_LOADING, first_look, is_first_look
 from workbench.steps.files.open_model import OPEN, OpenModelOptions
 
 DEMO = "demo:language-model"

@@ -250,5 +250,5 @@ def test_writing_is_tried_where_the_file_goes(tmp_path: Path, clock: Clock, monk
 def test_the_first_samples_say_how_many_there_are() -> None:
     model = wb.open("demo:language-model")
     data = open_dataset("demo:language-model", model, split="calibration", samples=6)
-    first = pilot.First(data, 2)
+    first = pilot.FirstSamples(data, 2)
     assert len(first) == 6 and [len(batch["input_ids"]) for batch in first.batches(8)] == [2]

@@ -73,7 +73,7 @@ def of_step(
     to_out = saves == "to --out"
 
     def run(arguments: argparse.Namespace, progress: Progress) -> Report:
-        from workbench.measurement.unfinished import remembered
+        from workbench.measurement.partial_results import remembered
 
         file = SharedFile.open(arguments.session)
         stored = file.session

@@ -97,7 +97,7 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Calibrate; return what was collected, with the tensors of the most extreme values."""
-    from workbench.measurement.unfinished import remembered
+    from workbench.measurement.partial_results import remembered
 
     options, estimates, notes = options_of(CalibrateOptions, arguments), list[Estimate](), list[str]()
     out = Path(arguments.out)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.deployment.checkpoints.folder import has_settings
-from workbench.deployment.gguf_again import tensors_again
+from workbench.deployment.gguf_source import tensors_again
 from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_type, refusals, require_fit
 from workbench.errors import ExportError, ModelError
 from workbench.memory import put_away_again

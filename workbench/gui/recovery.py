@@ -32,7 +32,7 @@ from workbench.session.edits import EditableParts
 from workbench.session.journal import Journal, read_journal
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps.files.first_look import is_first_look
+from workbench.steps.files.first_session import is_first_look
 from workbench.steps.files.keep_recovery import KEEP_RECOVERY, KeepRecoveryOptions
 from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 

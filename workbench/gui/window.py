@@ -14,14 +14,15 @@ from workbench.engine.jobs import JobStatus, JobView
 from workbench.errors import DataError
 from workbench.gui.commands import run
 from workbench.gui.commands.action import Action, ActionState, has_session, plain
+from workbench.gui.commands.closing import may_leave_jobs, unfinished
 from workbench.gui.commands.command import Command
 from workbench.gui.commands.document import Document
-from workbench.gui.commands.leaving import may_leave_jobs, unfinished
 from workbench.gui.commands.stages import STAGES, Stages
 from workbench.gui.context.context import Context
 from workbench.gui.context.messages import Message
 from workbench.gui.docks import Docks
 from workbench.gui.menus import Menus
+from workbench.gui.panel_updates import PanelUpdates
 from workbench.gui.panels.jobs import JobsPanel
 from workbench.gui.panels.panel import Coloured, Panel
 from workbench.gui.shell import dialogs, icons, settings, theme
@@ -33,7 +34,6 @@ from workbench.gui.shell.start_page import StartPage
 from workbench.gui.shell.status_bar import StatusBar
 from workbench.gui.shell.stepper import StageStatus, Stepper
 from workbench.gui.shell.words import tr
-from workbench.gui.turns import Turns
 from workbench.insight.roles import Role, role
 from workbench.models.placement import Placement
 from workbench.sensitivity.table import Sensitivity
@@ -76,7 +76,7 @@ class Window(QMainWindow):
         self.status = StatusBar(context.jobs.cancel, context.jobs.retry, lambda: self.trigger("device"), self)
         self.use_placement(settings.placement(), settings.cluster())
         self.setStatusBar(self.status)
-        self._turns = Turns(self, self.area, lambda: context.workspace.state, self._turn_page, self._show_frame)
+        self._turns = PanelUpdates(self, self.area, lambda: context.workspace.state, self._turn_page, self._show_frame)
         self.notices = Notices(context, self)
         self._connect()
         room = self.screen().availableSize()

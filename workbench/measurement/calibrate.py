@@ -19,8 +19,8 @@ from workbench.measurement.certainty import doubts_of
 from workbench.measurement.expert_sums import ExpertSums, Observed, RoutedSums, add_to, relative_error, scatter_of
 from workbench.measurement.finite_batches import all_finite
 from workbench.measurement.gradients import GradientPass, fitting_batch
+from workbench.measurement.partial_results import pieces_of
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
-from workbench.measurement.unfinished import pieces_of
 from workbench.measurement.weight_gradients import (
     ConvolutionGeometry,
     Products,

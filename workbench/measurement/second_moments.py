@@ -17,8 +17,8 @@ from workbench.errors import AlgorithmError
 from workbench.measurement.expert_sums import ExpertMoments, shown_everything
 from workbench.measurement.finite_batches import all_finite
 from workbench.measurement.gradients import GradientPass, fitting_batch
+from workbench.measurement.partial_results import digest
 from workbench.measurement.symmetric_sum import SymmetricSum, held_bytes
-from workbench.measurement.unfinished import digest
 from workbench.measurement.weight_gradients import ConvolutionGeometry, same_tensor
 from workbench.memory import Spill, available_memory, disk_room, size_text
 from workbench.models.data.batches import Data, numbered_batches, padding_masks, routed, tappable, without_padding

@@ -8,8 +8,8 @@ from operator import itemgetter
 from pathlib import Path
 
 from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
+from workbench.measurement.partial_results import Pieces, pieces_of
 from workbench.measurement.second_moments import digest_of
-from workbench.measurement.unfinished import Pieces, pieces_of
 from workbench.memory import Spill
 from workbench.models.data.batches import Data, batches_of, require_data
 from workbench.models.execution.activation_quantizers import Ranges

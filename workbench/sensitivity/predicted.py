@@ -14,10 +14,10 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
-from workbench.sensitivity.border import margin_noise
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
-from workbench.sensitivity.looked_up import looked_up
+from workbench.sensitivity.embedding_rows import looked_up
+from workbench.sensitivity.margins import margin_noise
 from workbench.sensitivity.rerouting import Rerouting
 from workbench.sensitivity.scoring import Row, Scoring, Sloped
 from workbench.sensitivity.stacked_rounding import in_groups, rounded_cells

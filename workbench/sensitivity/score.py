@@ -10,8 +10,8 @@ import numpy as np
 from workbench.errors import MissingResultError, ModelError, nearest
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import fitting_batch
+from workbench.measurement.partial_results import pieces_of
 from workbench.measurement.second_moments import digest_of
-from workbench.measurement.unfinished import pieces_of
 from workbench.models.data.batches import Data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.execution.dependence import unused_layers
@@ -27,8 +27,8 @@ from workbench.sensitivity.interaction import Directions
 from workbench.sensitivity.metrics import find_metric
 from workbench.sensitivity.metrics.metric import Part, SensitivityMetric
 from workbench.sensitivity.scoring import Scoring
-from workbench.sensitivity.spread import can_spread, fill_spread
 from workbench.sensitivity.table import Sensitivity
+from workbench.sensitivity.worker_scoring import can_spread, fill_spread
 
 
 def score(

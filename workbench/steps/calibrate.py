@@ -15,7 +15,7 @@ from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 from workbench.session.session import Environment, Session
 from workbench.session.table import of_tap
 from workbench.steps import session_data
-from workbench.steps.files.first_look import start
+from workbench.steps.files.first_session import start
 from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, OptionInfo, option
 from workbench.steps.requirements import RUNS, without_results
 from workbench.steps.step import Context, Step, arguments, short, unchanged

@@ -35,7 +35,7 @@ KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or so
 _OPENED: ContextVar[dict[str, Dataset] | None] = ContextVar("opened", default=None)
 
 
-class _How(TypedDict, total=False):
+class _OpenOptions(TypedDict, total=False):
     """How data are opened: the keywords of :func:`workbench.models.data.datasets.open_dataset`."""
 
     split: str
@@ -56,7 +56,7 @@ def opened_once() -> Iterator[None]:
         _OPENED.reset(token)
 
 
-def open_dataset(path: str | Path, model: Model, **how: Unpack[_How]) -> Dataset:
+def open_dataset(path: str | Path, model: Model, **how: Unpack[_OpenOptions]) -> Dataset:
     """Do what :func:`workbench.models.data.datasets.open_dataset` does, once within :func:`opened_once`."""
     from workbench.models.data import datasets
 

@@ -22,7 +22,7 @@ from workbench.errors import (
     memory_error,
     out_of_memory,
 )
-from workbench.measurement.unfinished import remembered
+from workbench.measurement.partial_results import remembered
 from workbench.memory import give_back, limit, limited_to
 from workbench.models.model import Model
 from workbench.models.placement import Placement

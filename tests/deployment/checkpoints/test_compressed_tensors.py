@@ -29,7 +29,7 @@ from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
-from workbench.steps.files.first_look import as_stored, start
+from workbench.steps.files.first_session import as_stored, start
 
 SCHEMES = ("keep", "int4-g32", "int4-g64-asym", "int8-channel", "fp8-e4m3-channel", "fp8-e4m3-tensor", "mxfp4", "nvfp4",
            "mxfp8-e4m3", "int3-g32-asym", "int4-channel", "fp8-e4m3-b32x64", "int8-tensor", "int8-tensor-asym", "bf16",

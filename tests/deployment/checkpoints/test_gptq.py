@@ -20,7 +20,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
-from workbench.steps.files.first_look import as_stored
+from workbench.steps.files.first_session import as_stored
 
 Q, K, V = (f"model.layers.0.self_attn.{name}_proj" for name in "qkv")
 

@@ -17,7 +17,7 @@ from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan, resolve
 from workbench.quantization.quantize import quantize
-from workbench.steps.files.first_look import as_stored
+from workbench.steps.files.first_session import as_stored
 
 Q = "model.layers.0.self_attn.q_proj"
 

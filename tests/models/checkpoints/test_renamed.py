@@ -21,7 +21,7 @@ from workbench.models.sources import open_model
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
-from workbench.steps.files.first_look import as_stored
+from workbench.steps.files.first_session import as_stored
 
 transformers = pytest.importorskip("transformers")
 

@@ -19,7 +19,7 @@ from workbench.planning.plan import Plan, resolve
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
 from workbench.quantization.quantized_model import QuantizedModel
-from workbench.steps.files.first_look import as_stored
+from workbench.steps.files.first_session import as_stored
 
 SCHEMES = {
     "gguf": ("q4_0", "q8_0", "q4_k", "mxfp4-gguf"),

@@ -18,7 +18,7 @@ from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import resolve
 from workbench.progress import silent
-from workbench.steps.files.first_look import start
+from workbench.steps.files.first_session import start
 
 pytest.importorskip("onnxruntime")
 

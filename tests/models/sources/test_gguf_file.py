@@ -26,7 +26,7 @@ from workbench.planning.plan import Plan
 from workbench.planning.totals import plan_totals
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
-from workbench.steps.files.first_look import as_stored
+from workbench.steps.files.first_session import as_stored
 
 TEXT = "Hello world, it's 1234  naïve café — tokens!\n\n\tend"
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.onnx.again import graph_of
 from workbench.deployment.onnx.builder import Builder
 from workbench.deployment.onnx.capture import Graph, capture
 from workbench.deployment.onnx.codes import Initializer, refusal
 from workbench.deployment.onnx.rewrite import rewrite
+from workbench.deployment.onnx.source_graph import graph_of
 from workbench.deployment.onnx.values import Decoder
 from workbench.deployment.targets import target
 from workbench.deployment.tensors import decoded, require_that_all_fit

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import step_keys
 from workbench.session.workspace import State
-from workbench.steps.files.first_look import STILL_LOADING, is_first_look
+from workbench.steps.files.first_session import STILL_LOADING, is_first_look
 from workbench.steps.step import Step
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFileDialog
 
-from workbench.gui.commands import action, edit, output, place, run, view
+from workbench.gui.commands import action, edit, output, placement, run, view
 from workbench.gui.commands.action import Action, has_selection, has_session, step_action
 from workbench.gui.commands.document import MODEL_FILES, SESSIONS
 from workbench.gui.commands.tour import begin
@@ -100,7 +100,7 @@ ACTIONS = (
     Action(id="run_all", text="Run A&ll", shortcut="Ctrl+F5", menu="&Run", run=run.run_all, why_not=action.is_idle,
            tip="Calibrate, score, search within the budget and evaluate: what is not done yet", icon="demo",
            separated=True),
-    Action(id="device", text="De&vice…", shortcut="Ctrl+Alt+G", menu="&Run", run=place.choose,
+    Action(id="device", text="De&vice…", shortcut="Ctrl+Alt+G", menu="&Run", run=placement.choose,
            tip="Choose where models run and what they compute in"),
     Action(id="cancel", text="C&ancel the Job", shortcut="Ctrl+.", menu="&Run", run=run.cancel,
            why_not=action.is_running, separated=True),

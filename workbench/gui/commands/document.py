@@ -23,7 +23,7 @@ from workbench.planning.plan import Plan, resolve
 from workbench.planning.plan_document import TYPE
 from workbench.session.session import Session
 from workbench.session.workspace import State
-from workbench.steps.files.first_look import STILL_LOADING, is_first_look
+from workbench.steps.files.first_session import STILL_LOADING, is_first_look
 from workbench.steps.files.open_model import OPEN, OpenModelOptions, folder_of_weights, whole
 from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions

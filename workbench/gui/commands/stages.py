@@ -21,7 +21,7 @@ from workbench.steps.calibrate import CALIBRATE
 from workbench.steps.checks.runtime import RUNTIME, proofs
 from workbench.steps.evaluate import EVALUATE
 from workbench.steps.files.export import EXPORT
-from workbench.steps.files.first_look import is_first_look
+from workbench.steps.files.first_session import is_first_look
 from workbench.steps.files.open_model import OPEN
 from workbench.steps.files.open_session import OPEN_SESSION
 from workbench.steps.score import SCORE

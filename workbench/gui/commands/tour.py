@@ -15,7 +15,7 @@ from workbench.gui.shell import settings
 from workbench.gui.shell.dialogs import Popup
 from workbench.gui.shell.widgets import button, fill_dialog, label, row
 from workbench.session.workspace import State
-from workbench.steps.files.first_look import is_first_look
+from workbench.steps.files.first_session import is_first_look
 
 WIDTH = 440
 SETTLE_SECONDS = 0.05
@@ -24,7 +24,7 @@ GAP = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class TourStop:
     """A panel's id, and the text beside it."""
 
     panel: str
@@ -33,21 +33,21 @@ class Stop:
 
 
 STOPS = (
-    Stop("layers", "Layers",
+    TourStop("layers", "Layers",
          "All blocks and layers with their scheme, weight histogram, size and loss. To change the number format, "
          "select layers, then press F2 or use the Plan panel below."),
-    Stop("distributions", "Distributions",
+    TourStop("distributions", "Distributions",
          "Histograms of the selected layer's weights, inputs and outputs. Calibrate (F5) to see inputs and outputs, "
          "then drag the shaded range to see how much it clips."),
-    Stop("sensitivity", "Sensitivity",
+    TourStop("sensitivity", "Sensitivity",
          "Sensitivity (F6) fills this map: rows are layers, columns are schemes, and the colour is the loss. Click a "
          "cell to assign its scheme, drag to assign several, right-click to lock a layer."),
-    Stop("plan", "Plan",
+    TourStop("plan", "Plan",
          "Size, bits per weight and predicted loss of the whole model. Search (F7) finds the best plan "
          "within a budget; a target limits it to the schemes that your runtime can run. You can undo every edit."),
-    Stop("pareto", "Size against loss",
+    TourStop("pareto", "Size against loss",
          "The best plans, from the smallest to the most accurate. Move the slider or click a point to use a plan."),
-    Stop("accuracy", "Accuracy",
+    TourStop("accuracy", "Accuracy",
          "Evaluate (F8) compares the plan with the floating-point model and shows confidence intervals. Save with "
          "Ctrl+S and export with Ctrl+Shift+E. Ctrl+K lists all commands; F1 opens the guide."),
 )  # fmt: skip

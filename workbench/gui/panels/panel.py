@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from workbench.gui.shell.isolated_layout import IsolatedPages
 from workbench.gui.shell.step_keys import BUTTONS
-from workbench.gui.shell.still import Still
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import Item, button, column, label, page, row
 from workbench.gui.shell.words import tr
@@ -36,7 +36,7 @@ def _draws_colours(kind: type) -> bool:
     return issubclass(kind, Coloured)
 
 
-class Panel(Still):
+class Panel(IsolatedPages):
     """A dock's content.  ``_build`` makes its parts; ``redraw(old, new)`` compares two snapshots; ``say_empty(text,
     step)`` covers the parts.
 

@@ -16,7 +16,7 @@ from workbench.models.data.files import Prepare, Stored
 from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.text import windows
-from workbench.models.readers.torch_file import OddTensor
+from workbench.models.readers.torch_file import UnsupportedTensor
 from workbench.plain_file import opened, read_bytes
 
 INPUTS = ("input_ids", "tokens", "pixel_values", "input_values", "input_features", "images", "inputs", "x", "data")
@@ -187,7 +187,7 @@ def _tensors(file: Path) -> dict[str, torch.Tensor]:
     try:
         loaded = load_weights_only(file)
         for value in loaded.values() if isinstance(loaded, Mapping) else loaded if isinstance(loaded, list) else ():
-            if isinstance(value, OddTensor):
+            if isinstance(value, UnsupportedTensor):
                 require_plain(value, f"{file}: a tensor")
     except UnsafeModelError:
         raise DataError(

@@ -183,7 +183,7 @@ class NetworkModel(Model):
             return self.body.network
         network: nn.Module = self.body.network
         if isinstance(network, torch.jit.ScriptModule):  # functional_call takes them only inside of another module
-            network, tensors = Around(network), {f"program.{name}": each for name, each in tensors.items()}
+            network, tensors = ScriptedNetwork(network), {f"program.{name}": each for name, each in tensors.items()}
         return lambda *args, **kwargs: functional_call(network, tensors, args, kwargs, tie_weights=False)
 
     def _function_taps(
@@ -241,7 +241,7 @@ class NetworkModel(Model):
         return self.body.network.get_submodule(self.body.hooks[layer])
 
 
-class Around(nn.Module):
+class ScriptedNetwork(nn.Module):
     """A module that holds a TorchScript program and does nothing else."""
 
     def __init__(self, program: torch.jit.ScriptModule) -> None:

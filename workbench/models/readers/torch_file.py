@@ -54,7 +54,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class OddTensor:
+class UnsupportedTensor:
     """A tensor that is no plain numbers, in a word or two: ``sparse_coo``."""
 
     kind: str
@@ -178,7 +178,7 @@ def _called(name: str, arguments: tuple[Any, ...]) -> object:
     if name in ODD:
         dtypes = [each.name.removeprefix("torch.") for each in arguments if isinstance(each, Named)]
         dtypes += [each.dtype for each in arguments if isinstance(each, _Storage)]
-        return OddTensor(next((each for each in dtypes if each.startswith(("sparse", "q"))), ODD[name]))
+        return UnsupportedTensor(next((each for each in dtypes if each.startswith(("sparse", "q"))), ODD[name]))
     match name.rpartition(".")[2]:
         case "OrderedDict" | "Counter":
             pairs = [tuple(pair) for each in arguments for pair in (each.items() if isinstance(each, dict) else each)]
@@ -239,7 +239,7 @@ class _Tensors:
             return {key: self.of(each) for key, each in value.items()}
         return type(value)(self.of(each) for each in value)
 
-    def _tensor(self, view: _View) -> torch.Tensor | OddTensor:
+    def _tensor(self, view: _View) -> torch.Tensor | UnsupportedTensor:
         storage, dtype = view.storage, getattr(torch, view.dtype)
         start, size = self.places[storage.key]
         if storage.count * getattr(torch, storage.dtype).itemsize > size or start + size > self.file.size:
@@ -247,7 +247,7 @@ class _Tensors:
                 f"the storage {storage.key[:100]} has {size} bytes, {storage.count} numbers are to be in it"
             )
         if storage.dtype.startswith("q"):
-            return OddTensor(storage.dtype)
+            return UnsupportedTensor(storage.dtype)
         available = size // dtype.itemsize
         count = math.prod(view.shape)
         steps = sum((length - 1) * step for length, step in zip(view.shape, view.strides, strict=True))
@@ -256,6 +256,6 @@ class _Tensors:
         if not count:
             return torch.empty(view.shape, dtype=dtype)
         if count > available:
-            return OddTensor(f"of the shape {view.shape}, but the file holds fewer values")
+            return UnsupportedTensor(f"of the shape {view.shape}, but the file holds fewer values")
         whole = self.file.tensor(start, (available,), dtype)
         return whole.as_strided(view.shape, view.strides, view.offset)

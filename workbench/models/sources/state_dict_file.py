@@ -13,7 +13,7 @@ from workbench.errors import NotAModelError, UnsafeModelError
 from workbench.models.dtypes import DTYPES, dtype_name
 from workbench.models.model import Model
 from workbench.models.readers.plain_pickle import NotPlainError, ScriptedError
-from workbench.models.readers.torch_file import OddTensor, read_torch_file
+from workbench.models.readers.torch_file import UnsupportedTensor, read_torch_file
 from workbench.models.sources.source import Opening
 from workbench.models.sources.stored import require_memory, tensors_in_memory
 from workbench.models.sources.weights_only import weights_only_model
@@ -69,9 +69,9 @@ def load_weights_only(path: Path) -> Any:
         ) from None
 
 
-def require_plain(tensor: torch.Tensor | OddTensor, what: str) -> torch.Tensor:
+def require_plain(tensor: torch.Tensor | UnsupportedTensor, what: str) -> torch.Tensor:
     """Return a tensor; raises NotAModelError where it is not plain numbers in a file, each at a place of its own."""
-    if isinstance(tensor, OddTensor):
+    if isinstance(tensor, UnsupportedTensor):
         raise NotAModelError(f"{what} is {tensor.kind}; save it dense (tensor.to_dense(), tensor.contiguous())")
     if dtype_name(tensor) not in DTYPES:
         known = ", ".join(DTYPES)
@@ -96,5 +96,5 @@ def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
     raise NotAModelError(f"{path} holds {type(loaded).__name__} without named tensors; a state dict was expected")
 
 
-def _tensors(loaded: Mapping[Any, Any]) -> dict[str, torch.Tensor | OddTensor]:
-    return {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor | OddTensor)}
+def _tensors(loaded: Mapping[Any, Any]) -> dict[str, torch.Tensor | UnsupportedTensor]:
+    return {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor | UnsupportedTensor)}

@@ -21,7 +21,7 @@ from workbench.planning.constraints import Constraints, SearchSpace, search_spac
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.search.exchange import exchanged
 from workbench.planning.search.hull import Walk, padded, walk
-from workbench.planning.search.impossible import as_stored, impossible
+from workbench.planning.search.infeasible import as_stored, infeasible
 from workbench.planning.search.joint import Joint, joined
 from workbench.planning.search.limits import limits_of, matrix_of, problem_of
 from workbench.planning.search.solve import Problem, Solution, solve
@@ -180,7 +180,7 @@ def search(
     limits = limits_of(space, budgets)
     solution = solve(problem_of(space, minimise, limits))
     if solution is None:
-        raise impossible(space, budgets, limits, table, constraints)
+        raise infeasible(space, budgets, limits, table, constraints)
     joint = Joint.of(space, table, algorithms)
     if joint is not None:
         solution = _together(space, joint, minimise, limits, budgets)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.errors import PlanError
-from workbench.measurement.unfinished import pieces_of
+from workbench.measurement.partial_results import pieces_of
 
 _KEY = "key"
 
@@ -23,7 +23,7 @@ EVERY = 50
 class Checkpoint:
     """The file of the run that ``facts`` identify: whatever decides its bits.
 
-    Without a path it lies in the cache folder until the step has ended, see :mod:`workbench.measurement.unfinished`.
+    Without a path it lies in the cache folder until the step has ended: :mod:`workbench.measurement.partial_results`.
     """
 
     def __init__(self, path: str | Path | None, **facts: object) -> None:

@@ -43,11 +43,10 @@ from workbench.sensitivity.table import Sensitivity
 from workbench.session.coherence import require_coherent
 from workbench.session.columns import Coded, Columns, Numbers
 from workbench.session.contents import LAYOUTS, SCHEMA_VERSION, Contents
-from workbench.session.file import evaluations, records, results
-from workbench.session.file import spare as spare_copy
+from workbench.session.file import backup, evaluations, records, results
+from workbench.session.file.checksum import BROKEN, add_checksums, contents, seal_of
 from workbench.session.file.datasets import describe, link_name, write_text
 from workbench.session.file.reading import DAMAGE, Attempt, session_of
-from workbench.session.file.sealed import BROKEN, add_checksums, contents, seal_of
 from workbench.session.file.tree import Group, read_tree, read_whole_parts
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def write_session(session: Contents, path: Path) -> None:
     """
     check(session, "the session")
     try:
-        image, spare = _image(session), spare_copy.packed(_image(spare_copy.without_computed(session)))
+        image, spare = _image(session), backup.packed(_image(backup.without_computed(session)))
     except DAMAGE as error:
         raise SessionError(f"the session cannot be stored: {_first_line(error)}; nothing was written") from error
     with replacing(path, SessionError, "the session") as temporary, temporary.open("wb") as stream:
@@ -128,7 +127,7 @@ def repair_session(path: Path, kind: type[C]) -> tuple[C, tuple[str, ...]]:
     if spare is None:
         return session, lost
     fields = [(line.strip("/").partition(":")[0].partition("/")[0], line) for line in lost]
-    restored = {name: getattr(spare, name) for name, _ in fields if name in ("model", *spare_copy.EDITED)}
+    restored = {name: getattr(spare, name) for name, _ in fields if name in ("model", *backup.EDITED)}
     return replace(session, **restored), tuple(line for name, line in fields if name not in restored)
 
 
@@ -146,7 +145,7 @@ def _whole_parts(image: memoryview, path: Path, kind: type[C], spare: C | None =
 
 def _spare(packed: memoryview, path: Path, kind: type[C]) -> C | None:
     """Return the spare copy of a session, None where there is none that is whole."""
-    image = spare_copy.unpacked(packed, _room(path)) if packed else None
+    image = backup.unpacked(packed, _room(path)) if packed else None
     try:
         return None if image is None else _whole_parts(image, path, kind)[0]
     except SessionError:

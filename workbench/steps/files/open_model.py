@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.memory import limited_to, parse_size
 from workbench.models.model import Model
 from workbench.session.session import Session
-from workbench.steps.files.first_look import first_look, start
+from workbench.steps.files.first_session import first_look, start
 from workbench.steps.options import OptionInfo, option
 from workbench.steps.step import Context, Step, arguments, short
 

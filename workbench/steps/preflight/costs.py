@@ -37,7 +37,7 @@ from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, direction
 from workbench.sensitivity.measured import replaced_rows
 from workbench.sensitivity.predicted import Form, form_of
 from workbench.session.calibrated_ranges import all_ranges
-from workbench.steps.preflight.pilot import First, Pilot, pilot
+from workbench.steps.preflight.pilot import FirstSamples, Pilot, pilot
 from workbench.steps.preflight.rounding import TRIED, Cell, is_quick, moment_seconds, rounding_seconds
 
 SURELY = 0.85
@@ -65,7 +65,7 @@ def calibration(model: Model, data: Data, *, batch_size: int, weights: bool) -> 
     received: list[Mapping[tuple[str, str], LayerStatistics]] = []
 
     def run(count: int) -> None:
-        received[:] = [observe_batch(model, next(batches_of(model, First(data, count), count)))]
+        received[:] = [observe_batch(model, next(batches_of(model, FirstSamples(data, count), count)))]
 
     line = pilot(run, len(data), batch, least=SHORT if limit() is None else 0.0)  # a short one may not fit either
     if line is None:
@@ -130,7 +130,7 @@ def _slopes(model: Model, data: Data, names: Sequence[str], schemes: int, batch:
     changes = {name: Differences(values=values, scale=scale) for name, values in matrices.items()}
 
     def run(count: int) -> None:
-        directional_losses(model, changes, First(data, count), batch_size=count, seed=0)
+        directional_losses(model, changes, FirstSamples(data, count), batch_size=count, seed=0)
 
     return pilot(run, len(data), batch)
 
@@ -150,7 +150,7 @@ def measured_cells(
     def run(count: int, schemes: int) -> None:
         keys = {middle: [str(number) for number in range(schemes)]}
         rows = replaced_rows(
-            model, keys, lambda names: {middle: dict.fromkeys(keys[middle], weight)}, First(data, count),
+            model, keys, lambda names: {middle: dict.fromkeys(keys[middle], weight)}, FirstSamples(data, count),
             batch_size=count, tick=lambda text: None, finite=FiniteBatches(model=model),
         )  # fmt: skip
         list(rows)
@@ -181,10 +181,10 @@ def evaluation(
 
     def bare(count: int) -> None:
         with torch.no_grad():
-            model.run(next(batches_of(model, First(data, count), count)))
+            model.run(next(batches_of(model, FirstSamples(data, count), count)))
 
     def both(count: int) -> None:
-        measure(model, model, First(data, count), batch_size=count, repeatable=True)
+        measure(model, model, FirstSamples(data, count), batch_size=count, repeatable=True)
 
     piece = pilot(bare, len(data), batch, passes=2)
     line = None if piece is None else pilot(both, len(data), batch, passes=2)
@@ -278,7 +278,7 @@ def _with_moments(
     tried: list[SecondMoments] = []
 
     def run(count: int) -> None:
-        part = moments(First(data, count))
+        part = moments(FirstSamples(data, count))
         if part is not None:
             tried.clear()  # the moments of the trial before
             names[:] = part.collect_first()

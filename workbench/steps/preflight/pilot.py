@@ -68,7 +68,7 @@ def _trial(run: Callable[[int], object], count: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class First:
+class FirstSamples:
     """The first ``count`` samples of ``data``, which still says how many there are."""
 
     data: Data

@@ -15,7 +15,7 @@ from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.session.workspace import State
 from workbench.steps.checks.runtime import LLAMA_CPP, RUNTIME, TRANSFORMERS, proofs
-from workbench.steps.files.first_look import is_first_look
+from workbench.steps.files.first_session import is_first_look
 
 FIELDS = (
     Field("Plan", lambda row: row.plan_name),

@@ -18,7 +18,7 @@ from workbench.gui.panels.plan.target import PlanTarget
 from workbench.gui.panels.plan.text import PlanText
 from workbench.gui.panels.plan.transforms import PlanTransforms
 from workbench.gui.plots.histogram import METHOD_LABELS
-from workbench.gui.shell.still import Still
+from workbench.gui.shell.isolated_layout import IsolatedPages
 from workbench.gui.shell.widgets import combo, fitted, label, offer, page, row, tabs
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
@@ -94,7 +94,7 @@ class PlanPanel(Panel):
         middle.addLayout(self._form(), 3)
         middle.addWidget(self.parts, 7)
         whom = row(self.whom, self.lock, stretch=self.whom)
-        return Still(page(self.dashboard, whom, middle, self.target, self.search_line, stretch=middle))
+        return IsolatedPages(page(self.dashboard, whom, middle, self.target, self.search_line, stretch=middle))
 
     def _form(self) -> QGridLayout:
         self._boxes = {field: self._combo(name, field) for field, (_, name) in FIELDS.items()}

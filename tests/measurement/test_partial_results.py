@@ -14,7 +14,7 @@ import torch
 
 from tests.session.sessions import identical
 from workbench.errors import CancelledError
-from workbench.measurement import unfinished
+from workbench.measurement import partial_results
 from workbench.measurement.token_outliers import BatchPlaces
 from workbench.planning.plan import Plan
 from workbench.session.session import Session
@@ -30,9 +30,9 @@ OPTIONS = CalibrateOptions(data=DATA, samples=40, batch_size=8)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, into which everything is saved at once."""
     monkeypatch.setenv("WORKBENCH_CACHE_FOLDER", str(tmp_path / "cache"))
-    monkeypatch.setattr(unfinished, "FIRST", 0.0)
-    monkeypatch.setattr(unfinished, "EVERY", 0.0)
-    monkeypatch.setattr(unfinished, "SHARE", 0)
+    monkeypatch.setattr(partial_results, "FIRST", 0.0)
+    monkeypatch.setattr(partial_results, "EVERY", 0.0)
+    monkeypatch.setattr(partial_results, "SHARE", 0)
     return tmp_path / "cache-unfinished"
 
 
@@ -59,15 +59,15 @@ def test_values_come_back_as_they_were() -> None:
         ("a", "input"): [places, places], "b": (1, 2.5, None, True, float("inf")), "c": [shared, shared],
         "d": torch.arange(4, dtype=torch.bfloat16).reshape(2, 2), "e": np.float64(0.1), "f": np.zeros((0, 3)),
     }  # fmt: skip
-    arrays = unfinished.packed(value, (BatchPlaces,))
-    back = unfinished._Unpacking(arrays, {"BatchPlaces": BatchPlaces}).value
+    arrays = partial_results.packed(value, (BatchPlaces,))
+    back = partial_results._Unpacking(arrays, {"BatchPlaces": BatchPlaces}).value
     assert identical(list(back), list(value)) and back["b"] == value["b"]
     first, other = back["a", "input"]
     assert first is other and identical(first.ids, places.ids) and back["c"][0] is back["c"][1]
     assert torch.equal(back["d"], value["d"]) and back["e"] == 0.1 and back["f"].shape == (0, 3)
     with pytest.raises(TypeError, match="set cannot be saved"):
-        unfinished.packed({1, 2}, ())
-    assert unfinished.digest(value, (BatchPlaces,)) == unfinished.digest(value, (BatchPlaces,))
+        partial_results.packed({1, 2}, ())
+    assert partial_results.digest(value, (BatchPlaces,)) == partial_results.digest(value, (BatchPlaces,))
 
 
 def interrupted(run: Callable[[Any, list[str]], Any], words: str, folder: Path) -> tuple[Any, list[str], list[str]]:

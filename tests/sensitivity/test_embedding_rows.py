@@ -10,7 +10,7 @@ from tests.models.networks import Rows, decoder, model_of, sample_gradients, tok
 from workbench.models.summary import OutputKind
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.sensitivity.directional_losses import DRAWS
-from workbench.sensitivity.looked_up import looked_up
+from workbench.sensitivity.embedding_rows import looked_up
 from workbench.sensitivity.score import score
 
 SCHEMES = ("int4-g8", "int3-channel", "int4-tensor")

@@ -11,7 +11,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 
 
-class _AllHeard(Exception):
+class _AllLookedUp(Exception):
     """Ends a forward pass: nothing behind the last embedding is of interest."""
 
 
@@ -35,13 +35,13 @@ def looked_up(model: Model, data: Data, names: Sequence[str], batch_size: int) -
         used[name][ids.detach().cpu().flatten()] = True
         waiting.discard(name)
         if not waiting:
-            raise _AllHeard
+            raise _AllLookedUp
 
     for batch in batches_of(model, data, batch_size) if tables else ():
         waiting |= tables
         try:
             with torch.no_grad():
                 model.run(batch, tap=tap, layers=tuple(sorted(tables)))
-        except _AllHeard:
+        except _AllLookedUp:
             pass
     return {name: rows.nonzero().flatten() for name, rows in used.items()}

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.errors import SessionError
 from workbench.memory import available_memory, size_text
+from workbench.session.file.backup import split
 from workbench.session.file.hdf5_child import attributes_checksum, plain_attributes
-from workbench.session.file.spare import split
 
 if TYPE_CHECKING:
     import h5py

@@ -11,7 +11,7 @@ from workbench.gui.docks import Docks
 from workbench.session.workspace import State
 
 
-class Turns:
+class PanelUpdates:
     """``turn_page(force)`` returns whether it laid out another page, ``show_frame(state)`` draws around the panels."""
 
     def __init__(

@@ -15,7 +15,7 @@ from workbench.readable import few
 from workbench.sensitivity.table import Sensitivity
 
 
-def impossible(
+def infeasible(
     space: SearchSpace, budgets: Budgets, limits: dict[str, float], table: Sensitivity, rules: Constraints | None
 ) -> BudgetError:
     """Return the error that says which limit cannot be met, the smallest value that can, and what stands in the way."""
