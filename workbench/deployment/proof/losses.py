@@ -18,6 +18,9 @@ def divergence(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def cosine_distance(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the mean of 1 - cosine of embeddings ``[samples, features]``."""
-    norms = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
-    return float((1 - (first * second).sum(-1) / norms).mean())
+    """Return the mean of 1 - cosine of embeddings ``[samples, features]``; of two that are 0 it is 0, of one 1."""
+    lengths = np.linalg.norm(first, axis=-1), np.linalg.norm(second, axis=-1)
+    norms, products = lengths[0] * lengths[1], (first * second).sum(-1)
+    cosines = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+    cosines[(lengths[0] == 0) & (lengths[1] == 0)] = 1
+    return float((1 - cosines).mean())

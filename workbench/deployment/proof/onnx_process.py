@@ -11,38 +11,57 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
-Run = Callable[[Arrays], np.ndarray]
+Run = Callable[[Arrays, list[str]], list[np.ndarray]]
+"""Returns the outputs called so."""
 REPEATS = 3
 
 
 def main() -> None:
-    """Carry out one request: ``file``, ``arrays``, ``out``, ``runtime``, ``positions``, ``threads``, ``memory``."""
+    """Carry out one request: ``file``, ``arrays``, ``out``, ``runtime``, ``positions``, ``threads``, ``memory``.
+
+    Of several ``pieces``, arrays have the number of theirs before their names, and what these give is stacked.  Where
+    it names ``taps``, these outputs go to ``out`` with the ending npz by their places, and nothing is timed.
+    """
     request = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (request["memory"], request["memory"]))
     with np.load(request["arrays"], allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     opened = _openvino if request["runtime"] == "openvino" else _onnxruntime
-    names, run, version = opened(request["file"], request["threads"], request["output"])
-    missing = [name for name in names if name not in arrays]
-    if missing:
-        raise SystemExit(f"Error: the graph takes {', '.join(missing)}, which the samples do not have")
-    arrays = {name: arrays[name] for name in names}
-    output = run(arrays)  # the first is slower: memory is laid out
+    names, first, run, version = opened(request["file"], request["threads"], bool(request["taps"]))
+    pieces = [_taken(names, arrays, f"{at}:") for at in range(request["pieces"])] or [_taken(names, arrays, "")]
+    if request["taps"]:
+        values: Any = {str(at): value for at, value in enumerate(run(pieces[0], request["taps"]))}
+        np.savez(request["out"] + ".npz", **values)
+        _end(request, {"runtime": version})
+    wanted = [request["output"] or first]
+    outputs = [run(piece, wanted)[0] for piece in pieces]  # the first is slower: memory is laid out
     seconds = []
     for _ in range(REPEATS):
         began = time.perf_counter()
-        run(arrays)
+        for piece in pieces:
+            run(piece, wanted)
         seconds.append(time.perf_counter() - began)
     if request["positions"]:
-        output = output[:, request["positions"]]
-    figures = {"runtime": version, "seconds": min(seconds), "peak_bytes": _peak()}
+        outputs = [output[:, request["positions"]] for output in outputs]
+    output = np.stack(outputs) if request["pieces"] else outputs[0]
     np.save(request["out"] + ".npy", output.astype(np.float32))
+    _end(request, {"runtime": version, "seconds": min(seconds), "peak_bytes": _peak()})
+
+
+def _taken(names: list[str], arrays: Arrays, mark: str) -> Arrays:
+    missing = [name for name in names if mark + name not in arrays]
+    if missing:
+        raise SystemExit(f"Error: the graph takes {', '.join(missing)}, which the samples do not have")
+    return {name: arrays[mark + name] for name in names}
+
+
+def _end(request: Any, figures: dict[str, Any]) -> NoReturn:
     with open(request["out"] + ".json", "w", encoding="utf-8") as file:
         json.dump(figures, file)
     os._exit(0)  # what was asked for is written; the runtime's threads are not waited for
@@ -52,21 +71,28 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _onnxruntime(file: str, threads: int, output: str) -> tuple[list[str], Run, str]:
+def _onnxruntime(file: str, threads: int, tapped: bool) -> tuple[list[str], str, Run, str]:
+    """Open a file; a ``tapped`` one without optimizations, where these fail for the outputs that were added."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = threads, 3
-    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    first = output or session.get_outputs()[0].name
+    try:
+        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    except Exception:  # its errors have no common type
+        if not tapped:
+            raise
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
-    def run(arrays: Arrays) -> np.ndarray:
-        return np.asarray(session.run([first], arrays)[0])
+    def run(arrays: Arrays, wanted: list[str]) -> list[np.ndarray]:
+        return [np.asarray(each) for each in session.run(wanted, arrays)]
 
-    return [each.name for each in session.get_inputs()], run, f"ONNX Runtime {onnxruntime.__version__}"
+    names = [each.name for each in session.get_inputs()]
+    return names, session.get_outputs()[0].name, run, f"ONNX Runtime {onnxruntime.__version__}"
 
 
-def _openvino(file: str, threads: int, output: str) -> tuple[list[str], Run, str]:
+def _openvino(file: str, threads: int, tapped: bool) -> tuple[list[str], str, Run, str]:
     import openvino
 
     settings: dict[str, Any] = {
@@ -80,10 +106,11 @@ def _openvino(file: str, threads: int, output: str) -> tuple[list[str], Run, str
         raise SystemExit(f"Error: {' '.join(words) or error}") from None
     names = [each.get_any_name() for each in compiled.inputs]
 
-    def run(arrays: Arrays) -> np.ndarray:
-        return np.array(compiled(arrays)[output or 0])
+    def run(arrays: Arrays, wanted: list[str]) -> list[np.ndarray]:
+        given = compiled(arrays)
+        return [np.array(given[name]) for name in wanted]
 
-    return names, run, f"OpenVINO {openvino.__version__.split('-')[0]}"
+    return names, compiled.outputs[0].get_any_name(), run, f"OpenVINO {openvino.__version__.split('-')[0]}"
 
 
 if __name__ == "__main__":

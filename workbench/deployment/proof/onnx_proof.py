@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,14 @@ from workbench.deployment.onnx.capture import require_onnx
 from workbench.deployment.onnx.file import LARGE, content_of, prove, refusals, require_fit, write
 from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
+from workbench.deployment.proof.onnx_layers import by_layers
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_onnx_runtime, repeated
 from workbench.deployment.tensors import check
-from workbench.errors import BackendUnavailableError, nearest
+from workbench.errors import BackendUnavailableError, ExportError, nearest
 from workbench.models.data.inputs import arguments_for
 from workbench.models.model import Batch, Model
+from workbench.models.sources.exported_program import pieces_of
 from workbench.models.sources.onnx_file import OnnxModel
 from workbench.models.summary import OutputKind
 from workbench.numerics.detections import answers_of
@@ -54,29 +56,71 @@ def require_runtime(name: str) -> None:
 
 
 def run(
-    file: Path, batch: Batch, positions: Sequence[int], runtime: str = "onnxruntime", *, threads: int | None = None,
-    output: str = "", seconds: float = SECONDS, progress: Progress = silent,
+    file: Path, batch: Batch | Sequence[Batch], positions: Sequence[int], runtime: str = "onnxruntime", *,
+    threads: int | None = None, output: str = "", seconds: float = SECONDS, progress: Progress = silent,
 ) -> Run:  # fmt: skip
     """Run ``file`` on a batch in a limited process; ``positions`` picks along the second axis of its ``output`` ("":
-    the first).
+    the first).  Of several batches, it runs one after the other, and the values of each are one more row.
 
     Raises ExportError with the runtime's own words for a file that it does not run, BackendUnavailableError where it is
     not installed.
     """
     require_runtime(runtime)
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
-        out, arrays = str(Path(folder) / "out"), Path(folder) / "arrays.npz"
-        stored: dict[str, Any] = {name: tensor.numpy() for name, tensor in batch.items()}
-        np.savez(arrays, **stored)
-        request = {
-            "file": str(file.absolute()), "arrays": str(arrays), "out": out, "runtime": runtime, "output": output,
-            "positions": list(positions), "threads": threads or threads_of_machine(), "memory": memory_for(file),
+        several = not isinstance(batch, Mapping)
+        asked = {
+            "output": output, "positions": list(positions), "taps": [], "memory": memory_for(file),
+            "pieces": len(batch) if several else 0,
         }  # fmt: skip
-        script, title = Path(__file__).with_name("onnx_process.py"), RUNTIMES[runtime][2]
-        carry_out(script, request, Path(folder) / "log", title, seconds, progress, ("Error:", "Fail:", "Exception"))
+        if isinstance(batch, Mapping):
+            arrays = _arrays(batch)
+        else:
+            arrays = {f"{at}:{name}": each for at, one in enumerate(batch) for name, each in _arrays(one).items()}
+        out = _carry_out(file, arrays, Path(folder), runtime, asked, threads, seconds, progress)
         figures = json.loads(Path(out + ".json").read_text(encoding="utf-8"))
         values = np.load(out + ".npy", allow_pickle=False)
     return Run(values=values, runtime=figures["runtime"], seconds=figures["seconds"], peak_bytes=figures["peak_bytes"])
+
+
+def _carry_out(
+    file: Path, arrays: Mapping[str, np.ndarray], folder: Path, runtime: str, asked: Mapping[str, Any],
+    threads: int | None, seconds: float, progress: Progress,
+) -> str:  # fmt: skip
+    """Have a process run ``file``; returns the path that its results have, up to their endings."""
+    out, stored = str(folder / "out"), dict[str, Any](arrays)
+    np.savez(folder / "arrays.npz", **stored)
+    request = {
+        **asked, "file": str(file.absolute()), "arrays": str(folder / "arrays.npz"), "out": out, "runtime": runtime,
+        "threads": threads or threads_of_machine(),
+    }  # fmt: skip
+    script, title = Path(__file__).with_name("onnx_process.py"), RUNTIMES[runtime][2]
+    carry_out(script, request, folder / "log", title, seconds, progress, ("Error:", "Fail:", "Exception"))
+    return out
+
+
+def _arrays(batch: Batch) -> dict[str, np.ndarray]:
+    return {name: tensor.numpy() for name, tensor in batch.items()}
+
+
+def _layers(
+    quantized: QuantizedModel, model: Model, place: Path, batch: Batch, runtime: str, threads: int | None,
+    progress: Progress,
+) -> tuple[str, float]:  # fmt: skip
+    """Return how the file's layers agree with the evaluation, each by itself, on the first sample: in words, and by how
+    much."""
+    one = next(pieces_of(batch, model.inputs.batch or 1))
+    with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
+        def run(file: Path, arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
+            asked = {"output": "", "positions": [], "taps": list(names), "pieces": 0, "memory": memory_for(place)}
+            out = _carry_out(file, arrays, Path(folder), runtime, asked, threads, SECONDS, progress)
+            with np.load(f"{out}.npz", allow_pickle=False) as stored:
+                return {name: stored[str(at)] for at, name in enumerate(names)}
+
+        try:
+            found = by_layers(place, quantized.bind(model), one, _arrays(_named(model, one)), run, Path(folder))
+        except ExportError as error:  # the file itself has run
+            return f"its layers cannot be looked at one by one: {error}", math.nan
+    return ("", math.nan) if found is None else (found.in_words, found.apart)
 
 
 def prove_in_onnx(
@@ -101,7 +145,8 @@ def prove_in_onnx(
         prove(place, content, part_of(progress, 0.2, 0.3))
         size = sum(each.stat().st_size for each in place.parent.glob(f"{place.name}*"))
         rounded_there = as_in_onnx_runtime(quantized, place)
-        answers = _run(model, place, batch, positions, runtime, threads, part_of(progress, 0.3, 0.7))
+        answers = _run(model, place, batch, positions, runtime, threads, part_of(progress, 0.3, 0.6))
+        layers = _layers(quantized, model, place, batch, runtime, threads, part_of(progress, 0.6, 0.7))
     progress(0.7, "evaluating the same samples")
     theirs = _comparable(answers.values, model)
     ours, reference = (_answers(each, batch, positions) for each in (quantized.bind(model), model))
@@ -120,6 +165,7 @@ def prove_in_onnx(
         peak_bytes=answers.peak_bytes, tokens="", data=data, rounding=apart(ours, rounded),
         repeat=math.nan if again is None else apart(ours, again),
         repeat_agreement=math.nan if again is None else same(ours, again),
+        layers=layers[0], apart_by_layer=layers[1],
     )  # fmt: skip
     return require_as_evaluated(proof, RUNTIMES[runtime][2])
 
@@ -130,14 +176,25 @@ def _run(
 ) -> Run:  # fmt: skip
     """Run a file on what it takes, and return what the model's own output is made of."""
     if not isinstance(model, OnnxModel):
-        if "attention_mask" in model.inputs.takes and "input_ids" in batch:  # windows of text have none: all is seen
-            batch = {"attention_mask": torch.ones_like(batch["input_ids"]), **batch}
-        named = {**batch, **arguments_for(batch, model.inputs)}  # pictures are "inputs" in data, and pixel_values there
-        return run(place, named, positions, runtime, threads=threads, progress=progress)
-    answer = model.answer
+        return run(place, _named(model, batch), positions, runtime, threads=threads, progress=progress)
+    answer, samples = model.answer, len(next(iter(batch.values())))
     picks = [] if answer.pooled else positions
-    answers = run(place, answer.inputs(batch), picks, runtime, threads=threads, output=answer.name, progress=progress)
-    return replace(answers, values=answer.output(torch.from_numpy(answers.values), batch).numpy())
+    pieces = [batch] if model.inputs.batch is None else list(pieces_of(batch, model.inputs.batch))
+    named = [_named(model, piece) for piece in pieces]
+    answers = run(place, named, picks, runtime, threads=threads, output=answer.name, progress=progress)
+    values = [
+        answer.output(torch.from_numpy(each), piece) for each, piece in zip(answers.values, pieces, strict=True)
+    ]
+    return replace(answers, values=torch.cat(values)[:samples].numpy())
+
+
+def _named(model: Model, batch: Batch) -> Batch:
+    """Return what the file takes, by its names."""
+    if isinstance(model, OnnxModel):
+        return model.answer.inputs(batch)
+    if "attention_mask" in model.inputs.takes and "input_ids" in batch:  # windows of text have none: all is seen
+        batch = {"attention_mask": torch.ones_like(batch["input_ids"]), **batch}
+    return {**batch, **arguments_for(batch, model.inputs)}  # pictures are "inputs" in data, and pixel_values there
 
 
 def _same(first: np.ndarray, second: np.ndarray) -> float:

@@ -25,7 +25,9 @@ class RuntimeProof:
     rounded as llama.cpp does on its own account, or are not where the plan rounds them: what may explain the
     difference; NaN in sessions from before it was measured.  ``repeat`` and ``repeat_agreement`` compare our evaluation
     with itself after a change of 1e-7 in one layer's weights, as sums in another order make it: where a plan rounds
-    inputs, no two implementations agree better; NaN where it rounds none.
+    inputs, no two implementations agree better; NaN where it rounds none.  ``layers`` says where the runtime's answers
+    begin to differ and ``apart_by_layer`` by how much one layer does that is fed the evaluation's inputs, relative to
+    its largest number ("" and NaN: not looked at).
     """
 
     runtime: str
@@ -47,6 +49,8 @@ class RuntimeProof:
     rounding: float = float("nan")
     repeat: float = float("nan")
     repeat_agreement: float = float("nan")
+    layers: str = ""
+    apart_by_layer: float = float("nan")
 
 
 def require_as_evaluated(proof: RuntimeProof, program: str) -> RuntimeProof:
@@ -54,7 +58,7 @@ def require_as_evaluated(proof: RuntimeProof, program: str) -> RuntimeProof:
     if not proof.difference <= max(SUMS, LUCK * proof.rounding):
         raise ExportError(
             f"{program} computes something other than what was evaluated: its outputs are {proof.difference:.3g} "
-            f"{proof.unit} from the evaluation, of which its rounding of inputs explains {proof.rounding:.3g}; please "
-            "report"
+            f"{proof.unit} from the evaluation, of which its rounding of inputs explains {proof.rounding:.3g}"
+            f"{f' ({proof.layers})' if proof.layers else ''}; please report"
         )
     return proof

@@ -7,7 +7,7 @@ the plan's own loss would let a wrong file pass where that loss is large.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,9 @@ from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.quantization.quantized_model import QuantizedModel, decoded
 
 if TYPE_CHECKING:
-    from workbench.models.model import Model
+    import torch
+
+    from workbench.models.model import Model, Replacement
 
 CASTS = {"float16": "fp16", "bfloat16": "bf16", "fp16": "fp16", "bf16": "bf16"}
 """llama.cpp multiplies weights in 16 bits by inputs in 16 bits."""
@@ -99,20 +101,35 @@ def with_plain_inputs(quantized: QuantizedModel) -> QuantizedModel | None:
 
 
 def repeated(quantized: QuantizedModel, model: Model) -> Model | None:
-    """Return the plan's model with a change of 1e-7 in the first layer's weights; None where no input is rounded.
+    """Return the plan's model with a change of 1e-7 in what each layer rounds; None where no input is rounded.
 
     Sums in another order make such a difference.  A number near the middle between two codes then goes to the other
     one, which is a change of a whole step, and the layers after it differ by more than rounding of sums.
     """
     if with_plain_inputs(quantized) is None:
         return None
-    import torch
-
     bound = quantized.bind(model)
-    first = next(layer.name for layer in bound.summary.stored if layer.kind is not LayerKind.EMBEDDING)
-    weight = bound.weight(first).float()
-    noise = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)).to(weight.device)
-    return bound.with_weights({first: weight + NOISE * weight * noise})
+    inputs, outputs = bound.overrides.inputs, bound.overrides.outputs
+    return bound.with_activations(
+        {name: _Disturbed(quantizer) for name, quantizer in inputs.items()},
+        {name: _Disturbed(quantizer) for name, quantizer in outputs.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Disturbed:
+    """A quantizer that gets other last bits, the same each time."""
+
+    quantizer: Replacement
+
+    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point():
+            return self.quantizer(tensor)
+        import torch
+
+        noise = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0)).to(tensor)
+        size = tensor.square().mean().sqrt()  # small results of sums of large numbers have errors of these
+        return self.quantizer(tensor + NOISE * size * noise)
 
 
 def _scheme(quantized: QuantizedModel, owner: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -200,11 +200,17 @@ def in_pieces(whole: Call, size: int) -> Call:
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
         samples = len(next(iter(batch.values())))
-        filled = torch.arange(-(-samples // size) * size).clamp_(max=samples - 1)
-        pieces = [{name: tensor[rows] for name, tensor in batch.items()} for rows in torch.split(filled, size)]
-        return torch.cat([whole(forward, piece) for piece in pieces])[:samples]
+        return torch.cat([whole(forward, piece) for piece in pieces_of(batch, size)])[:samples]
 
     return call
+
+
+def pieces_of(batch: Batch, size: int) -> Iterator[Batch]:
+    """Yield batches of ``size`` samples; the last one is filled up with its last sample."""
+    samples = len(next(iter(batch.values())))
+    filled = torch.arange(-(-samples // size) * size).clamp_(max=samples - 1)
+    for rows in torch.split(filled, size):
+        yield {name: tensor[rows] for name, tensor in batch.items()}
 
 
 class Graphs:

@@ -33,14 +33,18 @@ FIELDS = (
     Number("Agreement", lambda row: row.agreement, quantities.share, unit="share",
            tip="Positions at which the likeliest token is that of our evaluation"),
     Number("Of a repeat", lambda row: row.repeat_agreement, quantities.share, unit="share",
-           tip="The same of our own evaluation after a change of 1e-7 in one layer's weights, as another order of sums "
+           tip="The same of our own evaluation after a change of 1e-7 in what layers round, as another order of sums "
                "makes it: where inputs are rounded, no two programs agree better"),
+    Number("By layers", lambda row: row.apart_by_layer,
+           tip="The most by which a layer differs that is fed the evaluation's inputs, relative to its largest number: "
+               "the rounding of sums, where the file computes what was evaluated"),
     Number("Prompt", lambda row: row.prompt_speed, unit="tokens/s",
            tip="Speed of reading a prompt; of models that take no tokens: samples in a second"),
     Number("Generation", lambda row: row.generation_speed, unit="tokens/s", tip="Speed of generating"),
     Number("Memory", lambda row: row.peak_bytes / 1e6, unit="MB", tip="Peak memory of the runtime's process"),
     Number("Positions", lambda row: row.positions, tip="Over how many tokens the losses are means"),
     Field("Data", lambda row: row.data, tip="What the losses were measured on: the first samples of it"),
+    Field("Where codes differ", lambda row: row.layers, tip="The layer from which on rounded inputs differ"),
     Field("Tokens", lambda row: row.tokens, tip="Whether the runtime splits a text into the same tokens"),
 )  # fmt: skip
 
