@@ -4,7 +4,7 @@
 
 MODEL is a language model's folder, such as SmolLM2-135M's; each PYTHON is an interpreter of an environment with that
 tool, whose row is left out without it.  All rows quantize the same layers (the linear ones but the head) to INT4 in
-groups of 128 with zero points, on the same windows of Python's own documentation, each in a process of its own.  A pass
+groups of 64 with zero points, on the same windows of Python's own documentation, each in a process of its own.  A pass
 is a bare forward pass over these windows in that process, in CPU seconds; ours need a calibrated session, whose passes
 stand beside.  Memory is the peak of resident memory, KL the mean over the positions of held-out windows.  Learning
 takes the same number of steps of 8 windows in both tools: AutoRound for one block after the other, ours for the whole
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
 
 SCRIPTS = Path(__file__).parent / "size_peers"
-SCHEME, BATCH = "int4-g128-asym", 8
+SCHEME, BATCH = "int4-g64-asym", 8
 PEERS = {"gptq": ("llm-compressor", "gptq_llm_compressor.py"), "learned": ("auto-round", "learned_auto_round.py")}
 
 
@@ -109,7 +109,7 @@ def main() -> None:
             python = getattr(options, tool.replace("-", "_"))
             if python:
                 rows[f"{what}, {tool}"] = peer(case, script, python, options.iterations)
-    print(f"{'INT4 in groups of 128':26} {'passes':>8} {'calibration':>12} {'memory':>9} {'KL':>8}")
+    print(f"{'INT4 in groups of 64':26} {'passes':>8} {'calibration':>12} {'memory':>9} {'KL':>8}")
     for name, row in rows.items():
         passes, calibration = row.get("passes", math.nan), row.get("calibration", 0.0)
         memory, kl = row.get("peak", math.nan) / GB, row.get("kl", math.nan)

@@ -1,4 +1,4 @@
-"""AutoRound's SignRound: INT4 in groups of 128, asymmetric, every linear layer but the head."""
+"""AutoRound's SignRound: INT4 in groups of 64, asymmetric, every linear layer but the head."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sign_round(model: nn.Module, windows: torch.Tensor, folder: Path, iterations
 
     work = AutoRound(
         model, AutoTokenizer.from_pretrained(folder),
-        scheme=QuantizationScheme(bits=4, group_size=128, sym=False, data_type="int"), dataset=NAME, iters=iterations,
+        scheme=QuantizationScheme(bits=4, group_size=64, sym=False, data_type="int"), dataset=NAME, iters=iterations,
         nsamples=len(rows), seqlen=windows.shape[1], batch_size=BATCH, device_map="cpu", enable_torch_compile=False,
         low_cpu_mem_usage=False, seed=0,
     )  # fmt: skip
