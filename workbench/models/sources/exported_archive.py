@@ -64,7 +64,7 @@ class PlainArchive:
 def plain_archive(path: Path, require: Callable[[int], None]) -> PlainArchive:
     """Read a file once and return an archive of what was checked.
 
-    ``require`` is told the bytes of memory that reading takes and raises where there are not as many.  Raises
+    ``require`` gets the bytes of memory that reading takes and raises where there are not as many.  Raises
     UnsafeModelError naming what could run code or fill the memory, NotAModelError for any other file.
     """
     try:

@@ -29,7 +29,7 @@ FOREIGN = ("CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABEL
 
 
 class Settings(TypedDict):
-    """What the process is told: where its packages are, its limits, and what to read."""
+    """What the process needs to know: where its packages are, its limits, and what to read."""
 
     path: list[str]
     size: int
