@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError
-from workbench.measurement.certainty import doubts_of
 from workbench.measurement.expert_sums import ExpertSums, Observed, RoutedSums, add_to, relative_error, scatter_of
 from workbench.measurement.finite_batches import all_finite
+from workbench.measurement.gini_impurity import impurities_of
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.partial_results import pieces_of
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
@@ -59,7 +59,7 @@ class Calibration:
     under their own name too; ``moments`` the mean square of every input channel (the diagonal of A, float64
     ``[channels]``) wherever inputs are floating-point.  ``outliers`` maps (layer, ``input`` | ``output``) to the tokens
     with the largest values.  ``samples`` is how many were used; ``notes`` names batches left out and layers that no
-    data reached; ``doubts`` are every used sample's (:mod:`workbench.measurement.certainty`), where outputs are logits.
+    data reached; ``impurities`` are every used sample's (:mod:`workbench.measurement.gini_impurity`), for logits.
 
     The curvature of weight ``ij`` is ``rows_i * columns_j``, per unit of the model's loss (a token for token logits,
     else a sample).  ``columns`` is the diagonal of ``A = E[x x^T]`` for linear layers, and ``rows`` makes every row's
@@ -76,7 +76,7 @@ class Calibration:
     notes: tuple[str, ...]
     moments: Mapping[str, np.ndarray] = field(default_factory=dict)
     outliers: Mapping[tuple[str, str], TokenOutliers] = field(default_factory=dict)
-    doubts: np.ndarray = field(default_factory=lambda: np.empty(0))
+    impurities: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 def calibrate(
@@ -169,7 +169,7 @@ def _observed(model: Model, piece: Piece) -> _Contribution:
     sums.experts.look = None  # which refers to the sums: nothing would be freed before the next search for cycles
     return _Contribution(
         observed=sums.observed, gradients=sums.gradients, experts=sums.experts, bad=sums.bad,
-        units=units_of(batch, model.summary), samples=samples_of(batch), doubts=sums.doubts,
+        units=units_of(batch, model.summary), samples=samples_of(batch), impurities=sums.impurities,
     )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ class _Contribution:
     bad: str
     units: int
     samples: int
-    doubts: list[float]
+    impurities: list[float]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -207,7 +207,7 @@ class _BatchSums:
     gradients: list[tuple[str, Squares]] = field(default_factory=list)
     geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     bad: str = ""
-    doubts: list[float] = field(default_factory=list)
+    impurities: list[float] = field(default_factory=list)
     experts: ExpertSums = field(init=False)
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _products: Products = field(default_factory=Products)
@@ -243,7 +243,7 @@ class _BatchSums:
         if not self.bad and not all_finite(output):
             self.bad = "the model's output"
         if not self.bad and self.model.summary.output.is_logits:
-            self.doubts = doubts_of(self.model, output, self.batch)
+            self.impurities = impurities_of(self.model, output, self.batch)
         return not self.bad
 
     def _observe(self, name: str, tap: str, tensor: torch.Tensor, axis: int) -> None:
@@ -306,7 +306,7 @@ class _Sums:
     experts: RoutedSums = field(default_factory=RoutedSums)
     units: int = 0
     samples: int = 0
-    doubts: list[float] = field(default_factory=list)
+    impurities: list[float] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def add(self, batch: _Contribution, number: int) -> None:
@@ -333,7 +333,7 @@ class _Sums:
         self.experts.add(batch.experts)
         self.units += batch.units
         self.samples += batch.samples
-        self.doubts += batch.doubts
+        self.impurities += batch.impurities
 
     def state(self) -> dict[str, object]:
         """Return everything but the layers, by field."""
@@ -353,7 +353,7 @@ class _Sums:
         moments = {name: squares / max(self.counts[name], 1) for name, squares in self.squares.items()}
         return Calibration(
             statistics=self.statistics, curvature=curvature, samples=self.samples, notes=tuple(self.notes),
-            moments=moments, outliers=self.outliers.result(), doubts=np.array(self.doubts),
+            moments=moments, outliers=self.outliers.result(), impurities=np.array(self.impurities),
         )  # fmt: skip
 
     def _curvature(self, name: str) -> Curvature:

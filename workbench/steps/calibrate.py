@@ -97,7 +97,7 @@ def _observed(
 ) -> Session:  # fmt: skip
     """Return the session with what a run on the data shows; only with a note if NaN in weights spoils every batch."""
     from workbench.measurement.calibrate import calibrate as observe
-    from workbench.measurement.certainty import keep_doubts
+    from workbench.measurement.gini_impurity import keep_impurities
     from workbench.measurement.reference.cache import ArrayCache, cache_folder
     from workbench.measurement.token_outliers import with_texts
 
@@ -111,8 +111,8 @@ def _observed(
             raise
         note = f"{error}; weights with NaN or infinity kept activations from being observed; what needs weights works"
         return replace(session, notes=tuple(dict.fromkeys((*session.notes, note))))
-    if collected.doubts.size == len(dataset):
-        keep_doubts(model, dataset, collected.doubts, ArrayCache(folder=cache_folder()))
+    if collected.impurities.size == len(dataset):
+        keep_impurities(model, dataset, collected.impurities, ArrayCache(folder=cache_folder()))
     decode = session_data.text_of_tokens(model)
     return replace(
         session, calibration=dataset.record, evaluation=session_data.evaluation_record(model, dataset.record),

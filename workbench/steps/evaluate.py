@@ -104,7 +104,7 @@ def evaluate(
             user_metrics=user_metrics, notes=notes, cache=cache, progress=part_of(progress, 0.3, 1.0),
         )  # fmt: skip
     if sums.predicted is not None:
-        notes += _surer(session, model, dataset, batch_size, cache)
+        notes += _confidence_note(session, model, dataset, batch_size, cache)
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
@@ -135,15 +135,15 @@ def _on_tasks(
     )  # fmt: skip
 
 
-def _surer(session: Session, model: Model, dataset: Data, batch_size: int, cache: ArrayCache) -> list[str]:
+def _confidence_note(session: Session, model: Model, dataset: Data, batch_size: int, cache: ArrayCache) -> list[str]:
     """State where the calibration data are easier than the evaluation data; empty where they cannot be reopened."""
-    from workbench.measurement.certainty import surer_sentence
+    from workbench.measurement.gini_impurity import confidence_note
 
     if session.calibration is None:
         return []
     try:
         calibration = session_data.recorded(model, session.calibration)
-        return list(filter(None, [surer_sentence(model, calibration, dataset, batch_size, cache)]))
+        return list(filter(None, [confidence_note(model, calibration, dataset, batch_size, cache)]))
     except DataError:
         return []
 

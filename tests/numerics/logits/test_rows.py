@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from workbench.measurement.divergence import compare_logits
-from workbench.numerics.logits.rows import LEAST_ENTRIES, decode_rows, doubts_of_rows, encode_rows, serves
+from workbench.numerics.logits.rows import LEAST_ENTRIES, decode_rows, encode_rows, gini_impurities, serves
 
 
 def pair(entries: int, spread: float, apart: float, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -80,12 +80,12 @@ def test_rows_do_not_depend_on_threads_or_neighbours() -> None:
 
 
 @pytest.mark.parametrize("entries", [10, 5000])
-def test_doubt_is_one_minus_the_sum_of_squared_probabilities(entries: int) -> None:
+def test_gini_impurity_is_one_minus_the_sum_of_squared_probabilities(entries: int) -> None:
     one, _ = pair(entries, 3.0, 0.0)
     p = one.double().softmax(-1)
-    torch.testing.assert_close(doubts_of_rows(one), (p * (1 - p)).sum(-1), rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(gini_impurities(one), (p * (1 - p)).sum(-1), rtol=1e-6, atol=1e-7)
     one[1, 2, 3] = torch.nan
-    assert doubts_of_rows(one).isnan().sum() == 1
+    assert gini_impurities(one).isnan().sum() == 1
 
 
 @pytest.mark.parametrize("size", [1e-4, 1.0, 100.0, 1e5])

@@ -137,7 +137,7 @@ def compare(reference: np.ndarray, candidate: np.ndarray, facts: np.ndarray) -> 
 
 
 @compiled
-def doubt(logits: np.ndarray, doubts: np.ndarray) -> None:
+def gini_impurity(logits: np.ndarray, impurities: np.ndarray) -> None:
     """Write ``1 - sum p ** 2`` of the probabilities of each row, float64 ``[rows]``; NaN with NaN or infinity."""
     weights, bits, lanes = np.empty(TILE, np.float32), np.empty(TILE, np.int32), np.empty(TILE, np.float32)
     sums = np.empty((3, TILE))
@@ -154,7 +154,7 @@ def doubt(logits: np.ndarray, doubts: np.ndarray) -> None:
                 sums[1, i] += wide * wide
                 sums[2, i] += own[i]
         total, finite = np.sum(sums[0]), np.sum(sums[2])
-        doubts[row] = 1.0 - np.sum(sums[1]) / (total * total) if finite - finite == 0.0 else np.nan
+        impurities[row] = 1.0 - np.sum(sums[1]) / (total * total) if finite - finite == 0.0 else np.nan
 
 
 @compiled

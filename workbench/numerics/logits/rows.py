@@ -37,23 +37,23 @@ def compare_rows(reference: torch.Tensor, candidate: torch.Tensor) -> np.ndarray
     return facts.reshape(*reference.shape[:-1], FACTS)
 
 
-def doubts_of_rows(logits: torch.Tensor) -> torch.Tensor:
+def gini_impurities(logits: torch.Tensor) -> torch.Tensor:
     """Return ``1 - sum p ** 2`` of the probabilities along the last axis, float64 ``[...]``."""
     import torch
 
     if not serves(logits):
         squares = torch.softmax(logits.detach().float(), dim=-1).square()
         return 1.0 - squares.sum(dim=-1).double()
-    from workbench.numerics.logits.compiled import doubt
+    from workbench.numerics.logits.compiled import gini_impurity
 
     flat = logits.detach().reshape(-1, logits.shape[-1])
-    doubts = np.empty(len(flat))
+    impurities = np.empty(len(flat))
 
     def task(rows: slice) -> None:
-        doubt(flat[rows].float().contiguous().numpy(), doubts[rows])
+        gini_impurity(flat[rows].float().contiguous().numpy(), impurities[rows])
 
     in_parallel(task, row_tiles(*flat.shape))
-    return torch.from_numpy(doubts).reshape(logits.shape[:-1])
+    return torch.from_numpy(impurities).reshape(logits.shape[:-1])
 
 
 def encode_rows(logits: torch.Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

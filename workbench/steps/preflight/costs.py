@@ -13,9 +13,9 @@ from pathlib import Path
 import torch
 
 from workbench.measurement.calibrate import observe_batch
-from workbench.measurement.certainty import samples_run
 from workbench.measurement.evaluate import evaluate as measure
 from workbench.measurement.finite_batches import FiniteBatches
+from workbench.measurement.gini_impurity import samples_run
 from workbench.measurement.gradients import fitting_batch
 from workbench.measurement.reference.cache import ArrayCache, cache_folder
 from workbench.measurement.reference.outputs import ReferenceOutputs

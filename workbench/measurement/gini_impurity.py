@@ -1,7 +1,7 @@
-"""Whether a model is surer of its answers on the calibration data than elsewhere: then predicted losses are too low.
+"""Whether a model is more confident on the calibration data than elsewhere: then predicted losses are too low.
 
 A predicted loss is a mean over the calibration data of what errors cost there, in proportion to the trace of the
-output's Fisher information, ``1 - sum p ** 2``.  Training images and easy text have less of it.
+output's Fisher information, the Gini impurity ``1 - sum p ** 2``.  Training images and easy text have less of it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from workbench.models.data.batches import NOISE, Data, token_ids, token_mask
 from workbench.models.model import Batch, Model
 from workbench.models.summary import OutputKind
 from workbench.numerics.detections import answers_of
-from workbench.numerics.logits.rows import doubts_of_rows
+from workbench.numerics.logits.rows import gini_impurities
 
-SURER = 0.8
-"""Calibration data with less than this share of the other data's doubt are named."""
+MORE_CONFIDENT = 0.8
+"""Calibration data with less than this share of the other data's impurity are reported."""
 
 TOKENS, SAMPLES = 4096, 64
 """So many tokens, or samples of one answer each, are looked at at most."""
@@ -33,27 +33,27 @@ FEW, ERRORS = 512, 3.0
 """Tokens of the calibration data after which it is asked whether more are needed, and how plain it has to be."""
 
 
-def doubts(
+def impurities(
     model: Model, data: Data, batch_size: int = 8, cache: ArrayCache = NO_CACHE,
     enough: Callable[[np.ndarray], bool] = lambda means: False,
 ) -> np.ndarray:  # fmt: skip
     """Return ``1 - sum p ** 2`` of the first samples' answers, float64 ``[samples]``, means over a sample's tokens.
 
-    ``cache`` keeps them; they are used again where the first sample has the same doubt as then.  Outputs that an
+    ``cache`` keeps them; they are used again where the first sample has the same impurity as then.  Outputs that an
     evaluation has left there are not computed again.  No more samples are looked at once they are ``enough``.
     """
     batch_size = fitting_batch(batch_size, data, model, gradients=False)
     known = ReferenceOutputs(model=model, data=data, batch_size=batch_size, cache=cache, stores=False)
-    stored = cache.load(_key(model, data), "doubts") or {}
-    earlier, whole = stored.get("doubts", np.empty(0)), bool(stored.get("whole", False))
+    stored = cache.load(_key(model, data), "impurities") or {}
+    earlier, whole = stored.get("impurities", np.empty(0)), bool(stored.get("whole", False))
     if earlier.ndim == 1 and earlier.size and (whole or enough(earlier)):
         batch = next(iter(data.batches(batch_size)))
         first = {name: tensor[:1] for name, tensor in batch.items()}
-        if known.compared or _agree(doubts_of(model, first_output(model, batch), first)[0], earlier[0]):
+        if known.compared or _agree(impurities_of(model, first_output(model, batch), first)[0], earlier[0]):
             return earlier
     means, positions, whole = list[float](), 0, True
     for _, batch, output in FiniteBatches(model=model).of(data, batch_size, known.run):
-        means += doubts_of(model, output, batch)
+        means += impurities_of(model, output, batch)
         positions += output[..., 0].numel()
         if positions >= (TOKENS if output.ndim > 2 else SAMPLES):
             break
@@ -61,18 +61,18 @@ def doubts(
             whole = False
             break
     if model.is_original:
-        keep_doubts(model, data, np.array(means), cache, whole=whole)
+        keep_impurities(model, data, np.array(means), cache, whole=whole)
     return np.array(means)
 
 
-def keep_doubts(model: Model, data: Data, means: np.ndarray, cache: ArrayCache, *, whole: bool = True) -> None:
-    """Store what :func:`doubts` uses again; ``whole``: there is no need to look at more samples, whoever asks."""
-    cache.store(_key(model, data), "doubts", {"doubts": means, "whole": np.array(whole)})
+def keep_impurities(model: Model, data: Data, means: np.ndarray, cache: ArrayCache, *, whole: bool = True) -> None:
+    """Store what :func:`impurities` uses again; ``whole``: there is no need to look at more samples, whoever asks."""
+    cache.store(_key(model, data), "impurities", {"impurities": means, "whole": np.array(whole)})
 
 
 def samples_run(model: Model, data: Data, cache: ArrayCache) -> int:
-    """Return how many samples :func:`doubts` runs at most: one, to compare, where what it found before is kept."""
-    if (cache.load(_key(model, data), "doubts") or {}).get("whole", False):
+    """Return how many samples :func:`impurities` runs at most: one, to compare, where what it found before is kept."""
+    if (cache.load(_key(model, data), "impurities") or {}).get("whole", False):
         return 1
     if not model.summary.output.per_token:
         return min(len(data), SAMPLES)
@@ -81,25 +81,25 @@ def samples_run(model: Model, data: Data, cache: ArrayCache) -> int:
 
 
 def _key(model: Model, data: Data) -> str:
-    return json.dumps(["doubts", network_key(model), data.record.content_hash])
+    return json.dumps(["impurities", network_key(model), data.record.content_hash])
 
 
 def _agree(now: float, then: float) -> bool:
     return abs(now - then) <= NOISE * then
 
 
-def doubts_of(model: Model, output: torch.Tensor, batch: Batch) -> list[float]:
-    """Return the mean doubt of each sample of a batch, whose logits are the ``output``."""
+def impurities_of(model: Model, output: torch.Tensor, batch: Batch) -> list[float]:
+    """Return the mean Gini impurity of each sample of a batch, whose logits are the ``output``."""
     if model.summary.output is OutputKind.DETECTIONS:
         output = answers_of(output)
-    each = torch.stack([doubts_of_rows(row) for row in output])
+    each = torch.stack([gini_impurities(row) for row in output])
     mask = token_mask(batch)
     counted = torch.ones_like(each) if mask is None or mask.shape != each.shape else mask.to(each)
     return [float((e * c).sum() / c.sum().clamp_min(1)) for e, c in zip(each, counted, strict=True)]
 
 
-def _sure_enough(others: np.ndarray) -> Callable[[np.ndarray], bool]:
-    """Return the function that says when doubts cannot be less than a share SURER of ``others`` by chance.
+def _enough_samples(others: np.ndarray) -> Callable[[np.ndarray], bool]:
+    """Return the function that says when impurities cannot be less than a share MORE_CONFIDENT of ``others`` by chance.
 
     That is where they are more by ERRORS standard errors, samples taken to scatter as the others do.
     """
@@ -108,8 +108,8 @@ def _sure_enough(others: np.ndarray) -> Callable[[np.ndarray], bool]:
         if own.size < 2 or others.size < 2:
             return False
         scatter = float(max(others.std(ddof=1), own.std(ddof=1)))
-        error = scatter * math.sqrt(1 / own.size + SURER**2 / others.size)
-        return bool(own.mean() - SURER * others.mean() > ERRORS * error)
+        error = scatter * math.sqrt(1 / own.size + MORE_CONFIDENT**2 / others.size)
+        return bool(own.mean() - MORE_CONFIDENT * others.mean() > ERRORS * error)
 
     return enough
 
@@ -122,24 +122,24 @@ def _few(model: Model, data: Data, batch_size: int) -> int:
     return max(1, min(batch_size, FEW // ids.shape[1])) if ids.ndim > 1 else batch_size
 
 
-def surer_sentence(
+def confidence_note(
     model: Model, calibration: Data, other: Data, batch_size: int = 8, cache: ArrayCache = NO_CACHE
 ) -> str:
-    """State by how much the model is surer on ``calibration``; empty where it is not, beyond two standard errors.
+    """State by how much more confident the model is on ``calibration``; empty where it is not, by two standard errors.
 
     Empty for outputs that are not logits.  Raises DataError for data on which nothing is finite.
     """
     if not model.summary.output.is_logits:
         return ""
-    others = doubts(model, other, batch_size, cache)
-    own = doubts(model, calibration, _few(model, calibration, batch_size), cache, _sure_enough(others))
-    if min(own.size, others.size) < 2 or not own.mean() < SURER * others.mean():
+    others = impurities(model, other, batch_size, cache)
+    own = impurities(model, calibration, _few(model, calibration, batch_size), cache, _enough_samples(others))
+    if min(own.size, others.size) < 2 or not own.mean() < MORE_CONFIDENT * others.mean():
         return ""
     error = math.hypot(*(float(x.std(ddof=1)) / math.sqrt(x.size) for x in (own, others)))
     if others.mean() - own.mean() < 2 * error:
         return ""
     return (
-        f"the model is surer of its answers on the calibration data than on {other.record.name} (doubt "
-        f"{own.mean():.3g} against {others.mean():.3g}), so predicted losses are too low, to about "
+        f"the model is more confident on the calibration data than on {other.record.name} (mean Gini impurity of its "
+        f"probabilities {own.mean():.3g} and {others.mean():.3g}), so predicted losses are too low, about "
         f"{own.mean() / others.mean():.2g} of what is measured here; calibrate on data like these"
     )
