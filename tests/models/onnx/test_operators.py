@@ -82,7 +82,7 @@ def test_factors_of_gemm(more: dict[str, Any], tmp_path: Path) -> None:
     path = save(
         tmp_path / "m.onnx",
         [helper.make_node("Gemm", ["x", "w", "b"], ["y"], **more), helper.make_node("Relu", ["y"], ["z"])],
-        {"x": (1, [16, "n"] if more.get("transA") else ["n", 16])}, ["z"], {"w": weight, "b": numbers(7)},
+        {"x": (1, [16, "rows"] if more.get("transA") else ["n", 16])}, ["z"], {"w": weight, "b": numbers(7)},
     )  # fmt: skip
     model = agrees(path, {"x": numbers(16, 16)})
     assert [(layer.kind, layer.matrix) for layer in model.summary.stored] == [(LayerKind.LINEAR, (7, 16))]

@@ -90,11 +90,15 @@ class StoredArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OnnxFile:
-    """``model`` is onnx's message without the tensors of its graph, which are in ``arrays`` by name."""
+    """``model`` is onnx's message without the tensors of its graph, which are in ``arrays`` by name.
+
+    ``notes`` are what the file says and ``model`` does not.
+    """
 
     path: Path
     model: Any
     arrays: Mapping[str, StoredArray]
+    notes: tuple[str, ...] = ()
 
 
 def nbytes_of(kind: int, shape: tuple[int, ...]) -> int:

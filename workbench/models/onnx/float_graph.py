@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +49,8 @@ class FloatGraph:
     """A graph in floating point: ``nodes`` in order, ``layers`` from the output of a product to its weight's name.
 
     ``biases`` maps such outputs to the bias that is added to them and the sum.
-    ``weights`` are parameters by name, those of layers and others; ``constants`` what stays as it is.  ``left`` counts
-    the tensors that pass through QuantizeLinear although no layer takes them.
+    ``weights`` are parameters by name, those of layers and others; ``constants`` what stays as it is.  ``unseen``
+    counts the products with codes that are no layers, by their operators.
     """
 
     nodes: list[Any] = field(default_factory=list)
@@ -58,7 +59,15 @@ class FloatGraph:
     weights: dict[str, Weight] = field(default_factory=dict)
     constants: dict[str, StoredArray] = field(default_factory=dict)
     biases: dict[str, tuple[str, str]] = field(default_factory=dict)
-    left: int = 0
+    unseen: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence about the weights that are no layers."""
+        if not self.unseen:
+            return ()
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.unseen.items()))
+        return (f"the weights of some operators are no layers and stay as the file has them: {counts}",)
 
     def add(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:
         """Add a node of one output; return the output's name."""

@@ -14,9 +14,9 @@ from workbench.errors import NotAModelError
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import DTYPES, OnnxFile, StoredArray
 from workbench.models.onnx.float_graph import FloatGraph, Weight
-from workbench.models.onnx.inner import inner_graphs
+from workbench.models.onnx.inner import inner_graphs, with_inner
 from workbench.models.onnx.input_schemes import input_scheme
-from workbench.models.onnx.kinds import COMPUTED, FACTORS, RECURRENT
+from workbench.models.onnx.kinds import CODED_PRODUCTS, COMPUTED, FACTORS, RECURRENT
 from workbench.models.onnx.names import Names, stem_of
 from workbench.models.onnx.nodes import attributes_of, in_float32, in_single_precision, taken_by
 from workbench.models.onnx.padding import edges, with_pads
@@ -325,7 +325,10 @@ class _Reader:
                 nodes.append(node)
         result.nodes = nodes[::-1]
         in_single_precision(result.nodes)
-        result.left = sum(node.op_type == "QuantizeLinear" for node in nodes)
+        result.unseen.update(
+            node.op_type for node in with_inner(result.nodes)
+            if node.op_type in CODED_PRODUCTS and any(self._has_codes(name) for name in node.input if name)
+        )  # fmt: skip
         if all(weight.kind is None for weight in result.weights.values()):
             raise NotAModelError(
                 "its graph multiplies with no constant weight in floating point, behind DequantizeLinear, in "
@@ -345,6 +348,10 @@ class _Reader:
             if name in self.constants.arrays and not (not users and name in result.weights):
                 self._keep(name, users)
         return result
+
+    def _has_codes(self, name: str) -> bool:
+        source = self.constants.source(name)
+        return source is not None and len(self.constants.arrays[source].shape) > 1
 
     def _biases(self, outputs: list[str]) -> None:
         """Join the bias that is added to a product, and to nothing else, to its layer."""

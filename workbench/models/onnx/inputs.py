@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ import torch
 
 from workbench.errors import DataError, NotAModelError
 from workbench.models.onnx.container import DTYPES, FLOATS
-from workbench.models.onnx.kinds import MOVES
+from workbench.models.onnx.kinds import MOVES, RECURRENT
+from workbench.models.onnx.nodes import attributes_of
 from workbench.models.tracing import PIXELS, TOKENS
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ SIZES = ((TOKENS, PIXELS), (64, 64), (576, 224), (16000, 640))
 SAMPLES = 2
 """How many samples a graph is tried with that takes any number."""
 
+
+CALLED = re.compile(r"batch|^(n|b|bs|samples?)$", re.IGNORECASE)
+"""What exporters call the number of samples."""
 
 LARGEST = 1 << 27
 """Numbers of one input that are tried at most."""
@@ -118,7 +123,27 @@ def inputs_of(
     ids = [name for name, each in read.items() if each.rows is not None]
     ids = ["input_ids"] if "input_ids" in ids else ids
     main = next((name for name in (*ids, *preferred, *read) if name in read), "")
+    read[main] = replace(read[main], axis=_samples(read[main], graph))
     return {name: replace(each, axis=_axis(each, read[main])) for name, each in read.items()}, main
+
+
+def _samples(main: Input, graph: FloatGraph) -> int:
+    """Return the axis of the main input along which samples lie: where its size is called so, or where a recurrent
+    network has them (steps come first there), else the first."""
+    named = [axis for axis, size in enumerate(main.shape) if isinstance(size, str) and CALLED.search(size)]
+    if named:
+        return named[0]
+    makers = {name: node for node in graph.nodes for name in node.output}
+    for node in graph.nodes:
+        if node.op_type not in RECURRENT or attributes_of(node).get("layout") or not node.input:
+            continue
+        name, axis = node.input[0], 1
+        while (maker := makers.get(name)) is not None and maker.op_type in ("Transpose", "Cast", "Identity"):
+            order = attributes_of(maker).get("perm", [2, 1, 0]) if maker.op_type == "Transpose" else [0, 1, 2]
+            name, axis = maker.input[0], order[axis] if axis < len(order) else 0
+        if name == main.name and axis < len(main.shape):
+            return axis
+    return 0
 
 
 def _input(value: Any) -> Input:
@@ -170,15 +195,15 @@ def _axis(each: Input, main: Input) -> int | None:
 
     Where sizes have no names, it is the first axis if that is free, else the only one that is.
     """
-    first = main.shape[0] if main.shape else None
+    first = main.shape[main.axis or 0] if main.shape else None
     if each is main or each.follows:
-        return 0
+        return main.axis if each is main else 0
     if isinstance(first, str) and first in each.shape:
         return each.shape.index(first)
     if not each.shape:
         return None
     if isinstance(first, int):
-        return 0 if each.shape[0] == first else None
+        return each.shape.index(first) if first in each.shape[: (main.axis or 0) + 1] else None
     free = [axis for axis, size in enumerate(each.shape) if not isinstance(size, int)]
     return free[0] if free and (free[0] == 0 or len(free) == 1) else None
 
@@ -188,7 +213,8 @@ def fixed_samples(takes: Mapping[str, Input], main: str) -> int | None:
 
     One, where an input has no axis of samples: each has a state or a rate of its own.
     """
-    first = takes[main].shape[0] if takes[main].shape else None
+    own = takes[main]
+    first = own.shape[own.axis or 0] if own.shape else None
     if isinstance(first, int):
         return first
     return 1 if any(each.axis is None and not each.follows for each in takes.values()) else None

@@ -28,6 +28,8 @@ SIMPLE = {"QLinearAdd": ("Add", 2), "QLinearMul": ("Mul", 2), "QLinearLeakyRelu"
 MOVES = frozenset({"Gather", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Identity", "MaxPool"})
 """Operators that give codes of what they take: moved before QuantizeLinear, they give the same."""
 
+INTEGERS = frozenset({"MatMulInteger", "ConvInteger"})
+
 Coded = tuple[str, str, str]
 """Names of codes, scale and zero point ("": none)."""
 
@@ -43,7 +45,7 @@ def in_floating_point(file: OnnxFile) -> OnnxFile:
     model.CopyFrom(file.model)
     del model.graph.node[:]
     model.graph.node.extend(writer.nodes)
-    return replace(file, model=model, arrays={**file.arrays, **writer.arrays})
+    return replace(file, model=model, arrays={**file.arrays, **writer.arrays}, notes=writer.notes)
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +60,18 @@ class _Writer:
     names: set[str] = field(default_factory=set)
     values: dict[Coded, str] = field(default_factory=dict)
     changed: bool = False
+    recurrent: int = 0
+    """Recurrent networks whose inputs and states the file rounds."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the file says and the graph in floating point does not."""
+        if not self.recurrent:
+            return ()
+        return (
+            f"the file rounds what {self.recurrent} DynamicQuantizeLSTM take to 8 bits; no plan says that of a "
+            "recurrent network, so these inputs are left as computed",
+        )
 
     def __post_init__(self) -> None:
         graph = self.file.model.graph
@@ -85,6 +99,7 @@ class _Writer:
         own: Callable[[Any], bool] | None = {
             "QLinearMatMul": self._matmul, "QLinearConv": self._convolution, "QGemm": self._gemm,
             "MatMulIntegerToFloat": self._to_float, "DynamicQuantizeMatMul": self._dynamic_matmul,
+            "DynamicQuantizeLSTM": self._recurrent,
         }.get(node.op_type)  # fmt: skip
         if own is not None:
             return own(node)
@@ -226,9 +241,12 @@ class _Writer:
     def _scales(self, product: Any) -> tuple[str, str, Any] | None:
         """Return the scales of inputs and weights behind a product of integers, and the node that applies them.
 
-        The pattern is ``Mul(Cast(product), Mul(scale of inputs, scale of weights))``.
+        The pattern is ``Mul(Cast(product), Mul(scale of inputs, scale of weights))``; integers may be added to the
+        product.
         """
-        cast = self._only(product.output[0], "Cast")
+        name = product.output[0]
+        added = self._only(name, "Add")
+        cast = self._only(name if added is None else added.output[0], "Cast")
         last = None if cast is None else self._only(cast.output[0], "Mul")
         if cast is None or last is None or attributes_of(cast).get("to") != 1:
             return None
@@ -251,8 +269,10 @@ class _Writer:
         """Replace the last node of the pattern of :meth:`_scales` by a product in floating point."""
         for name in last.input:
             cast = self.constants.makers.get(name)
-            product = None if cast is None or cast.op_type != "Cast" else self.constants.makers.get(cast.input[0])
-            if product is None or product.op_type not in ("MatMulInteger", "ConvInteger"):
+            if cast is None or cast.op_type != "Cast":
+                continue
+            product, added = self._integers(cast.input[0])
+            if product is None:
                 continue
             scales = self._scales(product)
             if scales is None or scales[2] is not last or self.constants.source(product.input[1]) is None:
@@ -264,9 +284,79 @@ class _Writer:
                 return False
             axis = 0 if convolution else self._rank(product.input[1]) - 1
             weight = self._values(product.input[1], scales[1], zeros[1], axis=axis)
-            self._like(product, "Conv" if convolution else "MatMul", [taken, weight], last.output[0])
+            out = self._fresh(f"{last.output[0]}.product") if added else last.output[0]
+            self._like(product, "Conv" if convolution else "MatMul", [taken, weight], out)
+            if added:
+                scale = next(each for each in last.input if each != name)
+                self._node("Add", [out, self._unscaled(added, scale)], last.output[0])
             return True
         return False
+
+    def _integers(self, name: str) -> tuple[Any, str]:
+        """Return the product of integers that makes a value, and what is added to it ("": nothing); None: no such."""
+        maker = self.constants.makers.get(name)
+        if maker is None or maker.op_type != "Add":
+            return (maker if maker is not None and maker.op_type in INTEGERS else None), ""
+        for first, second in (maker.input, maker.input[::-1]):
+            product = self.constants.makers.get(first)
+            if product is not None and product.op_type in INTEGERS:
+                return product, second
+        return None, ""
+
+    def _unscaled(self, integers: str, scale: str) -> str:
+        """Return what is added to a product of integers, times its scale.
+
+        ONNX Runtime's quantizer divides a bias by the scale and takes the whole number below; that number times the
+        scale is the bias to a part of 2**-15 of the largest product.
+        """
+        moves, name = [], integers
+        while (maker := self.constants.makers.get(name)) is not None and maker.op_type in ("Reshape", "Unsqueeze"):
+            moves.append(maker)
+            name = maker.input[0]
+        for kind in ("Cast", "Floor", "Div"):
+            if maker is None or maker.op_type != kind:
+                break
+            name, maker = maker.input[0], self.constants.makers.get(maker.input[0])
+        else:
+            if self.constants.source(name) is not None:
+                for move in reversed(moves):
+                    out = self._fresh(f"{move.output[0]}.values")
+                    self._like(move, move.op_type, [name, *move.input[1:]], out)
+                    name = out
+                return name
+        whole = self._node("Cast", [integers], self._fresh(f"{integers}.float"), to=1)
+        return self._node("Mul", [whole, scale], self._fresh(f"{integers}.values"))
+
+    def _recurrent(self, node: Any) -> bool:
+        """``(X, W, R, B, lengths, first h, first c, P, scale of W, zero point of W, scale of R, zero point of R)``.
+
+        W and R are inputs x gates here, gates x inputs in LSTM.  What it takes is left as it is.
+        """
+        inputs = [*node.input, *[""] * 12][:12]
+        weights = []
+        for name, scale, zero in ((inputs[1], *inputs[8:10]), (inputs[2], *inputs[10:12])):
+            array, size = self.file.arrays.get(name), self._size(scale)
+            if array is None or size is None or len(array.shape) != 3:
+                return False
+            directions, columns, gates = array.shape
+            turned = self._node("Transpose", [name], self._fresh(f"{name}.turned"), perm=[0, 2, 1])
+            if size in (1, directions):
+                weights.append(self._values(turned, scale, zero, axis=0))
+                continue
+            rows = self._reshaped(turned, [directions * gates, columns])
+            scale, zero = self._reshaped(scale, [-1]), self._reshaped(zero, [-1]) if zero else ""
+            weights.append(self._reshaped(self._values(rows, scale, zero, axis=0), [directions, gates, columns]))
+        self.recurrent += 1
+        self._like(node, "LSTM", [inputs[0], *weights, *inputs[3:8]], node.output[0])
+        del self.nodes[-1].output[:]
+        self.nodes[-1].output.extend(node.output)
+        return True
+
+    def _reshaped(self, name: str, shape: list[int]) -> str:
+        sizes = self._fresh(f"{name}.sizes")
+        data = np.array(shape, np.int64).view(np.uint8)
+        self.arrays[sizes] = StoredArray(name=sizes, type=7, shape=(len(shape),), data=data)
+        return self._node("Reshape", [name, sizes], self._fresh(f"{name}.reshaped"))
 
     def _inputs(self, codes: str, scale: str, zero: str) -> str | None:
         """Return what was rounded to ``codes``, marked as such; None where it is not known."""

@@ -19,5 +19,13 @@ FACTORS: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 """The places of operators' factors, for those that are no layers with inputs of their own."""
 
+CODED_PRODUCTS = frozenset({
+    "MatMulNBits", "MatMulBnb4", "MatMulFpQ4", "MatMulInteger", "MatMulInteger16", "MatMulIntegerToFloat",
+    "ConvInteger", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM", "QLinearMatMul", "QLinearConv", "QGemm",
+    "QAttention", "QMoE", "QEmbedLayerNormalization", "QOrderedMatMul", "QOrderedAttention", "GatherBlockQuantized",
+})  # fmt: skip
+"""Operators that multiply with codes, or look them up; what is left of them in a graph in floating point is no layer.
+"""
+
 DEEPEST = 64
 """How many operators may lie between a tensor and the constant that is made of it."""

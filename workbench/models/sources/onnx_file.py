@@ -144,6 +144,7 @@ class OnnxModel(NetworkModel):
     ) -> None:  # fmt: skip
         super().__init__(summary, body, inputs, overrides)
         self.file, self.graph, self.answer = file, graph, answer
+        self.notes = (*file.notes, *graph.notes)
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> OnnxModel:
         return OnnxModel(
@@ -204,7 +205,7 @@ def _model(source: ModelSource, path: Path, file: OnnxFile, graph: FloatGraph, n
 
 def _spec(takes: Mapping[str, Input], main: str, folder: Path) -> InputSpec:
     first = takes[main]
-    sizes = [size if isinstance(size, int) else None for size in first.shape]
+    sizes = [size if isinstance(size, int) else None for size in (None, *first.of_a_sample)]
     spec: dict[str, Any] = {
         "takes": tuple(takes), "requires": tuple(name for name, each in takes.items() if not each.follows),
         "main": main, "folder": folder, "batch": fixed_samples(takes, main),
