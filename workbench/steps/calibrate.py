@@ -15,10 +15,11 @@ from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 from workbench.session.session import Environment, Session
 from workbench.session.table import of_tap
 from workbench.steps import session_data
+from workbench.steps.changed_files import unchanged
 from workbench.steps.files.first_session import start
 from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, OptionInfo, option
 from workbench.steps.requirements import RUNS, without_results
-from workbench.steps.step import Context, Step, arguments, short, unchanged
+from workbench.steps.step import Context, Step, arguments, short
 
 IMATRIX = OptionInfo(
     label="Importance matrix", path="file", metavar="FILE", empty="none: the inputs are those of the data",

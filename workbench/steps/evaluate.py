@@ -18,6 +18,7 @@ from workbench.progress import Progress, part_of, silent
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.session.session import Session
 from workbench.steps import session_data
+from workbench.steps.changed_files import unchanged
 from workbench.steps.options import (
     BATCH_SIZE,
     COLUMN,
@@ -31,7 +32,7 @@ from workbench.steps.options import (
 )
 from workbench.steps.quantize import quantize, require_same
 from workbench.steps.requirements import RUNS, tables, with_moments
-from workbench.steps.step import Context, Step, plan_name, short, unchanged
+from workbench.steps.step import Context, Step, plan_name, short
 
 if TYPE_CHECKING:
     from workbench.measurement.reference.cache import ArrayCache

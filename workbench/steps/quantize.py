@@ -13,7 +13,7 @@ from workbench.progress import Progress, rising, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps import session_data
-from workbench.steps.step import unchanged
+from workbench.steps.changed_files import unchanged
 
 if TYPE_CHECKING:
     from workbench.measurement.second_moments import SecondMoments

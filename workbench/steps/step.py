@@ -17,11 +17,10 @@ from workbench.errors import (
     CancelledError,
     MemoryLimitError,
     MissingResultError,
-    ModelError,
     WorkbenchError,
     memory_error,
     out_of_memory,
-)
+)  # fmt: skip
 from workbench.measurement.partial_results import remembered
 from workbench.memory import give_back, limit, limited_to
 from workbench.models.model import Model
@@ -31,6 +30,7 @@ from workbench.preflight import Estimate, measured
 from workbench.progress import Progress, silent
 from workbench.session.edits import EditableParts
 from workbench.session.session import Session
+from workbench.steps.changed_files import require_unchanged
 from workbench.steps.device_memory import device_error, free, is_of_device, smaller_rooms
 from workbench.steps.requirements import Requirement, without_results
 from workbench.steps.session_data import opened_once
@@ -165,7 +165,7 @@ class Step(Generic[O, R]):
                 first = room == context.placement.memory
                 with limited_to(room), self.estimated(context, options) if first else nullcontext():
                     result = self.run(context, options)
-                _require_unchanged(before, _stamp(self, context), self.title, getattr(options, "out", None))
+                require_unchanged(before, _stamp(self, context), self.title, getattr(options, "out", None))
                 return result
             except (MemoryError, RuntimeError, OSError, WorkbenchError) as error:
                 if not out_of_memory(error):
@@ -350,25 +350,6 @@ class Request(Generic[O, R]):
 def _stamp(step: AnyStep, context: Context) -> Stamp:
     """Return how the files of the session's model look that hold weights; none for a step that reads no model."""
     return () if not step.runs_model or context.document is None else weights_stamp(context.document.model.source)
-
-
-@contextmanager
-def unchanged(model: Model, title: str) -> Iterator[None]:
-    """Raise ModelError where a file of the model's weights has changed since it was opened, or changes meanwhile."""
-    require_as_opened(model, title)
-    before = weights_stamp(model.summary.source)
-    yield
-    _require_unchanged(before, weights_stamp(model.summary.source), title, None)
-
-
-def _require_unchanged(before: Stamp, after: Stamp, title: str, written: object) -> None:
-    """Raise ModelError where a file of weights is another one than before the run, unless the run wrote it."""
-    removed = [name for name, *_ in sorted({*before} - {*after}) if written is None or str(written) != name]
-    if removed:
-        raise ModelError(
-            f"{title}: {removed[0]} changed while it was read, so the result would mix two models and was discarded; "
-            "open the model again, and repeat the step when nothing writes to that file"
-        )
 
 
 def _smaller(options: O) -> tuple[O, str] | None:

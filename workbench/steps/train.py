@@ -16,11 +16,12 @@ from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps import session_data
+from workbench.steps.changed_files import unchanged
 from workbench.steps.files.export import KIND, OUT
 from workbench.steps.options import BATCH_SIZE, DATA, SAMPLES, SEED, Choice, OptionInfo, option
 from workbench.steps.quantize import require_same
 from workbench.steps.requirements import QUANTIZES, RUNS
-from workbench.steps.step import Context, Step, short, unchanged
+from workbench.steps.step import Context, Step, short
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
