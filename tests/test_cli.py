@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import workbench as wb
@@ -89,6 +90,19 @@ def test_inspect_lists_layers_and_counts_bytes(capsys: pytest.CaptureFixture[str
         tensors = [stored.get_slice(name) for name in stored.keys()]  # noqa: SIM118 (not a dictionary)
         assert result["parameters"] == sum(_count(tensor.get_shape()) for tensor in tensors)
         assert result["bytes"] == 2 * result["parameters"]
+
+
+def test_a_file_without_layers_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from safetensors.numpy import save_file
+
+    file, session = str(tmp_path / "distance.safetensors"), str(tmp_path / "S.qwb")
+    save_file({f"lin{n}.weight": np.ones((1, 4, 1, 1), np.float32) for n in range(5)}, file)
+    sentence = "distance has no layer to quantize: of its 5 tensors none is the weight of a product"
+    assert main(["inspect", file]) == 0
+    assert sentence in capsys.readouterr().out
+    assert main(["calibrate", file, "--out", session]) == 0
+    assert sentence in "".join(capsys.readouterr())
+    assert sentence in fails(capsys, "sensitivity", session, "--metric", "weight_error", "--quiet")
 
 
 def _count(shape: list[int]) -> int:

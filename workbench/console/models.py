@@ -90,7 +90,8 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
         parts=[
             f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}",
             summary.fingerprint,
-            Table(rows=shown, columns="name=layer | kind | shape | dtype | parameters | size | tied="),
+            summary.without_layers
+            or Table(rows=shown, columns="name=layer | kind | shape | dtype | parameters | size | tied="),
         ],
     )
 

@@ -10,6 +10,7 @@ from math import prod
 
 from workbench.errors import FingerprintMismatchError, ModelError, nearest
 from workbench.models.layer import Layer, LayerKind, StoredTensor
+from workbench.readable import few
 
 
 class OutputKind(StrEnum):
@@ -117,6 +118,17 @@ class ModelSummary:
     def other_nbytes(self) -> int:
         """Bytes of the tensors that stay in floating point under every plan."""
         return sum(tensor.nbytes for tensor in self.others)
+
+    @property
+    def without_layers(self) -> str:
+        """A sentence where the model has no layer at all, empty where it has some."""
+        if self.layers:
+            return ""
+        shapes = [f"{tensor.name} ({' x '.join(map(str, tensor.shape))})" for tensor in self.others]
+        return (
+            f"{self.name} has no layer to quantize: of its {len(shapes)} tensors none is the weight of a product with "
+            f"several outputs{': ' if shapes else ''}{few(shapes)}"
+        )
 
     def layer(self, name: str) -> Layer:
         """Return the layer ``name``; raises ModelError naming the closest ones."""

@@ -52,6 +52,8 @@ def score(
     """
     record = find_metric(metric)
     table = _empty_table(model, record, schemes, dataset, seed, algorithm, layers)
+    if model.summary.without_layers:
+        raise MissingResultError(model.summary.without_layers)
     if record.part != "weights" and not table.score.size:
         raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
     if table.samples:

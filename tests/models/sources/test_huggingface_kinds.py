@@ -65,10 +65,44 @@ def test_a_picture_and_a_text_are_both_needed(tmp_path: Path) -> None:
         open_dataset(tmp_path / "a.npz", model)
 
 
+def test_an_encoder_of_text_and_picture_needs_both(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "ViltForQuestionAnswering")
+    model = open_model(tmp_path)
+    batch = model.sample(2)
+    assert batch is not None and set(batch) == {"input_ids", "pixel_values"}
+    np.savez(tmp_path / "a.npz", input_ids=batch["input_ids"])
+    with pytest.raises(DataError, match=r"needs pixel_values \(samples x channels x height x width\)"):
+        open_dataset(tmp_path / "a.npz", model)
+
+
+def test_every_argument_without_a_default_is_needed(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "InstructBlipForConditionalGeneration")
+    model = open_model(tmp_path)
+    assert set(model.inputs.requires) == {"pixel_values", "qformer_input_ids", "input_ids"}
+    np.savez(tmp_path / "a.npz", pixel_values=np.zeros((2, 3, 32, 32)), input_ids=np.ones((2, 4), np.int64))
+    with pytest.raises(DataError, match="the model also needs qformer_input_ids"):
+        open_dataset(tmp_path / "a.npz", model)
+
+
+def test_a_refusal_names_what_else_the_network_takes(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "LxmertModel")
+    model = open_model(tmp_path)
+    with pytest.raises(DataError, match="it also takes .*visual_feats, visual_pos, visual_attention_mask$"):
+        model.run({"input_ids": torch.ones(1, 7, dtype=torch.int64)})
+
+
+def test_a_codecs_answer_is_its_sound_not_its_loss(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "DacModel")
+    model = open_model(tmp_path)
+    batch = model.sample(2)
+    assert batch is not None and tuple(model.run(batch).shape) == (2, 1600)
+
+
 @pytest.mark.parametrize(
     ("name", "argument", "shape"),
     [("PatchTSTForPrediction", "past_values", (3, 32, 2)),
-     ("VideoMAEForVideoClassification", "pixel_values", (3, 4, 3, 32, 32))],
+     ("VideoMAEForVideoClassification", "pixel_values", (3, 4, 3, 32, 32)),
+     ("VJEPA2Model", "pixel_values_videos", (3, 2, 3, 32, 32)), ("DacModel", "input_values", (3, 1, 1600))],
 )  # fmt: skip
 def test_series_and_videos_are_run(tmp_path: Path, name: str, argument: str, shape: tuple[int, ...]) -> None:
     save_tiny(tmp_path, name)

@@ -20,6 +20,7 @@ SHAPES = {
     "labels": "samples x decoder tokens", "input_features": "samples x mel bands x frames",
     "input_values": "samples x points of sound", "pixel_values": "samples x channels x height x width",
     "past_values": "samples x steps x channels",
+    "pixel_values_videos": "samples x frames x channels x height x width",
 }  # fmt: skip
 """The shapes of the inputs that transformers' networks share."""
 
@@ -35,11 +36,12 @@ class InputSpec:
     there is one, nothing else is done to the arrays.
 
     ``main`` is the name under which ``forward`` takes the tokens or ``inputs`` (empty: its first argument), ``takes``
-    the names of all its arguments, ``requires`` those without which it cannot run; ``labels`` stand in for a decoder's
-    ids.  ``folder`` holds the processor's files.  ``sentences``: a sample is one text with special tokens and padding,
-    not a window of running text; ``embeds``: the output is a vector for each sample.  ``rate`` is the sampling rate in
-    Hz that a model of sounds without a processor states.  ``batch`` is the number of samples that a program was
-    exported for, where it takes no other.  ``shapes`` are the shapes of inputs in words where a file states them.
+    the names of all its arguments, ``tensors`` those that are said to be tensors of data, ``requires`` those without
+    which it cannot run; ``labels`` stand in for a decoder's ids.  ``folder`` holds the processor's files.
+    ``sentences``: a sample is one text with special tokens and padding, not a window of running text; ``embeds``: the
+    output is a vector for each sample.  ``rate`` is the sampling rate in Hz that a model of sounds without a processor
+    states.  ``batch`` is the number of samples that a program was exported for, where it takes no other.  ``shapes``
+    are the shapes of inputs in words where a file states them.
     """
 
     tokens: bool | None = None
@@ -54,6 +56,7 @@ class InputSpec:
     preprocess: Callable[[Any], Any] | None = None
     main: str = ""
     takes: tuple[str, ...] = ()
+    tensors: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     folder: Path | None = None
     sentences: bool = False
@@ -92,8 +95,10 @@ class InputSpec:
 
     def in_words(self, names: Collection[str]) -> str:
         """Return a clause that names what the model takes and ``names`` lack; empty where that is nothing."""
-        others = [name for name in self.takes if name in SHAPES and name not in (*names, self.main, "labels")]
-        return f"; it also takes {', '.join(f'{name} ({self.shape_of(name)})' for name in others)}" if others else ""
+        present = (*names, self.main, "labels")
+        others = [f"{name} ({self.shape_of(name)})" for name in self.takes if name in SHAPES and name not in present]
+        others += [name for name in self.tensors if name not in SHAPES and name not in present]
+        return f"; it also takes {', '.join(others)}" if others else ""
 
 
 def arguments_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -28,6 +28,7 @@ from workbench.models.sources.huggingface_heads import (
     output_kind,
     required_inputs,
     sample_of,
+    tensors_taken,
     text_config,
 )
 from workbench.models.sources.layers import find_layers, stored_dtypes
@@ -378,7 +379,8 @@ def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpe
     takes, _ = arguments_of(network.forward)
     return replace(
         token_inputs(folder, network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
-        main=network.main_input_name, takes=takes, requires=required_inputs(network), folder=folder,
+        main=network.main_input_name, takes=takes, tensors=tensors_taken(network), folder=folder,
+        requires=required_inputs(network),
         sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
         embeds=head is OutputKind.EMBEDDING,
         tokenizer=folder if holds_tokenizer(folder) else None,

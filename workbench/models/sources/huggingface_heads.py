@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from workbench.models.data.inputs import SHAPES, InputSpec, arguments_for, arguments_of
+from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, parameters_of
 from workbench.models.execution.network import Call, Forward
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch
@@ -125,7 +125,8 @@ def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | No
         pair = [answer.get(name) for name in ("image_embeds", "audio_embeds", "text_embeds")]
         if sum(each is not None for each in pair) == 2:  # of a pair of towers, whose logits mix the samples
             return torch.cat([each.flatten(1) for each in pair if each is not None], dim=1)
-        states = next((each for each in tensors_of(answer) if each.is_floating_point()), answer[0])  # a codec has codes
+        outputs = [value for name, value in answer.items() if name != "loss"]  # a codec answers its own, and codes
+        states = next((each for each in tensors_of(outputs) if each.is_floating_point()), answer[0])
         return mean_pooled(states, batch.get("attention_mask"))
     if "start_logits" in answer:
         return torch.stack([answer["start_logits"], answer["end_logits"]], dim=1)
@@ -192,21 +193,39 @@ def text_config(config: Any) -> Any:
 PAIRS = {"pixel_values": "vision_config", "input_features": "audio_config"}
 """The other input of models that compare it with texts, and the part of their configuration that is about it."""
 
+INTERNAL = ("embeds", "head_mask", "labels", "past_key_values", "encoder_outputs", "position_ids", "hidden_states")
+"""Endings of arguments of the forward pass that no data hold."""
+
+ONE_ENCODER = {"image_size", "num_channels"}
+"""Settings of pictures among those of the text: one encoder reads both, and runs with both only."""
+
 
 def required_inputs(network: Any) -> tuple[str, ...]:
     """Return the arguments without which the network cannot run: those without a default, both ends of an
-    encoder-decoder, both of a pair."""
+    encoder-decoder, both of a pair, the picture that one encoder reads with the text (ViLT, UDOP)."""
     (takes, needed), main = arguments_of(network.forward), network.main_input_name
     name, names = type(network).__name__, [main]
     settings = network.config.to_dict()
     other = next((end for end, part in PAIRS.items() if end in takes and part in settings), None)
     if main == "input_ids" and other and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
         names.append(other)
+    elif main == "input_ids" and "pixel_values" in takes and settings.keys() >= ONE_ENCODER:
+        names.append("pixel_values")
     if network.config.is_encoder_decoder and "decoder_input_ids" in takes and not name.endswith(POOLED):
         names.append("decoder_input_ids")
     elif main != "input_ids" and "input_ids" in takes and head_of(name) is OutputKind.TOKEN_LOGITS:
         names.append("input_ids")  # a text beside the picture (BLIP, Kosmos-2)
-    return (*names, *(each for each in needed if each in SHAPES and each not in names))
+    return (*names, *(each for each in needed if each not in names))
+
+
+def tensors_taken(network: Any) -> tuple[str, ...]:
+    """Return the arguments whose annotation says that they are tensors, without those that stand for parts of the
+    network's own work (embedded inputs, masks of heads)."""
+    annotated = {each.name: str(each.annotation) for each in parameters_of(network.forward)}
+    return tuple(
+        name for name, kind in annotated.items()
+        if "Tensor" in kind and not {"tuple", "int"} & set(kind.lower().split()) and not name.endswith(INTERNAL)
+    )  # fmt: skip
 
 
 def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
@@ -248,7 +267,7 @@ def _possible(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | Non
 def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
     """Return one sample's shape of the input ``name``, None where it is not known."""
     config, settings = network.config, network.config.to_dict()
-    if name == "input_ids":
+    if name.endswith("input_ids") and not name.startswith("decoder"):  # an InstructBLIP's Q-Former reads ids too
         choices = (CHOICES,) if type(network).__name__.endswith(CHOOSES) else ()
         return (*choices, min(LENGTH, spec.positions or LENGTH))
     if name == "decoder_input_ids":
@@ -257,8 +276,10 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
         vision = {**settings, **(settings.get("vision_config") or {})}
         size = spec.size or vision.get("image_size") or PIXELS
         height, width = size if isinstance(size, list | tuple) else (size, size)
-        clip = (vision["num_frames"],) if "num_frames" in vision and "Video" in type(network).__name__ else ()
+        clip = (vision["num_frames"],) if "num_frames" in vision else ()
         return (*clip, spec.channels or vision.get("num_channels", 3), height, width)
+    if name == "pixel_values_videos" and settings.keys() >= {"frames_per_clip", "in_chans", "crop_size"}:
+        return (settings["frames_per_clip"], settings["in_chans"], settings["crop_size"], settings["crop_size"])
     if name == "past_values" and "context_length" in settings and "num_input_channels" in settings:
         return (settings["context_length"], settings["num_input_channels"])
     audio = {**settings, **(settings.get("audio_config") or {}), **(settings.get("encoder_config") or {})}
@@ -268,8 +289,8 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
             return (1, audio["spec_size"] * (audio["spec_size"] // bands), bands)
         frames = 2 * getattr(config, "max_source_positions", 32)
         return (bands, frames) if settings["model_type"] == "whisper" else (min(frames, PIXELS), bands)
-    if name == "input_values" and settings.get("audio_channels"):  # a codec
-        return (settings["audio_channels"], POINTS)
+    if name == "input_values" and ("audio_channels" in settings or "codebook_size" in settings):  # a codec
+        return (settings.get("audio_channels", 1), POINTS)
     if name == "input_values":
         return (settings["max_length"], bands) if bands and "max_length" in settings else (POINTS,)
     return None

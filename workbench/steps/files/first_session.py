@@ -36,7 +36,7 @@ def start(model: Model, progress: Progress = silent) -> Session:
         statistics=weight_statistics(model, progress), active_ranges=_ranges(model),
         notes=(
             *(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite), *_unread(summary),
-            *model.notes,
+            *model.notes, *filter(None, [summary.without_layers]),
         ),
     )  # fmt: skip
 
