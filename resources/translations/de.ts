@@ -613,7 +613,7 @@
     </message>
     <message>
         <source>nats</source>
-        <translation>Nats</translation>
+        <translation>nats</translation>
     </message>
     <message>
         <source>weight</source>
@@ -741,7 +741,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Measure the loss in nats where the predicted losses leave the scheme open (Ctrl+F6)</source>
-        <translation>Den Verlust in Nats messen, wo die vorhergesagten Verluste das Schema offen lassen (Ctrl+F6)</translation>
+        <translation>Den Verlust in nats messen, wo die vorhergesagten Verluste das Schema offen lassen (Ctrl+F6)</translation>
     </message>
     <message>
         <source>Measure whether the losses of the plan's layers add up (Ctrl+Shift+F8)</source>
@@ -1105,7 +1105,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>what to minimise: KL to the floating-point model in nats, or cross-entropy to the data's labels</source>
-        <translation>was minimiert wird: KL zum Gleitkommamodell in Nats oder Kreuzentropie zu den Klassen der Daten</translation>
+        <translation>was minimiert wird: KL zum Gleitkommamodell in nats oder Kreuzentropie zu den Klassen der Daten</translation>
     </message>
     <message>
         <source>4 texts, 64 images</source>
@@ -1237,11 +1237,11 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>Predicted KL (nats)</source>
-        <translation>Vorhergesagte KL (Nats)</translation>
+        <translation>Vorhergesagte KL (nats)</translation>
     </message>
     <message>
         <source>Measured KL (nats)</source>
-        <translation>Gemessene KL (Nats)</translation>
+        <translation>Gemessene KL (nats)</translation>
     </message>
     <message>
         <source>Predicted distance (½ d²)</source>
@@ -1857,7 +1857,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>Predicted loss of the plan: KL in nats, or half the squared distance where outputs are no logits</source>
-        <translation>Vorhergesagter Verlust des Plans: KL in Nats, oder der halbe quadrierte Abstand, wo die Ausgaben keine Logits sind</translation>
+        <translation>Vorhergesagter Verlust des Plans: KL in nats, oder der halbe quadrierte Abstand, wo die Ausgaben keine Logits sind</translation>
     </message>
     <message>
         <source>Unit</source>
@@ -2236,8 +2236,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Mit einer Sitzung vergleichen</translation>
     </message>
     <message>
-        <source>Nothing to compare with yet; neither session is changed by it</source>
-        <translation>Noch nichts zum Vergleichen; keine der Sitzungen wird dadurch geändert</translation>
+        <source>Open another session to see both side by side: layers, losses and evaluations. Neither is changed.</source>
+        <translation>Eine andere Sitzung öffnen, um beide nebeneinander zu sehen: Schichten, Verluste und Auswertungen. Keine wird geändert.</translation>
     </message>
     <message>
         <source>Form</source>
@@ -2520,8 +2520,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Kalibrieren (F5), Schichten ein Schema geben, dann messen, wo Fehler entsteht und wächst.</translation>
     </message>
     <message>
-        <source>Not measured yet; score the weight error (F6) first to have the prediction beside it</source>
-        <translation>Noch nicht gemessen; zuerst den Gewichtsfehler bewerten (F6), um die Vorhersage daneben zu haben</translation>
+        <source>Measure how much of the signal is left behind every block. With the weight error scored first (F6), the prediction stands beside it.</source>
+        <translation>Messen, wie viel vom Signal hinter jedem Block übrig ist. Ist der Gewichtsfehler vorher bewertet (F6), steht die Vorhersage daneben.</translation>
     </message>
     <message>
         <source>Job</source>
@@ -3060,8 +3060,12 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Quantisierte Gewichte gegen das Original</translation>
     </message>
     <message>
-        <source>The weights of this plan have not been compared yet</source>
-        <translation>Die Gewichte dieses Plans wurden noch nicht verglichen</translation>
+        <source>Compare the weights of this plan with those of the model: how far each layer's lie apart.</source>
+        <translation>Die Gewichte dieses Plans mit denen des Modells vergleichen: wie weit die jeder Schicht auseinanderliegen.</translation>
+    </message>
+    <message>
+        <source>the proof in {} needs its package {w}; install it: {}</source>
+        <translation>der Nachweis in {} braucht sein Paket {w}; installieren mit: {}</translation>
     </message>
     <message>
         <source>Sensitivity metric</source>
@@ -4141,19 +4145,19 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Sum of the layers' predicted losses, in nats; a dash where a layer is not scored</source>
-        <translation>Summe der vorhergesagten Verluste der Schichten, in Nats; ein Strich, wo eine Schicht nicht bewertet ist</translation>
+        <translation>Summe der vorhergesagten Verluste der Schichten, in nats; ein Strich, wo eine Schicht nicht bewertet ist</translation>
     </message>
     <message>
         <source>Predicted loss of the whole plan, in nats: the sum and what layers are predicted to cost each other</source>
-        <translation>Vorhergesagter Verlust des ganzen Plans, in Nats: die Summe und was Schichten einander voraussichtlich kosten</translation>
+        <translation>Vorhergesagter Verlust des ganzen Plans, in nats: die Summe und was Schichten einander voraussichtlich kosten</translation>
     </message>
     <message>
         <source>Sum of the losses measured with one layer quantized at a time, in nats</source>
-        <translation>Summe der Verluste, gemessen mit je einer quantisierten Schicht, in Nats</translation>
+        <translation>Summe der Verluste, gemessen mit je einer quantisierten Schicht, in nats</translation>
     </message>
     <message>
         <source>Loss measured with the whole plan's weights quantized, in nats</source>
-        <translation>Verlust, gemessen mit allen quantisierten Gewichten des Plans, in Nats</translation>
+        <translation>Verlust, gemessen mit allen quantisierten Gewichten des Plans, in nats</translation>
     </message>
     <message>
         <source>Together over predicted together: what predictions near this plan are to be multiplied with; fitted to this measurement, so it is no test of the prediction</source>
@@ -4177,7 +4181,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Kullback-Leibler divergence of the quantized model's answers from the floating-point model's, in nats per token or sample; 0 is equal, lower is better</source>
-        <translation>Kullback-Leibler-Divergenz der Antworten des quantisierten Modells von denen des Gleitkommamodells, in Nats je Token oder Probe; 0 ist gleich, kleiner ist besser</translation>
+        <translation>Kullback-Leibler-Divergenz der Antworten des quantisierten Modells von denen des Gleitkommamodells, in nats je Token oder Probe; 0 ist gleich, kleiner ist besser</translation>
     </message>
     <message>
         <source>Share of tokens or samples for which both models give the same most likely answer, in %; higher is better</source>
@@ -4189,7 +4193,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>{w}: the layers' losses add up: together {} nats ({} to {}), one by one {}, predicted {} ({w})</source>
-        <translation>{w}: die Verluste der Schichten addieren sich: zusammen {} Nats ({} bis {}), einzeln {}, vorhergesagt {} ({w})</translation>
+        <translation>{w}: die Verluste der Schichten addieren sich: zusammen {} nats ({} bis {}), einzeln {}, vorhergesagt {} ({w})</translation>
     </message>
     <message>
         <source>the {n} most changed, {n} among them</source>
@@ -4973,7 +4977,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Coarse plan: a loss of {n} nats is beyond what the second order predicts well: evaluate or audit the plan (range widened to {n} %, {n} %).</source>
-        <translation>Grober Plan: einen Verlust von {n} Nats sagt die zweite Ordnung nicht gut voraus: den Plan evaluieren oder prüfen (Bereich erweitert auf {n} %, {n} %).</translation>
+        <translation>Grober Plan: einen Verlust von {n} nats sagt die zweite Ordnung nicht gut voraus: den Plan evaluieren oder prüfen (Bereich erweitert auf {n} %, {n} %).</translation>
     </message>
     <message>
         <source>Outputs of {w}</source>

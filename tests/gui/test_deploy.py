@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import math
@@ -70,6 +71,24 @@ def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[.
         assert person.state.session.plan == before and forms.repair.isVisible()
 
     live(story, size=(1600, 900))
+
+
+def test_a_runtime_that_is_not_installed_is_not_offered(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = {"openvino": None, "onnxruntime": importlib.util.find_spec("json")}
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: there[name] if name in there else find(name))
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path("demo:language-model"))
+        await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
+        await person.act(lambda: person.window.reveal("deploy"))
+        buttons = person.window.panels["deploy"].buttons
+        assert not buttons["openvino"].isEnabled() and buttons["onnxruntime"].isEnabled()
+        assert "pip install 'quantization-workbench[openvino]'" in html.unescape(buttons["openvino"].toolTip())
+
+    live(story)
 
 
 def test_the_copied_command_writes_what_the_button_writes(

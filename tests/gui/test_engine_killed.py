@@ -76,7 +76,7 @@ KINDS: dict[str, tuple[Ask, Done]] = {
     "evaluate": (form(Qt.Key.Key_F8), lambda person, folder, before: person.state.session.evaluations),
     "audit": (form(Qt.Key.Key_F8, control=True, shift=True), lambda person, folder, before: person.state.session.audit),
     "time": (form(Qt.Key.Key_F9), lambda person, folder, before: person.state.session.timings),
-    "error budget": (button("error_budget", lambda panel: panel.button),
+    "error budget": (button("error_budget", lambda panel: panel.next_step),
                      lambda person, folder, before: person.state.session.error_budget),
     "judge": (button("calibration_data", lambda panel: panel.judge),
               lambda person, folder, before: person.window.panels["calibration_data"].quality),

@@ -70,6 +70,12 @@ def test_a_language_model_without_data_is_offered_bundled_text(live: Callable[..
     assert offered_data(fresh(tmp_path).model) == (BUNDLED_TEXT,)
     assert offered_data(sessions.opened().model) == ()
     live(story)
+    for content, offered in (
+        ('{"is_encoder_decoder": true}', ()), ('{"is_encoder_decoder": false}', (BUNDLED_TEXT,)),
+        ("[]", (BUNDLED_TEXT,)), ("{", (BUNDLED_TEXT,)),
+    ):  # fmt: skip
+        (tmp_path / "config.json").write_text(content)
+        assert offered_data(fresh(tmp_path).model) == offered
 
 
 def test_data_in_the_models_folder_are_offered(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from workbench.deployment.targets import RUNTIMES, target
 from workbench.errors import PlanError
 from workbench.insight import legality
 from workbench.insight.latest import Latest
+from workbench.insight.schemes import reference_bits
 from workbench.planning.plan import KEEP, Plan, resolve
 
 Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")
@@ -62,6 +63,19 @@ def test_the_nearest_scheme_has_the_nearest_bits() -> None:
     after = {change.layer: change.after for change in legality.repair(PLAN, LAYERS, "gguf").changes}
     assert after[UP] == ("q3_k", None)
     assert after[Q][0] in ("q4_0", "q4_k", "iq4_nl", "mxfp4-gguf")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [("int4-g64-asym", {"q4_k"}), ("nf4-b64", {"iq4_nl", "iq4_xs"}), ("mxfp4", {"mxfp4-gguf", "iq4_xs"}),
+     ("int4-g32", {"q4_0"}), ("int8-channel", {"q8_0"}), ("int5-g64-asym", {"q5_k"}), ("int6-g64-asym", {"q6_k"})],
+)  # fmt: skip
+def test_a_repair_keeps_zero_points_and_even_steps(scheme: str, expected: set[str]) -> None:
+    """The nearest bits alone made MXFP4, with neither, of asymmetric integers."""
+    plan = SESSION.plan.assign([UP], weights=scheme)
+    (change,) = (each for each in legality.repair(plan, LAYERS, "gguf").changes if each.layer == UP)
+    assert change.after[0] in expected
+    assert abs(reference_bits(change.after[0]) - reference_bits(scheme)) <= 0.5
 
 
 def test_choices_are_those_of_the_target() -> None:

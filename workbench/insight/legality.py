@@ -28,6 +28,9 @@ STORED_BITS = {"float64": 64.0, "float32": 32.0}
 COMMON = ("int4-g32", "int4-g64", "int4-g128", "int4-channel", "int8-g64", "int8-g128", "int8-channel", "int8-tensor")
 """What most runtimes load, in addition to the families' examples."""
 
+CLOSE = 0.25
+"""Bits per weight within which a repair looks at what schemes are like, not at their size alone."""
+
 Pair = tuple[str, str | None]
 """A weight scheme and an input scheme."""
 
@@ -164,14 +167,21 @@ def _repaired_pairs(
 def nearest_legal(members: Sequence[Layer], pair: Pair, target: Target) -> Pair | None:
     """Return the legal pair for all ``members`` that is nearest to ``pair``, None where there is none.
 
-    Near is: few bits of weights away (above 16 bits all count as 16), the same input scheme, the same family.
+    Near is: few bits of weights away (above 16 bits all count as 16, and up to ``CLOSE`` is as near as none), values
+    that are alike (with a zero point or without, evenly apart or not), the same input scheme, the same family.
     """
     bits = _bits(members[0], pair[0])
     legal = [other for other in _pairs(pair) if all(target.legal(layer, *other) is None for layer in members)]
+
+    def apart(name: str) -> float:
+        return round(abs(_bits(members[0], name) - bits), 3)
+
     return min(
         legal,
         key=lambda other: (
-            round(abs(_bits(members[0], other[0]) - bits), 3),
+            max(apart(other[0]) - CLOSE, 0.0),
+            schemes.unlike(other[0], pair[0]),
+            apart(other[0]),
             other[1] != pair[1],
             (other[1] is None) != (pair[1] is None),
             _family(other[0]) != _family(pair[0]),
@@ -245,8 +255,13 @@ def _distinct(session: Session | None, assignments: Assignments, layers: Iterabl
     kinds: dict[tuple[object, ...], Layer] = {}
     for name in layers:
         layer = session.model.by_name[name]
-        kinds.setdefault((layer.kind, layer.matrix, layer.dtype, assignments[name].weights), layer)
+        kinds.setdefault(kind_of(layer, assignments), layer)
     return list(kinds.values())
+
+
+def kind_of(layer: Layer, assignments: Assignments) -> tuple[object, ...]:
+    """Return what the schemes that can be chosen for a layer depend on, hashable: its kind, shape and assignment."""
+    return layer.kind, layer.matrix, layer.dtype, assignments[layer.name].weights
 
 
 def _pairs(pair: Pair) -> Iterator[Pair]:

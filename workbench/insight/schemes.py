@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import lru_cache
+
+import numpy as np
 
 from workbench.numerics.formats import REGISTRY, parse_scheme
 from workbench.planning.plan import KEEP
@@ -44,7 +47,33 @@ def _stores_weights(name: str) -> bool:
 
 
 def neighbour(scheme: str, choices: Iterable[str], direction: int) -> str | None:
-    """Return the next scheme with more (1) or fewer (-1) bits among ``choices``; None at the end."""
-    ordered = sorted(set(choices) | {scheme}, key=lambda name: (reference_bits(name), name))
-    position = ordered.index(scheme) + direction
-    return ordered[position] if 0 <= position < len(ordered) else None
+    """Return the scheme with the next more (1) or fewer (-1) bits among ``choices``; None at the end.
+
+    Its family goes first, others where that ends; of several with equal bits the one whose values are most alike.
+    """
+    bits, family = reference_bits(scheme), _family(scheme)
+    beyond = [name for name in choices if direction * (reference_bits(name) - bits) > 0]
+    return min(
+        beyond,
+        key=lambda name: (_family(name) != family, direction * reference_bits(name), unlike(name, scheme), name),
+        default=None,
+    )
+
+
+def unlike(first: str, second: str) -> int:
+    """Return in how many of three ways the values of two schemes differ, 0 to 3: whether they lie on both sides of
+    zero and evenly apart, and how many bits a code has."""
+    return sum(ours != theirs for ours, theirs in zip(_values(first), _values(second), strict=True))
+
+
+@lru_cache(maxsize=4096)
+def _values(name: str) -> tuple[bool, bool, int]:
+    values = np.zeros(0) if name == KEEP else parse_scheme(name).values()
+    if not values.size:
+        return True, False, 0
+    gaps = np.diff(values)
+    return bool(values[0] < 0), bool(np.ptp(gaps) < 1e-6), round(math.log2(values.size))
+
+
+def _family(name: str) -> str:
+    return name if name == KEEP else family_of(name)

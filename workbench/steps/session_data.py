@@ -18,6 +18,7 @@ from workbench.models.model import Model
 from workbench.models.readers.tokenizer import holds_tokenizer
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
+from workbench.plain_file import read_json
 from workbench.planning.plan import Plan
 from workbench.planning.totals import Totals, plan_totals
 from workbench.progress import Progress, silent
@@ -213,11 +214,20 @@ def missing_data(session: Session, data: str) -> Mapping[str, str]:
 
 
 def offered_data(model: ModelSummary) -> tuple[str, ...]:
-    """Return the bundled data that a model of another maker can run on: text, where a tokenizer came with it."""
+    """Return the bundled data that a model of another maker can run on: text, where a tokenizer came with it and one
+    text is a sample (an encoder-decoder takes pairs)."""
     place = Path(model.source.path)
     folder = place if place.is_dir() else place.parent
-    reads_text = model.source.kind == "gguf" or holds_tokenizer(folder)
+    reads_text = model.source.kind == "gguf" or (holds_tokenizer(folder) and not _takes_pairs(folder))
     return (BUNDLED_TEXT,) if reads_text and model.cannot_run is None else ()
+
+
+def _takes_pairs(folder: Path) -> bool:
+    """Return whether config.json beside a model says that it is an encoder-decoder; False where it cannot be read."""
+    try:
+        return read_json(folder / "config.json").get("is_encoder_decoder") is True
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def bundled_data(path: str) -> str | None:

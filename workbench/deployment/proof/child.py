@@ -21,13 +21,29 @@ MEMORY = 4.0
 SPARE = 4 << 30
 
 
-def require_package(package: str, extra: str, runtime: str) -> None:
-    """Raise BackendUnavailableError, with the line that installs it, where a runtime's package is not installed."""
-    if importlib.util.find_spec(package) is None:
-        raise BackendUnavailableError(
-            f"the proof in {runtime} needs its package {package}; install it: "
-            f"pip install 'quantization-workbench[{extra}]'"
-        )
+PACKAGES = {
+    "llama.cpp": ("xllamacpp", "llama-cpp", "llama.cpp"),
+    "transformers": ("compressed_tensors", "compressed-tensors", "transformers"),
+    "onnxruntime": ("onnxruntime", "onnx", "ONNX Runtime"),
+    "openvino": ("openvino", "openvino", "OpenVINO"),
+}
+"""Package, extra and title of every runtime that exported files are run in."""
+
+
+def missing_package(runtime: str) -> str:
+    """Return which package of a runtime is not installed, with the line that installs it; empty where it is."""
+    package, extra, title = PACKAGES[runtime]
+    if importlib.util.find_spec(package) is not None:
+        return ""
+    return (
+        f"the proof in {title} needs its package {package}; install it: pip install 'quantization-workbench[{extra}]'"
+    )
+
+
+def require_package(runtime: str) -> None:
+    """Raise BackendUnavailableError where a runtime's package is not installed."""
+    if missing := missing_package(runtime):
+        raise BackendUnavailableError(missing)
 
 
 def threads_of_machine() -> int:

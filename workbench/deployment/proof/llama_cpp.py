@@ -31,7 +31,7 @@ class Run:
 
 def require_llama_cpp() -> None:
     """Raise BackendUnavailableError, with the line that installs it, where llama.cpp is not installed."""
-    require_package("xllamacpp", "llama-cpp", "llama.cpp")
+    require_package("llama.cpp")
 
 
 def run(

@@ -15,7 +15,7 @@ import torch
 
 from workbench.deployment.onnx.capture import require_onnx
 from workbench.deployment.onnx.file import LARGE, content_of, prove, refusals, require_fit, write
-from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
+from workbench.deployment.proof.child import PACKAGES, SECONDS, carry_out, memory_for, require_package, threads_of_machine
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
 from workbench.deployment.proof.onnx_layers import by_layers
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
@@ -33,8 +33,8 @@ from workbench.progress import Progress, part_of, silent
 if TYPE_CHECKING:
     from workbench.quantization.quantized_model import QuantizedModel
 
-RUNTIMES = {"onnxruntime": ("onnxruntime", "onnx", "ONNX Runtime"), "openvino": ("openvino", "openvino", "OpenVINO")}
-"""Package, extra and title of every runtime that reads ONNX files."""
+RUNTIMES = {name: PACKAGES[name][2] for name in ("onnxruntime", "openvino")}
+"""The title of every runtime that reads ONNX files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,7 +52,7 @@ def require_runtime(name: str) -> None:
     if name not in RUNTIMES:
         raise BackendUnavailableError(f"no runtime is called {name!r}{nearest(name, RUNTIMES)}")
     require_onnx()
-    require_package(*RUNTIMES[name])
+    require_package(name)
 
 
 def run(
@@ -93,7 +93,7 @@ def _carry_out(
         **asked, "file": str(file.absolute()), "arrays": str(folder / "arrays.npz"), "out": out, "runtime": runtime,
         "threads": threads or threads_of_machine(),
     }  # fmt: skip
-    script, title = Path(__file__).with_name("onnx_process.py"), RUNTIMES[runtime][2]
+    script, title = Path(__file__).with_name("onnx_process.py"), RUNTIMES[runtime]
     carry_out(script, request, folder / "log", title, seconds, progress, ("Error:", "Fail:", "Exception"))
     return out
 
@@ -167,7 +167,7 @@ def prove_in_onnx(
         repeat_agreement=math.nan if again is None else same(ours, again),
         layers=layers[0], apart_by_layer=layers[1],
     )  # fmt: skip
-    return require_as_evaluated(proof, RUNTIMES[runtime][2])
+    return require_as_evaluated(proof, RUNTIMES[runtime])
 
 
 def _run(

@@ -37,7 +37,7 @@ MARKS = ("Error:", "error:", "Killed")
 
 def require_transformers() -> None:
     """Raise BackendUnavailableError, with the line that installs it, where compressed-tensors is not installed."""
-    require_package("compressed_tensors", "compressed-tensors", "transformers")
+    require_package("transformers")
 
 
 def prove_in_transformers(

@@ -72,12 +72,17 @@ def next_decision(command: Command) -> None:
 def change_bits(command: Command, direction: int) -> None:
     """Give the selected layers the next larger (1) or smaller (-1) scheme."""
     state = command.context.workspace.state
-    choices = legality.weight_choices(state.session, state.assignments, metric=state.metric)
-    changes: dict[str, list[str]] = {}
+    kinds: dict[tuple[object, ...], list[str]] = {}
     for name in state.selection:
-        scheme = schemes.neighbour(state.assignments[name].weights, choices, direction)
+        kinds.setdefault(legality.kind_of(command.session.model.by_name[name], state.assignments), []).append(name)
+    changes: dict[str, list[str]] = {}
+    for names in kinds.values():
+        choices = legality.weight_choices(
+            state.session, state.assignments, target=state.target, metric=state.metric, layers=names[:1]
+        )  # fmt: skip
+        scheme = schemes.neighbour(state.assignments[names[0]].weights, choices, direction)
         if scheme is not None:
-            changes.setdefault(scheme, []).append(name)
+            changes.setdefault(scheme, []).extend(names)
     if not changes:
         return
     count = sum(len(names) for names in changes.values())

@@ -107,9 +107,12 @@ class ComparePanel(Panel):
     def redraw(self, old: State, new: State) -> None:
         """Compare again where plan, tables or evaluations changed."""
         session, before = new.session, old.session
-        self.say_empty("" if session else "Open a session, then another one to compare it with.")
-        if session is None:
+        if session is None or new.compared is None:
+            text = "Open another session to see both side by side: layers, losses and evaluations. Neither is changed."
+            self.say_empty(text if session else "Open a session, then another one to compare it with.",
+                           own=self.open if session else None)  # fmt: skip
             return
+        self.say_empty("")
         same = before is not None and old.compared is new.compared and all(
             getattr(before, name) is getattr(session, name)
             for name in ("model", "plan", "sensitivities", "evaluations", "calibration", "locked")
@@ -130,18 +133,14 @@ class ComparePanel(Panel):
 
     def _compare(self, state: State) -> None:
         session, other = state.session, state.compared
-        self.differing.setVisible(other is not None)
-        self.tabs.setVisible(other is not None)
         if session is None or other is None:
-            self.figure.setText("Nothing to compare with yet; neither session is changed by it")
-            self._rows = {}
-        else:
-            comparison = compare_sessions(session, other)
-            self._rows = {
-                "Layers": comparison.layers, "Facts": comparison.facts, "Evaluations": comparison.metrics,
-            }  # fmt: skip
-            weights = "the same weights" if comparison.same_model else "other weights"
-            self.figure.setText(f"against {state.compared_path.name} ({weights}): {differing_layers(comparison)}")
+            return
+        comparison = compare_sessions(session, other)
+        self._rows = {
+            "Layers": comparison.layers, "Facts": comparison.facts, "Evaluations": comparison.metrics,
+        }  # fmt: skip
+        weights = "the same weights" if comparison.same_model else "other weights"
+        self.figure.setText(f"against {state.compared_path.name} ({weights}): {differing_layers(comparison)}")
         self._fill()
 
     def _fill(self) -> None:

@@ -46,7 +46,11 @@ class ErrorBudgetPanel(Panel):
             )
             self.pair = None
             return
-        self.say_empty("")
+        empty = "" if session.error_budget else (
+            "Measure how much of the signal is left behind every block. With the weight error scored first (F6), the "
+            "prediction stands beside it."
+        )  # fmt: skip
+        self.say_empty(empty, ERROR_BUDGET.name, self.button if empty else None)
         if session.error_budget is not self.pair or session.model.fingerprint != self._fingerprint:
             self._fingerprint = session.model.fingerprint
             self._show(session.error_budget)
@@ -64,7 +68,6 @@ class ErrorBudgetPanel(Panel):
         self.table.setVisible(predicted is not None)
         self.table.show_records(() if predicted is None else noisiest(predicted))
         if pair is None:
-            self.figure.setText("Not measured yet; score the weight error (F6) first to have the prediction beside it")
             self.plot.show_lines((), ())
             return
         self.plot.show_lines(pair.measured.blocks, budget_lines(pair))

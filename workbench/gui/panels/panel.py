@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 
 from workbench.gui.shell.isolated_layout import IsolatedPages
 from workbench.gui.shell.step_keys import BUTTONS
@@ -55,7 +55,8 @@ class Panel(IsolatedPages):
         self._hint.setMargin(24)
         self._action = self._step = ""
         self._running: Collection[str] = ()
-        self.next_step = button("", lambda: self.context.trigger(self._action), name="Next step")
+        self._own: QAbstractButton | None = None
+        self.next_step = button("", self._take_step, name="Next step")
         self.show_pages(self.body, page(None, self._hint, row(None, self.next_step, None), None))
         self._is_empty = self._recolour_due = False
         self.state = State()  # the newest one; handlers read it
@@ -101,10 +102,11 @@ class Panel(IsolatedPages):
         if self.is_seen:
             self._draw()
 
-    def say_empty(self, text: str, step: str = "") -> None:
-        """Cover the body with ``text``, or uncover it if the text is empty; below it stands the button of ``step``."""
+    def say_empty(self, text: str, step: str = "", own: QAbstractButton | None = None) -> None:
+        """Cover the body with ``text``, or uncover it if the text is empty; below it stands the button of ``step``, or
+        ``own``, one of the covered ones."""
         self._hint.setText(text)
-        self._step = step
+        self._step, self._own = step, own
         self._show_step()
         if bool(text) != self._is_empty:
             self._is_empty = bool(text)
@@ -118,11 +120,18 @@ class Panel(IsolatedPages):
 
     def _show_step(self) -> None:
         self._action, title = BUTTONS.get(self._step, ("", ""))
+        title = self._own.text() if self._own is not None else title
         runs = self._step in self._running
         self.next_step.setText(tr("Running…" if runs and title else title))
         self.next_step.setEnabled(not runs)
-        self.next_step.setAccessibleName(tr(title).rstrip("…") or tr("Next step"))
+        self.next_step.setAccessibleName(tr(title).rstrip("…").replace("&", "") or tr("Next step"))
         self.next_step.setVisible(bool(title))
+
+    def _take_step(self) -> None:
+        if self._own is not None:
+            self._own.click()
+        else:
+            self.context.trigger(self._action)
 
     @property
     def empty_text(self) -> str:

@@ -37,14 +37,15 @@ class ReconstructionPanel(Panel):
         if new.session is None or reason:
             self.say_empty(f"{reason}.", step)
             return
-        self.say_empty("")
         rows = reconstructions(new.session)
         self.table.show_records(rows)
-        worst = min(rows, key=lambda row: row.sqnr, default=None)
-        self.summary.setText(
-            f"Lowest SQNR: {quantities.number(worst.sqnr)} dB in {worst.layer}" if worst is not None else
-            "The weights of this plan have not been compared yet"
-        )  # fmt: skip
+        if not rows:
+            text = "Compare the weights of this plan with those of the model: how far each layer's lie apart."
+            self.say_empty(text, RECONSTRUCTION.name, self.button)
+            return
+        self.say_empty("")
+        worst = min(rows, key=lambda row: row.sqnr)
+        self.summary.setText(f"Lowest SQNR: {quantities.number(worst.sqnr)} dB in {worst.layer}")
 
     def compare(self) -> None:
         """Quantize by the current plan in the engine and compare."""

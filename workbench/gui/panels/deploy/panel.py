@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from workbench.deployment.proof.child import missing_package
 from workbench.gui.panels.deploy.forms import DeployForms
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell.foreign import as_tip
@@ -86,7 +87,9 @@ class DeployPanel(Panel):
         forms = {each.form.kind: each for each in self.forms.table.records.records}
         for name, each in self.buttons.items():
             form = forms.get(WRITTEN[name])
-            why = reason or ("" if form is None or form.is_possible else f"{form.form.title}: {form.verdict}")
+            why = reason or missing_package(name)
+            if not why and form is not None and not form.is_possible:
+                why = f"{form.form.title}: {form.verdict}"
             each.setEnabled(not why)
             each.setToolTip(as_tip(tr("Not now: {}").format(tr(why)) if why else tr(RUNTIME.summary)))
         mine = next((each for each in reversed(rows) if each.plan == session.plan.hash), None)
