@@ -84,3 +84,16 @@ def test_the_time_of_a_running_job_goes_on_without_news_of_it(live: Callable[...
         assert took() != first and int(took().split()[0]) > 15 and int(left().split()[0]) > 15
 
     live(story)
+
+
+def test_a_jobs_name_has_room_in_a_panel_that_was_first_seen_empty(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.reveal("jobs"))
+        table = person.window.panels["jobs"].jobs
+        assert not table.records.records and table.columnWidth(0) == 210
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
+        await person.until(lambda: table.records.records)
+        title = table.records.records[0].title
+        assert table.columnWidth(0) >= table.fontMetrics().horizontalAdvance(title)
+
+    live(story)

@@ -114,6 +114,7 @@ def test_batch_sizes_are_swept_from_the_panel(live: Callable[..., None]) -> None
         await person.press(Qt.Key.Key_Down, panel.roof.roof)
         assert panel.roof.words.text().startswith("estimate:") and not panel.roof.plot._ceilings.measured
         await person.tab(panel.tabs, 0)
+        assert panel.device.isVisible() and not panel.untimed.isVisible()
         assert panel.device.text().startswith("<b>This plan at batch 1:")
         await person.press(Qt.Key.Key_End, panel.batch)
         assert panel.device.text().startswith(f"<b>This plan at batch {usual_batches()[-1]}:")
@@ -135,8 +136,9 @@ def test_the_targets_data_sheet_stands_beside_the_measurement_as_an_estimate(liv
         session = _one_block()
         await person.open(session)
         await person.act(lambda: person.window.reveal("timing"))
-        label = person.window.panels["timing"].device
-        assert "Estimate" not in label.text()
+        panel = person.window.panels["timing"]
+        label = panel.untimed
+        assert label.isVisible() and "Estimate" not in label.text()
         await person.act(lambda: person.context.workspace.show_target("nvidia-9.0"))
         chip = hardware("nvidia-9.0")
         result = plan_estimate(session.model, person.state.assignments, chip, batch=1)

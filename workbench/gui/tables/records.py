@@ -199,9 +199,10 @@ class RecordsView(QTableView):
             self._fit_columns()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Give the headings of an empty table the room that they need in the window's style."""
+        """Give the headings of an empty table the room that they need in the window's style; widths that were set stay
+        where the last column takes the rest."""
         super().showEvent(event)
-        if not self.records.records:
+        if not self.records.records and not self.horizontalHeader().stretchLastSection():
             self.resizeColumnsToContents()
 
     def _fit_columns(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
 from workbench.gui.panels.panel import Panel
@@ -12,6 +13,8 @@ from workbench.gui.panels.timing.roofs import RoofView, SweepView
 from workbench.gui.panels.timing.transition_matrix import FIELDS as TRANSITIONS
 from workbench.gui.panels.timing.transition_matrix import TransitionMatrix
 from workbench.gui.plots.timing import KernelTimes
+from workbench.gui.shell.step_keys import BUTTONS
+from workbench.gui.shell.still import Still
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, column, combo, label, offer, page, row, splitter, tabs
 from workbench.gui.shell.words import tr
@@ -95,7 +98,15 @@ class TimingPanel(Panel):
         for place in (0, 1):
             self._splitter.setStretchFactor(place, 1)
         top = row(self.device, column(self.batch, None), column(self.ncu, None), stretch=self.device)
-        return page(top, self._splitter, stretch=self._splitter)
+        action, title = BUTTONS["time-kernels"]
+        self.untimed = label(role="empty", wrap=True)
+        self.untimed.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        start = button(title, lambda: self.context.trigger(action))
+        self._kernels = Still()
+        self._kernels.show_pages(
+            page(top, self._splitter, stretch=self._splitter), page(None, self.untimed, row(None, start, None), None)
+        )
+        return self._kernels
 
     def redraw(self, old: State, new: State) -> None:
         if new.session is None:
@@ -125,6 +136,7 @@ class TimingPanel(Panel):
         timings = of_plan(state.session, state.assignments, batch)
         others = sum(timing.batch == batch for timing in state.session.timings) - len(timings)
         self._splitter.setVisible(bool(timings))
+        self._kernels.turn_to(0 if timings or self.batch.count() > 1 else 1)
         self.table.show_records(timings)
         self.ncu.setVisible(any(timing.on_cuda for timing in timings))
         self.plot.show_timings(timings)
@@ -138,7 +150,9 @@ class TimingPanel(Panel):
         state, batch = self.state, self.batch.currentData()
         expected = expected_time(state, batch or 1)
         if not self._devices or state.session is None:
-            self.device.setText(" ".join(map(tr, filter(None, (TIME_FIRST, expected, _no_cuda(state))))))
+            sentences = [tr(each) for each in (TIME_FIRST, expected, _no_cuda(state)) if each]
+            self.device.setText(" ".join(sentences))
+            self.untimed.setText("\n\n".join(sentences))
             return
         keys = ((self.colours.baseline, "floating point"), (self.colours.quantized, "quantized"))
         marks = " &nbsp; ".join(f'<span style="color:{colour}">■</span> {tr(name)}' for colour, name in keys)
