@@ -5600,8 +5600,24 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Bytes aller Tensoren des Modells nach dem Plan: quantisierte Gewichte mit ihren Skalen und Nullpunkten, und was bleibt, wie es ist; kleiner als alle unquantisiert.</translation>
     </message>
     <message>
-        <source>{} unquantized</source>
-        <translation>{} unquantisiert</translation>
+        <source>{n} B unquantized</source>
+        <translation>{n} B unquantisiert</translation>
+    </message>
+    <message>
+        <source>{n} kB unquantized</source>
+        <translation>{n} kB unquantisiert</translation>
+    </message>
+    <message>
+        <source>{n} MB unquantized</source>
+        <translation>{n} MB unquantisiert</translation>
+    </message>
+    <message>
+        <source>{n} GB unquantized</source>
+        <translation>{n} GB unquantisiert</translation>
+    </message>
+    <message>
+        <source>{n} TB unquantized</source>
+        <translation>{n} TB unquantisiert</translation>
     </message>
 </context>
 </TS>
