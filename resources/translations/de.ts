@@ -2236,6 +2236,10 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Mit einer Sitzung vergleichen</translation>
     </message>
     <message>
+        <source>There is no {}</source>
+        <translation>Es gibt kein {}</translation>
+    </message>
+    <message>
         <source>Open another session to see both side by side: layers, losses and evaluations. Neither is changed.</source>
         <translation>Eine andere Sitzung öffnen, um beide nebeneinander zu sehen: Schichten, Verluste und Auswertungen. Keine wird geändert.</translation>
     </message>

@@ -45,6 +45,31 @@ def test_a_calibration_without_data_is_not_started(live: Callable[..., None], tm
         assert form._problems["data"].text() == f"Needed: {KINDS}"
         await person.type(data, "words.txt")
         assert form._problems["data"].isHidden()
+        await person.click(person.dialog("form").start_button)
+        assert form._problems["data"].text() == f"There is no {Path('words.txt').absolute()}"
+        assert not person.context.jobs.views, "a slip of the keyboard costs no job and no form"
+        await person.act(person.dialog("form").reject)
+
+    live(story)
+
+
+def test_data_that_were_refused_stand_in_the_form_again(live: Callable[..., None], tmp_path: Path) -> None:
+    (tmp_path / "long name.csv").write_text("a,b\n")
+
+    async def story(person: Person) -> None:
+        await person.open(fresh(tmp_path))
+        for attempt in range(2):
+            await person.act(lambda: person.context.trigger("calibrate"))
+            await person.until(lambda: person.dialog("form"), 10)
+            form = person.dialog("form").findChild(Form)
+            line = form.widgets["data"].findChild(QLineEdit)
+            if attempt == 0:
+                await person.type(line, str(tmp_path / "long name.csv"))
+                await person.type(form.widgets["column"], "story")
+                await person.click(person.dialog("form").start_button)
+                await person.until(lambda: person.dialog("error"))
+                await person.act(person.dialog("error").reject)
+        assert line.text() == str(tmp_path / "long name.csv") and form.widgets["column"].text() == "story"
         await person.act(person.dialog("form").reject)
 
     live(story)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,9 @@ R = TypeVar("R")
 
 REMEMBERED = ("samples", "batch_size", "seed", "batch", "repeats", "metric")
 """Options that a form shows as last used; the others start with values that suit the document."""
+
+OF_MODEL = ("data", "column", "window", "stride")
+"""Options that a form shows as last used for this model, where no data are known: one attempt may have failed."""
 
 
 class MainWindow(Protocol):
@@ -83,7 +86,7 @@ class Command:
     context: Context
     window: MainWindow
     document: Document
-    _last: dict[type, Any] = field(default_factory=dict)
+    _last: dict[object, Any] = field(default_factory=dict)
 
     @property
     def session(self) -> Session:
@@ -102,25 +105,28 @@ class Command:
         session = self.context.workspace.state.session
         missing = None if session is None else partial(step.missing, session)
         bundled = () if session is None else offered_data(session.model)
+        of_model = (step.options, None if session is None else session.model.fingerprint)
+        if not getattr(options, "data", "known"):
+            options = self._remembered(options, of_model, OF_MODEL)
         if missing is not None and "data" in missing(options) and (data := role(settings.role()).data) in bundled:
             options = replace(options, data=data)  # type: ignore[type-var]
         form = Form(
-            self._remembered(options), missing=missing, folder=folder_of(session), bundled=bundled,
+            self._remembered(options, step.options, REMEMBERED), missing=missing, folder=folder_of(session), bundled=bundled,
             model=None if session is None else session.model,
         )  # fmt: skip
         dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start)
         if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
             return None
         answer: O = form.value()
-        self._last[step.options] = answer
+        self._last[step.options] = self._last[of_model] = answer
         return step.request(self.session, answer)
 
-    def _remembered(self, options: Any) -> Any:
-        last = self._last.get(type(options))
+    def _remembered(self, options: Any, place: object, shown_again: Sequence[str]) -> Any:
+        last = self._last.get(place)
         if last is None:
             return options
         names = {item.name for item in fields(options)}
-        return replace(options, **{name: getattr(last, name) for name in REMEMBERED if name in names})
+        return replace(options, **{name: getattr(last, name) for name in shown_again if name in names})
 
 
 def folder_of(session: Session | None) -> str:

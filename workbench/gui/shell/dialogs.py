@@ -196,7 +196,7 @@ class FormDialog(QDialog):
         layout = fill_dialog(self, label(title, "heading"), label(explanation, "muted", wrap=True), form, buttons)
         layout.setSpacing(10)
         self.start_button.setDefault(True)
-        self.setMinimumWidth(460)
+        self.setMinimumWidth(600)
         form.grown.connect(lambda: QTimer.singleShot(0, self, self.adjustSize))
 
     def accept(self) -> None:

@@ -235,6 +235,9 @@ def _text_problem(item: OptionField, text: str) -> str:
     """Return what is wrong with a text; empty if nothing is."""
     if not text.strip():
         return tr("Enter a path" if item.info.path else "Enter a text") if item.required else ""
+    place = os.path.abspath(os.path.expanduser(text))
+    if item.info.path not in ("", "save") and not text.startswith("demo:") and not os.path.exists(place):
+        return tr("There is no {}").format(place)
     try:
         if item.info.parse is not None and not item.several:
             item.info.parse(text)
