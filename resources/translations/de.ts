@@ -4804,6 +4804,10 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Kleinstes SQNR: {} dB in {}</translation>
     </message>
     <message>
+        <source>save the session before it runs: the script reads its file</source>
+        <translation>die Sitzung vorher speichern: das Skript liest ihre Datei</translation>
+    </message>
+    <message>
         <source>Copied {w} as Python</source>
         <translation>{w} als Python kopiert</translation>
     </message>

@@ -23,7 +23,7 @@ from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.panels.distributions.panel import CACHE, MANY, OVERLAY
 from workbench.gui.panels.distributions.range_editor import range_of
-from workbench.gui.plots.histogram import TICK_PIXELS, Histogram, count_ticks
+from workbench.gui.plots.histogram import BINS, TICK_PIXELS, Histogram, count_ticks
 from workbench.gui.shell import theme
 from workbench.models.layer import LayerKind
 from workbench.numerics.statistics.observe import observe
@@ -407,6 +407,23 @@ def test_few_values_are_no_comb(qapp: object) -> None:
     (curve,) = [item for item in plot.item.items if isinstance(item, pg.PlotCurveItem)]
     heights = curve.getData()[1]
     assert 20 < heights.size < 100 and (heights[1:-1] > 0).mean() > 0.95
+
+
+def test_pixels_are_no_comb_and_few_levels_stay_lines(qapp: object) -> None:
+    normal = np.random.default_rng(0).normal(size=100_000)
+    for values, combed in (
+        (np.clip(np.round(normal * 40), -127, 127) / 127, True), (np.sign(np.round(normal)), False), (normal, False),
+        (np.round(normal * 2) / 2, False),
+    ):  # fmt: skip
+        plot = Histogram("steps", theme.LIGHT, bottom="value")
+        statistics = observe(torch.from_numpy(values.astype(np.float32)).reshape(100, -1), 1)
+        plot.show_statistics(statistics)
+        (curve,) = [item for item in plot.item.items if isinstance(item, pg.PlotCurveItem)]
+        heights = curve.getData()[1]
+        assert (heights.size < statistics.display(BINS)[1].size) == combed
+        if combed:
+            inner = heights[(heights > 1.3).argmax() :][: 1 + int((heights > 1.3).sum())]
+            assert heights.size >= 64 and (inner > 0).mean() > 0.98
 
 
 def test_names_of_layers_without_a_block_are_not_doubled(live: Callable[..., None]) -> None:

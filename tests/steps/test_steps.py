@@ -9,7 +9,7 @@ import pickle
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields, replace
 from importlib.metadata import EntryPoint
 from inspect import signature
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -157,6 +157,9 @@ def test_what_was_asked_for_stands_in_the_script() -> None:
         "batches=(1, 7), repeats=3",
     ):  # fmt: skip
         assert any(words in text for text in texts), words
+    evaluation = next(request for request in REQUESTS if request.step.name == "evaluate")
+    assert 'wb.Session.load("session.qwb")' in evaluation.python()
+    assert "wb.Session.load('/my/it.qwb')" in evaluation.python(PurePosixPath("/my/it.qwb"))
     bare = CALIBRATE.request(SESSION, CalibrateOptions(data="text.txt"))
     assert bare.python().endswith("wb.calibrate(model, data='text.txt')\n")
 

@@ -333,8 +333,14 @@ class Request(Generic[O, R]):
         """Return ``current`` with what a cancelled run had computed; as it is where that is nothing."""
         return current if self.step.keep is None else self.step.keep(current, self.options, partial)
 
-    def python(self) -> str:
-        """Return the script that does the same."""
+    def python(self, file: PurePath | None = None) -> str:
+        """Return the script that does the same, with the session as it was last saved in ``file``."""
+        script = self._script()
+        if file is None:
+            return script
+        return script.replace(SESSION_LINE, f"session = wb.Session.load({str(file)!r})  # as it was last saved\n")
+
+    def _script(self) -> str:
         step = self.step
         if step.python is not None:
             return f"{HEAD}{step.python(self.options, self.session)}\n"

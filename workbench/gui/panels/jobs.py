@@ -27,7 +27,7 @@ from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import Index, RecordsView
 from workbench.insight import quantities
 from workbench.session.workspace import State
-from workbench.steps.step import Request
+from workbench.steps.step import SESSION_LINE, Request
 
 PROGRESS = 2
 
@@ -223,8 +223,10 @@ class JobsPanel(Panel):
         for view in self._candidates():
             request = self.context.jobs.request(view.id)
             if isinstance(request, Request):
-                QApplication.clipboard().setText(request.python())
-                self.context.messages.say(f"Copied {view.title} as Python")
+                QApplication.clipboard().setText(request.python(self.state.path))
+                unsaved = SESSION_LINE in request.python() and (self.state.path is None or self.state.dirty)
+                first = "save the session before it runs: the script reads its file" if unsaved else ""
+                self.context.messages.say(f"Copied {view.title} as Python", first)
                 return
 
     def show_messages(self) -> None:

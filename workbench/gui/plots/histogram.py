@@ -23,6 +23,10 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 BINS, LEAST_BINS, BINS_BY_ROOT = 512, 8, 2
 """The most bins that are drawn, of the statistics' 2048; few values are drawn in fewer, else they would be a comb."""
 
+COMB_BINS, COMB_COUNT, COMB_SHARE = 64, 16, 0.01
+"""A share of the bins that are empty between two of so many values is no chance: the values have steps of their own, as
+pixels have, and more than ``COMB_BINS`` are drawn as half of them."""
+
 TICK_PIXELS = 14.0
 """The least distance between ticks."""
 
@@ -173,7 +177,11 @@ class Histogram(Plot):
 
     def _bars(self, statistics: LayerStatistics, scale: int) -> tuple[np.ndarray, np.ndarray]:
         """Return edges and heights, counts scaled to ``scale`` values."""
-        edges, counts = statistics.display(int(min(BINS, LEAST_BINS + BINS_BY_ROOT * math.sqrt(statistics.count))))
+        bins = int(min(BINS, LEAST_BINS + BINS_BY_ROOT * math.sqrt(statistics.count)))
+        edges, counts = statistics.display(bins)
+        while _is_comb(counts) and bins > COMB_BINS:
+            bins //= 2
+            edges, counts = statistics.display(bins)
         shown = counts * (scale / max(statistics.count, 1))
         heights: np.ndarray = np.log10(shown + 1.0) if self._log else shown
         return edges, heights
@@ -265,6 +273,12 @@ class Histogram(Plot):
             line.setCursor(Qt.CursorShape.SizeHorCursor)
         self.region.sigRegionChanged.connect(lambda region: self.region_moved.emit(*region.getRegion()))
         self.region.sigRegionChangeFinished.connect(lambda region: self.region_set.emit(*region.getRegion()))
+
+
+def _is_comb(counts: np.ndarray) -> bool:
+    """Return whether empty bins (int64 ``[bins]``) stand between full ones, again and again."""
+    full = counts >= COMB_COUNT
+    return int((full[:-2] & (counts[1:-1] == 0) & full[2:]).sum()) > COMB_SHARE * counts.size
 
 
 def count_ticks(top: float, per_pixel: float) -> list[tuple[float, str]]:
