@@ -393,3 +393,20 @@ def test_what_no_reader_foresaw_is_one_line(
         open_model(tmp_path / "m.safetensors")
     if seen is NotAModelError:
         assert UNFORESEEN in str(caught.value) and "\n" not in str(caught.value) and caught.value.__cause__ is raised
+
+
+@pytest.mark.parametrize("inner", ["some model", "snapshots/a1b2", "models--x--y/snapshots/a1b2"])
+def test_a_folder_above_a_model_names_the_model(tmp_path: Path, inner: str) -> None:
+    folder = tmp_path / inner
+    folder.mkdir(parents=True)
+    save_file({"weight": torch.zeros(4, 4)}, folder / "model.safetensors")
+    with pytest.raises(NotAModelError) as refused:
+        open_model(tmp_path)
+    assert str(folder) in str(refused.value) and "expected" not in str(refused.value)
+
+
+def test_what_is_no_model_is_told_what_would_be_one(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("x")
+    for place, words in ((tmp_path, "nothing that is a model"), (tmp_path / "notes", r"unknown kind \(no suffix\)")):
+        with pytest.raises(NotAModelError, match=f"{words}; expected"):
+            open_model(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 from workbench.errors import NotAModelError, UnsafeModelError
@@ -28,6 +29,9 @@ SOURCES: tuple[Source, ...] = (
     StateDictFile(),
 )
 """The first that detects a path opens it.  Third parties publish theirs as a ``workbench.sources`` entry point."""
+
+MOST_PLACES, NAMED = 256, 3
+"""Folders in which a model is looked for where a folder is none itself, and how many of them are named."""
 
 REGISTRY: Registry[Source] = Registry(
     SOURCES, "workbench.sources", kind="model source", error=NotAModelError, member_type=Source
@@ -60,5 +64,19 @@ def detect(path: Path) -> Source:
             f"{path} holds only pickled weights (.bin), and a pickle can run code when it is opened; convert them to "
             "safetensors (model.save_pretrained writes it) and open that"
         )
-    what = "a folder with nothing that is a model" if path.is_dir() else f"a file of unknown kind ({path.suffix})"
-    raise NotAModelError(f"{path} is {what}; expected {kinds()}")
+    if path.is_dir():
+        if below := _models_below(path):
+            raise NotAModelError(f"{path} is no model itself; open one of the folders in it: {', '.join(below)}")
+        raise NotAModelError(f"{path} is a folder with nothing that is a model; expected {kinds()}")
+    raise NotAModelError(f"{path} is a file of unknown kind ({path.suffix or 'no suffix'}); expected {kinds()}")
+
+
+def _models_below(folder: Path) -> list[str]:
+    """Return folders of models in ``folder``, and in the layout of the Hugging Face cache, a few of the first ones."""
+    try:
+        layouts = ("*", "snapshots/*", "*/snapshots/*")
+        places = [place for layout in layouts for place in sorted(islice(folder.glob(layout), MOST_PLACES))]
+        models = (str(place) for place in places if place.is_dir() and any(each.detects(place) for each in REGISTRY))
+        return list(islice(models, NAMED))
+    except OSError:
+        return []
