@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
+from workbench.gui.plots.cells import Cells
+from workbench.gui.plots.heatmap_picture import HeatmapPicture
+from workbench.gui.shell import theme
 from workbench.insight.agreement import comparable_metrics
 from workbench.measurement.units import HALF_SQUARED_DISTANCE
 from workbench.models.kv_cache import makes_keys_or_values
@@ -182,3 +186,18 @@ def test_measured_losses_among_predicted_ones_are_named(live: Callable[..., None
         assert "measured" not in panel.figure.text()
 
     live(story)
+
+
+@pytest.mark.parametrize("smallest", [1e-6, 3e-12])
+@pytest.mark.parametrize("width", [700, 800, 900, 1000, 1400])
+def test_no_text_runs_into_the_next_cell(qapp: object, width: int, smallest: float) -> None:
+    score = np.geomspace(smallest, 0.9, 12 * 16).reshape(12, 16)
+    picture = HeatmapPicture(theme.LIGHT)
+    picture.resize(width, 500)
+    rows, columns = tuple(f"layer.{row}" for row in range(12)), tuple(f"int{bits}" for bits in range(16))
+    chosen = np.full(12, -1)
+    picture.show_cells(Cells(rows=rows, columns=columns, score=score, chosen=chosen, low=smallest, high=0.9))
+    picture.grab()
+    texts = {text: wide for text, (_, wide) in picture._texts.items()}
+    assert texts and max(texts.values()) <= picture.column_width
+    picture.deleteLater()

@@ -15,7 +15,8 @@ import torch
 
 from workbench.deployment.onnx.capture import require_onnx
 from workbench.deployment.onnx.file import LARGE, content_of, prove, refusals, require_fit, write
-from workbench.deployment.proof.child import PACKAGES, SECONDS, carry_out, memory_for, require_package, threads_of_machine
+from workbench.deployment.proof import child
+from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
 from workbench.deployment.proof.onnx_layers import by_layers
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
@@ -33,7 +34,7 @@ from workbench.progress import Progress, part_of, silent
 if TYPE_CHECKING:
     from workbench.quantization.quantized_model import QuantizedModel
 
-RUNTIMES = {name: PACKAGES[name][2] for name in ("onnxruntime", "openvino")}
+RUNTIMES = {name: child.PACKAGES[name][2] for name in ("onnxruntime", "openvino")}
 """The title of every runtime that reads ONNX files."""
 
 

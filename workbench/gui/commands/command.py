@@ -111,8 +111,8 @@ class Command:
         if missing is not None and "data" in missing(options) and (data := role(settings.role()).data) in bundled:
             options = replace(options, data=data)  # type: ignore[type-var]
         form = Form(
-            self._remembered(options, step.options, REMEMBERED), missing=missing, folder=folder_of(session), bundled=bundled,
-            model=None if session is None else session.model,
+            self._remembered(options, step.options, REMEMBERED), missing=missing, folder=folder_of(session),
+            bundled=bundled, model=None if session is None else session.model,
         )  # fmt: skip
         dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start)
         if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:

@@ -30,6 +30,9 @@ from workbench.insight import quantities
 
 TEXT_ROW, MARK_ROW = 14, 6
 """The least row heights in pixels at which texts and frames are painted."""
+WIDEST = "9.9e-9"
+"""A cell's text that is as wide as most; of smaller scores some are wider."""
+
 MIN_COLUMN, MAX_COLUMN = 38, 96
 LOCK_WIDTH = 12
 FADED, VEIL = 2, 200
@@ -66,6 +69,7 @@ class HeatmapPicture(QAbstractScrollArea):
         self._image = QImage()
         self._cached: dict[str, tuple[tuple[object, ...], QPixmap]] = {}
         self._texts: dict[str, tuple[QStaticText, int]] = {}  # of cells; laying one out takes longer than painting it
+        self._widest = WIDEST
         self._headed: tuple[str, ...] = ()
         self._names: tuple[str, ...] = ()
         self._light_text: np.ndarray = np.zeros((0, 0), bool)
@@ -84,6 +88,8 @@ class HeatmapPicture(QAbstractScrollArea):
             pixels = lookup(settings.heat_colours())[levels(cells.score, cells.low, cells.high)]
             pixels[np.isnan(cells.score)] = 0
             self._light_text = pixels[..., :3] @ np.array([0.299, 0.587, 0.114]) < 140
+            sizes = np.abs(cells.score[np.isfinite(cells.score) & (cells.score != 0)])
+            self._widest = max(WIDEST, quantities.cell(float(sizes.min(initial=1.0))), key=len)
             height, width = cells.score.shape
             self._image = QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_RGBA8888).copy()
             row, column = self.cursor_cell
@@ -271,7 +277,7 @@ class HeatmapPicture(QAbstractScrollArea):
             return
         painter.setFont(self._small_font())
         metrics = painter.fontMetrics()
-        narrow = metrics.horizontalAdvance("9.9e-9") + 4 > self.column_width
+        narrow = metrics.horizontalAdvance(self._widest) + 4 > self.column_width
         first = self.cell_rect(rows.start, columns.start)
         top = first.y() + (self.row_height - metrics.height()) // 2
         kinds = np.where(refused, FADED, self._light_text[part].astype(int)).tolist()
