@@ -13,8 +13,8 @@ from workbench.gui.panels.timing.roofs import RoofView, SweepView
 from workbench.gui.panels.timing.transition_matrix import FIELDS as TRANSITIONS
 from workbench.gui.panels.timing.transition_matrix import TransitionMatrix
 from workbench.gui.plots.timing import KernelTimes
+from workbench.gui.shell.isolated_layout import IsolatedPages
 from workbench.gui.shell.step_keys import BUTTONS
-from workbench.gui.shell.still import Still
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, column, combo, label, offer, page, row, splitter, tabs
 from workbench.gui.shell.words import tr
@@ -102,7 +102,7 @@ class TimingPanel(Panel):
         self.untimed = label(role="empty", wrap=True)
         self.untimed.setAlignment(Qt.AlignmentFlag.AlignCenter)
         start = button(title, lambda: self.context.trigger(action))
-        self._kernels = Still()
+        self._kernels = IsolatedPages()
         self._kernels.show_pages(
             page(top, self._splitter, stretch=self._splitter), page(None, self.untimed, row(None, start, None), None)
         )
