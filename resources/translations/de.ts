@@ -5520,8 +5520,24 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Bei Wiederholung</translation>
     </message>
     <message>
-        <source>The same of our own evaluation after a change of 1e-7 in one layer's weights, as another order of sums makes it: where inputs are rounded, no two programs agree better</source>
-        <translation>Dasselbe bei unserer eigenen Auswertung nach einer Änderung der Gewichte einer Schicht um 1e-7, wie sie eine andere Reihenfolge der Summen bewirkt: wo Eingaben gerundet werden, stimmen zwei Programme nie besser überein</translation>
+        <source>By layers</source>
+        <translation>Nach Schichten</translation>
+    </message>
+    <message>
+        <source>Where codes differ</source>
+        <translation>Wo Codes abweichen</translation>
+    </message>
+    <message>
+        <source>The layer from which on rounded inputs differ</source>
+        <translation>Die Schicht, ab der gerundete Eingaben abweichen</translation>
+    </message>
+    <message>
+        <source>The most by which a layer differs that is fed the evaluation's inputs, relative to its largest number: the rounding of sums, where the file computes what was evaluated</source>
+        <translation>Das Meiste, um das eine Schicht abweicht, die die Eingaben der Auswertung bekommt, bezogen auf ihre größte Zahl: die Rundung der Summen, wo die Datei rechnet, was ausgewertet wurde</translation>
+    </message>
+    <message>
+        <source>The same of our own evaluation after a change of 1e-7 in what layers round, as another order of sums makes it: where inputs are rounded, no two programs agree better</source>
+        <translation>Dasselbe bei unserer eigenen Auswertung nach einer Änderung um 1e-7 in dem, was Schichten runden, wie sie eine andere Reihenfolge der Summen bewirkt: wo Eingaben gerundet werden, stimmen zwei Programme nie besser überein</translation>
     </message>
     <message>
         <source>{} belongs to the model in {}. Its weights alone can be planned, but not run.</source>
