@@ -287,6 +287,8 @@ def test_layers_whose_gradient_is_zero_are_measured(calibrated):
                   previous=predicted)  # fmt: skip
     assert again.measured == predicted.measured and np.isfinite(again.score).all()
     assert (predicted.score[predicted.row["shut"]] == 0).all()
+    assert predicted.unused == measured.unused == again.unused == ("shut",)  # data that open the gate would need it
+    assert any("the same however shut is rounded" in note for note in notes)
     np.testing.assert_array_equal(
         predicted.score[predicted.row["chosen"]], measured.score[measured.row["chosen"]]
     )

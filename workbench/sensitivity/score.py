@@ -22,6 +22,7 @@ from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.progress import Progress, rising, silent
+from workbench.readable import few
 from workbench.sensitivity.activations import scored_layers
 from workbench.sensitivity.interaction import Directions
 from workbench.sensitivity.metrics import find_metric
@@ -43,12 +44,12 @@ def score(
     modules (:func:`workbench.sensitivity.predicted.form_of` tells which form a layer gets); ``measured_kl`` takes
     ``dataset``; ``output_error`` either; ``weight_error`` nothing.  Metrics of activations take ``dataset``, and
     ``ranges`` (a session's ``active_ranges``) for schemes of whole inputs, which are static; others are dynamic.
-    ``progress`` is given the table so far, NaN for open cells.  Cells of ``previous`` are kept if it was computed the
-    same way, and the result has the bits of an uninterrupted run.  A layer that the output does not depend on costs
-    nothing, whatever its scheme, and is named in ``unused``.  A layer with NaN or infinite weights, or one that no
-    data reach, has a row of NaN; ``notes`` gets a sentence for every batch that was left out because the model gave NaN
-    or infinity.  Raises PlanError for an unknown metric or algorithm, SchemeError, ModelError for an unknown layer,
-    MissingResultError, CannotRunError, DataError.
+    ``progress`` is given the table so far, NaN for open cells. Cells of ``previous`` are kept if it was computed the
+    same way, and the result has the bits of an uninterrupted run. A layer that the output does not depend on, or that
+    changes nothing on the data however it is rounded, costs nothing and is named in ``unused``. A layer with NaN or
+    infinite weights, or one that no data reach, has a row of NaN; ``notes`` gets a sentence for every batch that was
+    left out because the model gave NaN or infinity. Raises PlanError for an unknown metric or algorithm, SchemeError,
+    ModelError for an unknown layer, MissingResultError, CannotRunError, DataError.
     """
     record = find_metric(metric)
     table = _empty_table(model, record, schemes, dataset, seed, algorithm, layers)
@@ -88,6 +89,8 @@ def score(
         record.check(scoring, open_cells)
     if open_cells and layers is None and record.part == "weights" and table.samples:
         _say_if_nothing_counts(scoring)
+    if record.part == "weights" and table.samples:
+        _set_aside(scoring)
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()
 
@@ -111,6 +114,30 @@ def _say_if_nothing_counts(scoring: Scoring) -> None:
         scoring.finite.notes.append(
             "every loss is 0: on these data the output is the same whatever the weights, so that no plan can be found "
             "by them; the data may lack what the model answers about (a table's cells, a mask, labels to predict)"
+        )
+
+
+def _set_aside(scoring: Scoring) -> None:
+    """Count layers as unused whose rounding changes nothing on the data, and name them.
+
+    States of zeros, or a direction of a recurrent layer that is not read: other data may need them, and the smallest
+    scheme would be free.  Where no layer changes anything, and of a layer that every scheme holds exactly, that says
+    nothing.
+    """
+    table = scoring.table
+    idle = [name for name, row in zip(table.layers, table.score, strict=True) if not row.any()]
+    if len(idle) == len(table.layers):
+        return
+    idle = [
+        name for name in idle
+        if name not in table.unused and any(scoring.squared_errors(name, table.schemes).values())
+    ]  # fmt: skip
+    if idle:
+        scoring.table = replace(table, unused=tuple(name for name in table.layers if name in {*table.unused, *idle}))
+        scoring.finite.notes.append(
+            f"on these data the output is the same however {few(idle)} {'is' if len(idle) == 1 else 'are'} rounded "
+            "(states of zeros, a gate that stays shut, a part that is not read): they count as unused, and a search "
+            "leaves them as they are"
         )
 
 
