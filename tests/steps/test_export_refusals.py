@@ -57,3 +57,29 @@ def test_it_is_refused_before_anything_is_quantized(
 def test_what_fits_is_written(kind: str, model: Model, tmp_path: Path) -> None:
     scheme = "q8_0" if kind == "gguf" else "int4-g32"
     assert apply(model, Plan().assign([Q], weights=scheme, algorithm="rtn"), kind, tmp_path / "out")
+
+
+@pytest.mark.parametrize("kind", ("gptq", "mlx", "torchao"))
+def test_a_plan_with_nothing_to_pack_is_refused_before_too(
+    kind: str, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "torchao":
+        pytest.importorskip("torchao")
+    monkeypatch.setattr("workbench.steps.files.export.quantize", lambda *_, **__: pytest.fail("it was quantized"))
+    with pytest.raises(ExportError, match="there is nothing to write"):
+        apply(model, Plan(), kind, tmp_path / "out")
+
+
+@pytest.mark.parametrize("kind", ("gguf", "compressed-tensors", "gptq", "mlx", "torchao", "huggingface", "onnx-genai"))
+def test_packed_weights_without_their_configuration_are_refused_in_a_line(
+    kind: str, model: Model, tmp_path: Path
+) -> None:
+    for package in {"torchao": ["torchao"], "onnx-genai": ["onnxscript"]}.get(kind, []):
+        pytest.importorskip(package)
+    plan = Plan().assign([Q], weights="q8_0" if kind == "gguf" else "int4-g32", algorithm="rtn")
+    exporter("safetensors").export(quantize(model, plan), model, tmp_path / "packed.safetensors", silent)
+    weights = open_model(tmp_path / "packed.safetensors")
+    fresh = Plan().assign([Q], weights={"gguf": "q8_0", "mlx": "int4-g32-asym"}.get(kind, "int4-g32"), algorithm="rtn")
+    with pytest.raises(ExportError, match=r"config\.json|needs its network|no network|cannot be run"):
+        apply(weights, fresh, kind, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["packed.safetensors"]

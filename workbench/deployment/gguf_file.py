@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.folder import has_settings
+from workbench.deployment.checkpoints.folder import has_settings, require_settings
 from workbench.deployment.gguf_source import tensors_again
 from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_type, refusals, require_fit
 from workbench.errors import ExportError, ModelError
@@ -141,6 +141,7 @@ def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
         place, _ = resolve(summary.source.path)
     except ModelError as error:
         raise ExportError(f"the configuration and the tokenizer cannot be read: {error}") from error
+    require_settings(place)
     folder = place if place.is_dir() else place.parent
     try:
         from workbench.models.sources.lean_transformers import offline, transformers

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.resources
 import json
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -34,8 +35,8 @@ SHARING: dict[str, Sharing] = {
 class Runtime:
     """A program that runs exported models: the formats it loads, for which kinds of layers, what must share.
 
-    ``float32_only`` are patterns of the parameters of look-up tables that it reads in float32 alone.  ``source`` names
-    the public documentation that this was taken from.
+    ``float32_only`` are patterns of the parameters of look-up tables that it reads in float32 alone.  ``keeps_tied``: a
+    weight that several layers share has to stay.  ``source`` names the public documentation that this was taken from.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Runtime:
     sharing: tuple[Sharing, ...]
     accepts: tuple[Acceptance, ...]
     float32_only: tuple[str, ...] = ()
+    keeps_tied: bool = False
 
     def refuses(self, layer: Layer, weights: str, inputs: str | None) -> str | None:
         """Return why the runtime cannot run the layer so, None if it can."""
@@ -68,7 +70,7 @@ def _runtime(name: str) -> Runtime:
         name=name, title=document["title"], source=document["source"], keeps=tuple(document["keeps"]),
         kinds=frozenset(map(LayerKind, document["kinds"])), sharing=tuple(SHARING[key] for key in document["sharing"]),
         accepts=tuple(Acceptance(**with_tuples(entry)) for entry in document["accepts"]),
-        float32_only=tuple(document.get("float32_only", ())),
+        float32_only=tuple(document.get("float32_only", ())), keeps_tied=document.get("keeps_tied", False),
     )  # fmt: skip
 
 
@@ -80,11 +82,13 @@ RUNTIMES: tuple[Runtime, ...] = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Target:
-    """A runtime, a kind of hardware, or both."""
+    """A runtime, a kind of hardware, or both; ``tied`` are the layers whose weight others share and that have to stay
+    (see :meth:`among`)."""
 
     name: str
     runtime: Runtime | None = None
     chip: Hardware | None = None
+    tied: frozenset[str] = frozenset()
     _known: dict[tuple[object, ...], str | None] = field(default_factory=dict)
 
     @property
@@ -92,9 +96,17 @@ class Target:
         """What the user reads."""
         return " on ".join(part.title for part in (self.runtime, self.chip) if part is not None)
 
+    def among(self, layers: Iterable[Layer]) -> Target:
+        """Return the target for all the layers of a model: which weights are shared is not a fact of one of them."""
+        if self.runtime is None or not self.runtime.keeps_tied:
+            return self
+        return replace(self, tied=frozenset(layer.tied_to for layer in layers if layer.tied_to), _known={})
+
     def legal(self, layer: Layer, weights: str, inputs: str | None = None) -> str | None:
         """Return why the target cannot run ``layer`` so, None if it can; remembered by what it depends on."""
         key = (*self.kind_of(layer), weights, inputs)
+        if layer.name in self.tied and weights != KEEP:
+            return f"{self.title} quantizes only one of the layers that share this tensor; it has to stay"
         if key not in self._known:
             parts = (part for part in (self.runtime, self.chip) if part is not None)
             reasons = (part.refuses(layer, weights, inputs) for part in parts)
@@ -104,7 +116,7 @@ class Target:
     def kind_of(self, layer: Layer) -> tuple[object, ...]:
         """Return what a refusal depends on: layers of the same kind are refused the same schemes."""
         wide = self.runtime is not None and self.runtime.is_float32_only(layer)
-        return layer.kind, layer.matrix, layer.dtype, wide
+        return layer.kind, layer.matrix, layer.dtype, wide, layer.name in self.tied
 
     def bonds(self, layers: tuple[Layer, ...]) -> tuple[Bond, ...]:
         """Return the layers that the runtime joins, which must share one scheme."""

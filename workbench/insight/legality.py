@@ -73,7 +73,7 @@ def within_target(rules: Constraints, target: str, layers: Sequence[Layer]) -> C
     """Return ``rules`` with what a target (empty: any) refuses and joins; PlanError for an unknown one."""
     if not target:
         return rules
-    runtime = target_of(target)
+    runtime = target_of(target).among(layers)
     return replace(rules, legal=runtime.legal, bonds=runtime.bonds(tuple(layers)), target=runtime.title)
 
 
@@ -88,7 +88,7 @@ def refusals(
     assignments = resolve(plan, layers) if assignments is None else assignments
     if not target or not assignments:
         return ()
-    accepted = target_of(target)
+    accepted = target_of(target).among(layers)
     refused = []
     for members in sharing_groups(layers, accepted.bonds(tuple(layers))):
         for layer in members:
@@ -107,7 +107,7 @@ def refused_cells(model: ModelSummary, table: Sensitivity, target: str) -> np.nd
     refused = np.zeros(table.score.shape, bool)
     if not target:
         return refused
-    accepted, known = target_of(target), dict[tuple[object, ...], list[bool]]()
+    accepted, known = target_of(target).among(model.layers), dict[tuple[object, ...], list[bool]]()
     for row, name in enumerate(table.layers):
         layer = model.by_name.get(name)
         if layer is not None:
@@ -150,7 +150,7 @@ def _repaired_pairs(
     layers: Sequence[Layer], assignments: Assignments, refused: set[str], target: str
 ) -> dict[str, Pair]:
     """Return the pair of schemes of every layer that has to change; layers that nothing fits are left out."""
-    accepted = target_of(target)
+    accepted = target_of(target).among(layers)
     repaired: dict[str, Pair] = {}
     for members in sharing_groups(layers, accepted.bonds(tuple(layers))):
         if not any(layer.name in refused for layer in members):
@@ -214,7 +214,7 @@ def weight_choices(
     kinds = _distinct(session, assignments, layers)
     if not target or not kinds:
         return (KEEP, *names)
-    accepted, inputs = target_of(target), (None, *_input_schemes())
+    accepted, inputs = target_of(target).among(session.model.layers if session else ()), (None, *_input_schemes())
     every = dict.fromkeys((KEEP, *names, *COMMON, *_examples()))
     return tuple(
         name for name in every

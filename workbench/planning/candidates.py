@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import SchemeError, nearest
-from workbench.models.layer import Layer
+from workbench.models.layer import Layer, LayerKind
 from workbench.planning.budgets import Times
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.totals import layer_bits
@@ -105,7 +105,9 @@ class Builder:
         return [groups[number] for number in range(len(requests))]
 
     def _menu(self, members: Sequence[Layer], inputs: str | None, limit: tuple[str, ...] | None) -> _Menu:
-        key = (limit, inputs, tuple((layer.kind, layer.matrix, layer.dtype) for layer in members) if self.legal else 0)
+        kinds = tuple((each.kind, each.matrix, each.dtype, each.name if each.kind is LayerKind.EMBEDDING else "")
+                      for each in members)  # fmt: skip
+        key = (limit, inputs, kinds if self.legal else 0)
         menu = self._menus.get(key)
         if menu is None:
             candidates = tuple(self._legal_candidates(members, inputs, limit))

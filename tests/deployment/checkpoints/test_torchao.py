@@ -14,6 +14,7 @@ import torch
 from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.exporters import exporter
 from workbench.errors import ExportError
+from workbench.insight.legality import refusals, repair
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
@@ -70,3 +71,28 @@ def test_what_torchao_cannot_hold_is_named_by_layer(model: Model, tmp_path: Path
                  f"{v}: torchao stores a scale for each output", "int8-token-asym inputs beside"):  # fmt: skip
         assert part in str(refused.value)
     assert not os.listdir(tmp_path)
+
+
+def test_inputs_rounded_by_token_are_read_back_by_torchao_itself(model: Model, tmp_path: Path) -> None:
+    """torchao 0.18 writes a class for them that its own reader refuses."""
+    plan = Plan().assign([O_PROJECTION], weights="int4-g32", inputs="int8-token-asym", algorithm="rtn")
+    plan = plan.assign([V], weights="int8-channel", inputs="int8-token-asym", algorithm="rtn")
+    exporter("torchao").export(quantize(model, plan), model, tmp_path / "out", silent)  # its proof reads by torchao
+    again = open_model(tmp_path / "out")
+    assert {name: again.encoded_inputs(name) for name in (V, O_PROJECTION)} == dict.fromkeys(
+        (V, O_PROJECTION), "int8-token-asym"
+    )
+
+
+def test_a_table_that_is_also_the_head_stays_and_the_target_knows(tmp_path: Path) -> None:
+    model = open_model(folder_of("llama", tmp_path / "llama", tie_word_embeddings=True))
+    table = model.summary.tied[0].tied_to
+    assert table is not None
+    plan = Plan().assign([table], weights="int8-channel", algorithm="rtn")
+    (refused,) = refusals(plan, model.summary.layers, "torchao")
+    assert refused.layers == (table,) and "has to stay" in refused.reason
+    assert not any("has to stay" in each.reason for each in refusals(plan, model.summary.layers, "mlx"))
+    mended = repair(plan, model.summary.layers, "torchao")
+    assert mended.plan.of(table).weights == "keep" and not mended.left
+    with pytest.raises(ExportError, match=f"{table}: it shares its tensor"):
+        exporter("torchao").export(quantize(model, plan), model, tmp_path / "out", silent)

@@ -40,7 +40,18 @@ def source_folder(model: Model, *, bare: bool = False) -> Path:
         folder, _ = resolve(source.path)
     except ModelError as error:
         raise ExportError(f"the configuration and the tokenizer cannot be copied: {error}") from error
+    require_settings(folder)
     return folder if folder.is_dir() else folder.parent
+
+
+def require_settings(path: Path) -> None:
+    """Raise ExportError where no config.json lies in a folder, or beside a file."""
+    if not has_settings(path):
+        folder = path if path.is_dir() else path.parent
+        raise ExportError(
+            f"no config.json lies in {folder}; put the weights, as model.safetensors, into a folder with the "
+            "config.json and the tokenizer of their model and open that, or export to state-dict or safetensors"
+        )
 
 
 def has_settings(path: Path) -> bool:

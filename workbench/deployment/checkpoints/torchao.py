@@ -215,8 +215,11 @@ def _described(layer: Layer, stored: QuantizedTensor, inputs: str | None) -> str
         codes = torch.empty(stored.shape, dtype=torch.float8_e4m3fn, device="meta")
         tensor = Float8Tensor(codes, scale, block_size=block, dtype=dtype)
     _, metadata = flatten_tensor_state_dict({"module.weight": tensor})
-    description: str = metadata["module.weight"]
-    return description
+    described = json.loads(metadata["module.weight"])
+    if described["_data"].get("activation_quantization") is not None:
+        # torchao 0.18 writes a class here that its own reader does not know; its value is equal to the member.
+        described["_data"]["activation_quantization"] = str(_per_token().value)
+    return json.dumps(described)
 
 
 def _per_token() -> Any:

@@ -136,8 +136,10 @@ def write_checkpoint(
 
 
 def refuse_checkpoint(method: Method, planned: QuantizedModel, model: Model) -> None:
-    """Raise ExportError with every layer that does not fit; ``planned`` holds schemes and shapes alone."""
-    _job(method, planned, model)
+    """Raise ExportError with every layer that does not fit, and for a plan with nothing to pack; ``planned`` holds
+    schemes and shapes alone."""
+    job, _ = _job(method, planned, model)
+    method.settings(job)
 
 
 def prove_checkpoint(

@@ -36,6 +36,7 @@ class HuggingFaceFolder:
 
     def refuse(self, planned: QuantizedModel, model: Model) -> None:
         """See :class:`workbench.deployment.exporters.Refuses`."""
+        source_folder(model)
         refuse_quantized_activations(planned, model, "a float checkpoint")
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:

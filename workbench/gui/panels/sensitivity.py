@@ -290,7 +290,7 @@ class SensitivityPanel(Panel):
         session, name = self.state.session, self.state.target
         if session is None or not name or len(names) != 1 or self._field != "weights":
             return ""
-        layer, chosen = session.model.by_name.get(names[0]), target(name)
+        layer, chosen = session.model.by_name.get(names[0]), target(name).among(session.model.layers)
         reason = chosen.legal(layer, scheme) if layer is not None else None
         return f" · ⚠ {chosen.title} refuses it: {reason}" if reason else ""
 
