@@ -4804,6 +4804,14 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Kleinstes SQNR: {} dB in {}</translation>
     </message>
     <message>
+        <source>Export: not now</source>
+        <translation>Exportieren: nicht jetzt</translation>
+    </message>
+    <message>
+        <source>name the file or folder to write first; the usual one stands there now</source>
+        <translation>zuerst die Datei oder den Ordner nennen; der übliche Name steht jetzt da</translation>
+    </message>
+    <message>
         <source>save the session before it runs: the script reads its file</source>
         <translation>die Sitzung vorher speichern: das Skript liest ihre Datei</translation>
     </message>

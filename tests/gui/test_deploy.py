@@ -66,6 +66,11 @@ def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[.
         assert not refusals(person.state.session.plan, layers, "gguf")
         assert Path(forms.place.text()).parent == tmp_path and forms.place.text().endswith(".gguf")
         assert not forms.copy.isEnabled(), "the saved session is older"
+        usual, jobs = forms.place.text(), len(person.context.jobs.views)
+        await person.type(forms.place, " ")
+        await person.click(forms.export)
+        assert forms.place.text() == usual and len(person.context.jobs.views) == jobs, "nothing is written nowhere"
+        assert "name the file" in person.context.messages.entries[-1].text
         person.picture("repaired")
         await person.act(person.context.workspace.undo)
         assert person.state.session.plan == before and forms.repair.isVisible()

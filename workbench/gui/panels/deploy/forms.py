@@ -90,16 +90,24 @@ class DeployForms(PanelPart):
             return
         self.export.setEnabled(chosen.is_possible)
         if self.place.text() == self._suggested:  # else it is the user's
-            self._suggested = as_line(str(place(self.state, chosen.form)))
-            self.place.setText(self._suggested)
+            self._suggest(chosen.form)
         possible = bool(command(self.state, chosen.form, self.place.text()))
         self.copy.setEnabled(possible)
         self.copy.setToolTip(tr(COPY) if possible else tr(SAVE_FIRST))
+
+    def _suggest(self, form: Form) -> None:
+        self._suggested = as_line(str(place(self.state, form)))
+        self.place.setText(self._suggested)
 
     def write(self) -> None:
         """Write the selected form, and say what was written."""
         chosen, session = self.chosen, self.state.session
         if chosen is None or session is None:
+            return
+        if not self.place.text().strip():
+            self._suggest(chosen.form)
+            text = "name the file or folder to write first; the usual one stands there now"
+            self.context.messages.say("Export: not now", text, "warning")
             return
         options = ExportOptions(kind=chosen.form.kind, out=self.place.text().strip())
 
