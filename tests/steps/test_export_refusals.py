@@ -10,6 +10,7 @@ import pytest
 from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.exporters import EXPORTERS, Refuses, exporter
 from workbench.errors import ExportError
+from workbench.insight.legality import repair
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
@@ -83,3 +84,15 @@ def test_packed_weights_without_their_configuration_are_refused_in_a_line(
     with pytest.raises(ExportError, match=r"config\.json|needs its network|no network|cannot be run"):
         apply(weights, fresh, kind, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["packed.safetensors"]
+
+
+def test_inputs_that_a_gguf_file_cannot_say_are_named_with_the_line_that_repairs_the_plan(
+    model: Model, tmp_path: Path
+) -> None:
+    names = [Q, Q.replace("q_proj", "k_proj")]
+    plan = Plan().assign(names, weights="q8_0", inputs="int8-token", algorithm="rtn")
+    with pytest.raises(ExportError, match="the inputs of 2 layers.*q_proj.*k_proj") as caught:
+        apply(model, plan, "gguf", tmp_path / "out.gguf")
+    assert "--target gguf --repair" in str(caught.value.command)
+    mended = repair(plan, model.summary.layers, "gguf")
+    assert not mended.left and apply(model, mended.plan, "gguf", tmp_path / "out.gguf")

@@ -84,18 +84,25 @@ def expected_nbytes(quantized: QuantizedModel, model: Model) -> int:
     return totals(model.summary, assignments).nbytes
 
 
-def refuse_quantized_activations(quantized: QuantizedModel, model: Model, kind: str) -> None:
-    """Raise ExportError if the plan quantizes inputs or a KV cache, which a file of weights cannot say."""
+def refuse_quantized_activations(quantized: QuantizedModel, model: Model, kind: str, target: str = "") -> None:
+    """Raise ExportError, with every layer, if the plan quantizes inputs or a KV cache, which a file of weights cannot
+    say; ``target`` is the runtime by whose rules the inputs are repaired, where there is one."""
     assignments = resolve(quantized.plan, model.summary.layers)
     inputs = [name for name, assignment in assignments.items() if assignment.inputs is not None]
     cached = [name for name, assignment in assignments.items() if assignment.cache is not None]
     for layers, what, schemes in ((inputs, "the inputs", "input"), (cached, "the KV cache", "cache")):
         if layers:
+            count = f"{len(layers)} {'layer' if len(layers) == 1 else 'layers'}"
             raise ExportError(
-                f"the plan quantizes {what} of {len(layers)} layers ({layers[0]}, ...), which {kind} cannot "
-                "express: a program that loads the file would compute something other than what was evaluated; export "
-                f"to script or safetensors, or remove the {schemes} schemes from the plan"
+                f"the plan quantizes {what} of {count}, which {kind} cannot express: a program that loads the file "
+                "would compute something other than what was evaluated; export to script or safetensors, or remove "
+                f"the {schemes} schemes from the plan: {', '.join(layers)}",
+                command=_repair(target) if target and layers is inputs else "",
             )
+
+
+def _repair(target: str) -> str:
+    return f"workbench check PLAN.json --model MODEL --target {target} --repair"
 
 
 def require_that_all_fit(reasons: Mapping[str, str], what: str, target: str) -> None:
@@ -109,7 +116,7 @@ def require_that_all_fit(reasons: Mapping[str, str], what: str, target: str) -> 
     raise ExportError(
         f"{what} cannot hold {len(reasons)} {'tensor' if len(reasons) == 1 else 'tensors'} as the plan says, nothing "
         f"was written. {listed}",
-        command=f"workbench check PLAN.json --model MODEL --target {target} --repair",
+        command=_repair(target),
     )
 
 

@@ -31,7 +31,7 @@ class Gguf:
         """See :class:`workbench.deployment.exporters.Refuses`."""
         from workbench.deployment.gguf_file import require_place
 
-        refuse_quantized_activations(planned, model, "a GGUF file")
+        refuse_quantized_activations(planned, model, "a GGUF file", "gguf")
         require_place(planned, model)
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
@@ -39,7 +39,7 @@ class Gguf:
         from workbench.deployment.gguf_file import content_of, prove, write
 
         opened = check(quantized, model)
-        refuse_quantized_activations(quantized, opened, "a GGUF file")
+        refuse_quantized_activations(quantized, opened, "a GGUF file", "gguf")
         content = content_of(quantized, opened, self.pre_tokenizer)
         with replacing(out, ExportError, "the GGUF file") as temporary:
             write(temporary, content, part_of(progress, 0.0, 0.6))
