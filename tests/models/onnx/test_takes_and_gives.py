@@ -70,6 +70,20 @@ def test_probabilities_are_logits_to_compare(
         assert ours == pytest.approx(raw, rel=1e-4, abs=1e-6)
 
 
+def test_a_softmax_of_simple_operators_is_one_too(tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Exp", ["y"], ["e"]),
+             helper.make_node("ReduceSum", ["e", "axes"], ["s"]),
+             helper.make_node("Div", ["e", "s"], ["out"])]  # fmt: skip
+    constants = {"w": numbers(16, 6), "axes": np.array([-1], np.int64)}
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 16])}, ["out"], constants)
+    model, x = open_model(path), numbers(4, 16)
+    raw, ours = onnxruntime_output(path, {"x": x}), output_of(model, {"x": x})
+    assert model.summary.output is OutputKind.CLASS_LOGITS
+    assert np.exp(ours) == pytest.approx(raw, rel=1e-4, abs=1e-6)
+
+
 @pytest.mark.parametrize("samples", ("n", 1))
 def test_samples_lie_where_the_graph_puts_them(samples: str | int, tmp_path: Path) -> None:
     from onnx import helper

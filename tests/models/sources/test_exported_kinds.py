@@ -165,6 +165,17 @@ def test_arrays_of_unknown_names_are_named(tmp_path: Path) -> None:
     assert output.shape == (2, 4)
 
 
+def test_a_softmax_that_is_written_out_gives_probabilities(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\n\nclass Net(nn.Linear):\n    def forward(self, x):\n"
+        "        e = super().forward(x).exp()\n        return e / e.sum(-1, keepdim=True)\n\n"
+        "def build():\n    return Net(6, 5)\n"
+    )
+    model = open_model(tmp_path / "net.py", trust=True)
+    x = torch.randn(8, 6)
+    torch.testing.assert_close(model.run({"inputs": x}).exp(), model.body.network(x))  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("how", ["python", "exported"])
 @pytest.mark.parametrize("last", ["Sigmoid", "Softmax"])
 def test_networks_that_end_in_probabilities(tmp_path: Path, how: str, last: str) -> None:

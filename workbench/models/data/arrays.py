@@ -254,6 +254,8 @@ def _token_windows(
     if tokens.ndim == 1:
         return windows(tokens, length, half, stride=stride)
     width, most = tokens.shape[1], spec.length or spec.positions
+    if requested == spec.length and spec.length is not None and width < spec.length:
+        raise DataError(f"{file} holds windows of {width} tokens, the model takes windows of {spec.length}")
     if requested is not None and requested > width:
         raise DataError(f"{file} holds windows of {width} tokens, {requested} were asked for; ask for at most {width}")
     if requested is None and most is not None and width > most:

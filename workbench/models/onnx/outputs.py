@@ -7,34 +7,31 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from workbench.models.execution.distributions import NEAR, are_distributions
 from workbench.models.onnx.kinds import CODES, MOVES
 
 if TYPE_CHECKING:
     from workbench.models.onnx.float_graph import FloatGraph
 
-NEAR = 1e-3
-"""How far the sum of a softmax lies from 1."""
-
 ROUNDED = 0.1
-"""How far where its values are rounded to 8 bits."""
+"""How far the sum of a softmax lies from 1 where its values are rounded to 8 bits."""
 
 
 def last_function(graph: FloatGraph, name: str, values: torch.Tensor) -> str:
     """Return ``Softmax`` or ``Sigmoid`` where the output ``name`` is one, moved about or rounded at most, else "".
 
-    ``values`` are those of a sample: a softmax counts where they add up to 1 along the last axis.
+    ``values`` are those of a sample: a softmax counts where they add up to 1 along the last axis.  Where they do, it is
+    one whatever operators made it (JAX writes an exponential over its sum).
     """
     makers = {output: node for node in graph.nodes for output in node.output}
     near = NEAR
     while (node := makers.get(name)) is not None and node.op_type in MOVES | CODES:
         near = ROUNDED if node.op_type in CODES else near
         name = node.input[0]
-    if node is None or node.op_type not in ("Softmax", "Sigmoid"):
-        return ""
-    if node.op_type == "Sigmoid":
+    if node is not None and node.op_type == "Sigmoid":
         return "Sigmoid"
-    whole = values.ndim > 1 and bool(((values.sum(-1) - 1).abs() < near).all())
-    return "Softmax" if whole else ""
+    rounded = node is not None and node.op_type == "Softmax"
+    return "Softmax" if are_distributions(values, near if rounded else NEAR) else ""
 
 
 def axis_of_samples(shape: Sequence[int], samples: int) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from workbench.errors import WorkbenchError
+from workbench.models.execution.distributions import are_distributions
 from workbench.models.execution.network import Call, Forward, NetworkModel
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
@@ -67,6 +68,8 @@ def read_off(answer: torch.Tensor | None, output: OutputKind, call: Call) -> tup
     """Return what class logits are by a sample's ``answer``, and how they are got: probabilities are taken for what
     they are, and a single number for each sample is no choice among classes."""
     last = "" if answer is None else ends_in(answer)
+    if answer is not None and not last and answer.ndim == 2 and are_distributions(answer):
+        last = "Softmax"
     if last == "Sigmoid":
         return OutputKind.POSITION_CLASSES, with_logits(call, last)
     if answer is not None and (answer.ndim == 1 or answer.shape[1:] == (1,)):
