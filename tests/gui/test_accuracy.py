@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.plots.comparison import Bar, Comparison
+from workbench.gui.plots.plot import _ticks
 from workbench.gui.shell import theme
 from workbench.measurement.evaluation import Changed, Evaluation
 from workbench.session.session import Session
@@ -132,3 +134,14 @@ def test_what_changed_most_is_listed(live: Callable[..., None]) -> None:
         assert not view.table.records.records and "evaluate again" in view.figure.text()
 
     live(story)
+
+
+def test_an_axis_writes_all_its_numbers_alike(qapp: object) -> None:
+    axis = pg.AxisItem("left")
+    for end, levels, texts in (
+        (1.2e-4, ([0.0, 1e-4], [5e-5]), ["0", "1e-4", "5e-5"]),
+        (1.2e-3, ([0.0, 1e-3], [2.5e-4, 7.5e-4]), ["0", "1e-3", "2.5e-4", "7.5e-4"]),
+        (0.3, ([0.0, 0.1, 0.2],), ["0", "0.1", "0.2"]),
+    ):
+        axis.setRange(0.0, end)
+        assert [text for values in levels for text in _ticks(axis, values, 1.0, values[-1] - values[0] or end)] == texts

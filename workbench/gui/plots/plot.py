@@ -80,9 +80,21 @@ class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
         super().paint(painter, *args)
 
 
+SMALL = 2e-3
+"""An axis that ends below has exponents at all its numbers; else some would have one and others would not."""
+
+
 def _ticks(axis: Any, values: Any, scale: float, spacing: float) -> list[str]:
-    """Return an axis' numbers in the style of all others, with the user's decimal mark."""
-    return [quantities.typeset(text) for text in pg.AxisItem.tickStrings(axis, values, scale, spacing)]
+    """Return an axis' numbers in the style of all others, with the user's decimal mark: below ``SMALL`` all as 5e-5."""
+    texts = pg.AxisItem.tickStrings(axis, values, scale, spacing)
+    if not axis.logMode and max(map(abs, axis.range)) * scale < SMALL:
+        texts = [_with_exponent(float(text)) for text in texts]
+    return [quantities.typeset(text) for text in texts]
+
+
+def _with_exponent(value: float) -> str:
+    mantissa, _, exponent = f"{value:.4e}".partition("e")
+    return f"{float(mantissa):g}e{exponent}" if value else "0"
 
 
 class Box(pg.ViewBox):  # type: ignore[misc]
