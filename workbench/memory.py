@@ -43,6 +43,12 @@ GROWN = 1 << 26
 M_MMAP_THRESHOLD = -3
 """The option of glibc's ``mallopt``."""
 
+LARGE_BLOCK = 1 << 17
+"""Under a limit, blocks of so many bytes go back to the system as they are freed.
+
+Tensors of 0.6 MB among others that stay left holes of 0.4 GB in a pass of SmolLM2-135M.
+"""
+
 LEFT_ON_DISK = 1 << 28
 """So much of the disk is left to others."""
 
@@ -167,7 +173,7 @@ def uncollected() -> Iterator[None]:
 def free_at_once() -> None:
     """Let the C library give back large blocks as they are freed, from now on; it keeps some to be faster."""
     with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, SPILLED)
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK)
 
 
 class Scratch:

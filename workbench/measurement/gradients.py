@@ -44,15 +44,21 @@ SAVED_SHARE = 0.4
 SIGNS = 1 << 20
 """So many random signs are held at a time."""
 
+PASS_SHARE = 4
+"""Of a limit of the memory, or of what is free, a pass may take one part in so many, if that is less than PASS_BYTES.
+
+The limit, and not what is left of it: a run that is gone on with has the same batches.
+"""
+
 COPIES_OF_LOGITS = 4
 """Logits, their probabilities, the drawn gradient and what the loss keeps."""
 
 
 def fitting_batch(batch_size: int, dataset: Data, model: Model, *, gradients: bool) -> int:
-    """Return at most ``batch_size`` samples, so few that a pass fits PASS_BYTES; at least one.
+    """Return at most ``batch_size`` samples, so few that a pass fits PASS_BYTES and PASS_SHARE; at least one.
 
     Counts the logits of token models, and where ``gradients`` flow back the linear layers' inputs and outputs; other
-    data are taken as they are.
+    data are taken as they are.  Results do not depend on it, but for the order in which numbers are added.
     """
     if model.inputs.batch is not None:  # a program that was exported for so many runs no other number at once
         return model.inputs.batch
@@ -64,7 +70,8 @@ def fitting_batch(batch_size: int, dataset: Data, model: Model, *, gradients: bo
     values = sum(sum(layer.matrix) for layer in linear) if gradients else 0
     if summary.output.per_token:
         values += (COPIES_OF_LOGITS if gradients else 1) * (model.inputs.vocabulary or 0)
-    return max(1, min(batch_size, PASS_BYTES // max(4 * values * ids.shape[1], 1)))
+    room = min(PASS_BYTES, (limit() or available_memory()) // PASS_SHARE)
+    return max(1, min(batch_size, room // max(4 * values * ids.shape[1], 1)))
 
 
 def batch_generator(seed: int, batch: int) -> torch.Generator:

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from torch.multiprocessing import reductions
 
-from workbench.memory import SPILLED, Scratch
+from workbench.memory import Scratch
 from workbench.models.execution.widened import Widened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Moved:
-    """A tensor whose storage lies in a file."""
+    """A tensor whose storage, bytes, lies in a file."""
 
     storage: torch.Tensor
     offset: Any
@@ -30,10 +30,20 @@ class Moved:
     def tensor(self) -> torch.Tensor:
         """Return the tensor, whose pages are the file's."""
         tensor: torch.Tensor = torch.empty(0, dtype=self.dtype)
-        return tensor.set_(self.storage.untyped_storage(), self.offset, self.size, self.stride)
+        first = int(self.storage.storage_offset()) // self.dtype.itemsize
+        return tensor.set_(self.storage.untyped_storage(), first + self.offset, self.size, self.stride)
 
 
 Packed = torch.Tensor | Moved
+
+SMALL = 1 << 14
+"""Bytes of what always stays in memory: norms' factors and such are few."""
+
+CHUNK = 1 << 26
+"""Bytes of a file that several tensors share: the states of a small model's tokens take less than a megabyte each."""
+
+ALIGNED = 64
+"""Tensors begin at multiples of so many bytes."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +57,8 @@ class SavedTensors:
     own: Iterable[torch.Tensor]
     scratch: Scratch = field(default_factory=Scratch)
     spilled: int = 0
+    _chunk: torch.Tensor | None = None
+    _used: int = 0
     _places: set[int] = field(default_factory=set)
     _seen: dict[int, tuple[Any, int, torch.Tensor | None]] = field(default_factory=dict)
 
@@ -66,7 +78,7 @@ class SavedTensors:
             return values
         storage = values.untyped_storage()
         place = storage.data_ptr()
-        if storage.nbytes() < SPILLED or place in self._places:
+        if storage.nbytes() < SMALL or place in self._places:
             return values
         reference, version, moved = self._seen.get(place, (None, -1, None))
         if reference is None or reference.expired() or version != values._version:
@@ -74,9 +86,7 @@ class SavedTensors:
             if self.room >= storage.nbytes():
                 self.room -= storage.nbytes()
             else:
-                whole = torch.empty(0, dtype=torch.uint8).set_(storage)
-                moved = self.scratch.copy(whole)
-                self.spilled += storage.nbytes()
+                moved = self._written(torch.empty(0, dtype=torch.uint8).set_(storage))
             self._seen[place] = reductions.StorageWeakRef(storage), values._version, moved  # type: ignore[no-untyped-call]
         if moved is None:
             return values
@@ -84,6 +94,18 @@ class SavedTensors:
             storage=moved, offset=values.storage_offset(), size=values.size(), stride=values.stride(),
             dtype=values.dtype,
         )  # fmt: skip
+
+    def _written(self, values: torch.Tensor) -> torch.Tensor:
+        """Return a copy of bytes in a file; small ones share one."""
+        size = values.numel()
+        self.spilled += size
+        if size >= CHUNK // 4:
+            return self.scratch.copy(values)
+        if self._chunk is None or self._used + size > CHUNK:
+            self._chunk, self._used = self.scratch.empty((CHUNK,), torch.uint8), 0
+        place = self._chunk[self._used : self._used + size]
+        self._used += -(-size // ALIGNED) * ALIGNED
+        return place.copy_(values)
 
     @staticmethod
     def unpack(packed: Packed) -> torch.Tensor:

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
-from workbench.memory import available_memory, left_text, size_text, uncollected
+from workbench.memory import available_memory, left_text, limit, size_text, uncollected
 from workbench.models.dtypes import FLOATING, dtype_name, hash_of
 from workbench.models.layer import StoredTensor
 from workbench.models.readers.mapped import MappedFile
@@ -162,8 +162,8 @@ def memory_to_run(tensors: Iterable[StoredTensor], itemsize: int = 4) -> int:
 
 
 def fits(needed: int) -> bool:
-    """Return whether ``needed`` bytes may be taken."""
-    return needed <= available_memory()
+    """Return whether ``needed`` bytes may be taken; under a limit, such that as much is left for the work."""
+    return needed * (1 if limit() is None else 2) <= available_memory()
 
 
 def require_largest(store: TensorStore, what: str) -> None:
