@@ -38,7 +38,7 @@ In float32 two windows of 2,048 tokens of a vocabulary of 49,152 have logits of 
 WATCHED = 4
 """Where so many times as much is free, nothing is watched."""
 
-SAVED_SHARE = 0.4
+SAVED_SHARE = 0.25
 """The part of the memory that may be taken which may hold what waits for its gradient."""
 
 SIGNS = 1 << 20

@@ -18,6 +18,9 @@ from workbench.progress import Progress, silent
 NOISE = 1e-2
 """The difference between two runs, over the spread of the outputs, that rounding in another order does not explain."""
 
+PIECE = 1 << 20
+"""Numbers of two outputs that are compared at once."""
+
 
 @runtime_checkable
 class Data(Protocol):
@@ -57,12 +60,11 @@ def require_repeatable(model: Model, batch: Batch, output: torch.Tensor | None =
         return
     with torch.no_grad():
         try:
-            first, again = (model.run(sample).double() for _ in range(2))
+            first, again = (model.run(sample) for _ in range(2))
         except DataError:  # a program for batches of one size
-            first, again = (model.run(batch).double() for _ in range(2))
+            first, again = (model.run(batch) for _ in range(2))
     require_shape(first, again)
-    spread = float(first.std()) if first.numel() > 1 else float(first.abs().max())
-    difference = float((first - again).abs().max())
+    spread, difference = _spread(first), _difference(first, again)
     if difference > NOISE * spread and bool(first.isfinite().all()):
         raise DataError(
             f"{model.summary.name} is random: run twice on the same samples, its outputs differ by {difference:.3g} "
@@ -80,8 +82,24 @@ def _gives(model: Model, sample: Batch, expected: torch.Tensor) -> bool:
             return False
     if output.shape != expected.shape:
         return False
-    apart = float((output.double() - expected.double()).abs().max()) if output.numel() else 0.0
-    return apart <= NOISE * (float(expected.std()) if expected.numel() > 1 else float(expected.abs().max()))
+    return not output.numel() or _difference(output, expected) <= NOISE * _spread(expected)
+
+
+def _spread(output: torch.Tensor) -> float:
+    """Return the standard deviation of an output, the magnitude of a single number."""
+    values = output if _is_wide(output) else output.float()
+    return float(values.std() if values.numel() > 1 else values.abs().max())
+
+
+def _is_wide(output: torch.Tensor) -> bool:
+    return output.is_floating_point() and output.dtype.itemsize > 2
+
+
+def _difference(output: torch.Tensor, other: torch.Tensor) -> float:
+    """Return the largest difference of two outputs, NaN where any is; a piece at a time, since logits are large."""
+    pieces = zip(output.reshape(-1).split(PIECE), other.reshape(-1).split(PIECE), strict=True)
+    largest = [(a - b if _is_wide(a) else a.float() - b.float()).abs().max() for a, b in pieces]
+    return float(torch.stack(largest).max())
 
 
 def require_shape(first: torch.Tensor, again: torch.Tensor) -> None:

@@ -12,10 +12,14 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from workbench.memory import limit
 from workbench.models.readers.mapped import require_whole
 
 PIECE = 1 << 24
-"""Weights that are widened at once in a product: 64 MB in float32."""
+"""Weights that are widened at once in a product: 64 MB in float32, under a limit at most PIECE_SHARE of it."""
+
+PIECE_SHARE, LEAST_PIECE = 32, 1 << 20
+"""One part of the limit in so many is the room of a piece in float32; fewer weights than the latter are no piece."""
 
 LEAST = 1 << 10
 """Smaller tensors are float32 from the start."""
@@ -92,6 +96,12 @@ class Widened(torch.Tensor):
         return func(*args, **kwargs)
 
 
+def piece_size() -> int:
+    """Return how many weights are widened at once."""
+    allowed = limit()
+    return PIECE if allowed is None else min(PIECE, max(allowed // (4 * PIECE_SHARE), LEAST_PIECE))
+
+
 def _any_widened(values: Any) -> bool:
     return any(isinstance(leaf, Widened) for leaf in pytree.tree_leaves(values))
 
@@ -104,10 +114,11 @@ def _product(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.
     """Return ``a @ b`` or ``bias + a @ b`` in pieces of a large widened ``a`` (its rows) or ``b`` (its columns)."""
     *bias, a, b = args
     own = b if isinstance(b, Widened) else a
-    if not isinstance(own, Widened) or own.numel() <= PIECE or _any_widened((bias, kwargs, b if own is a else a)):
+    most = piece_size()
+    if not isinstance(own, Widened) or own.numel() <= most or _any_widened((bias, kwargs, b if own is a else a)):
         return None
     axis = 1 if own is b else 0
-    step = max(PIECE // own.stored.shape[1 - axis], 1)
+    step = max(most // own.stored.shape[1 - axis], 1)
     result: torch.Tensor = (a if own is b else b).new_empty(a.shape[0], b.shape[1])
     for start in range(0, own.shape[axis], step):
         piece = own.stored.narrow(axis, start, min(step, own.shape[axis] - start)).float()

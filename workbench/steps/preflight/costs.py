@@ -40,7 +40,7 @@ from workbench.session.calibrated_ranges import all_ranges
 from workbench.steps.preflight.pilot import FirstSamples, Pilot, pilot
 from workbench.steps.preflight.rounding import TRIED, Cell, is_quick, moment_seconds, rounding_seconds
 
-SURELY = 0.85
+SURELY = 0.95
 """The part of the memory of a trial on one sample that the step needs, too: the trial leaves some unused."""
 
 MORE = 1.3
