@@ -33,6 +33,24 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return json.loads(captured.out)
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--memory", "-5GB"), "'-5GB' is not a size; write a number and a unit, such as 120MB, 2GB or 1.5GiB"),
+        (("--memory", "-.5"), "'-.5' is not a size; write a number and a unit"),
+        (("--memory", "0"), "'0' is not a size"),
+        (("--samples", "-3"), "Samples must be at least 1, not -3"),
+        (("--seed", "-1x"), "'-1x' is not a whole number"),
+    ],
+)
+def test_a_value_that_begins_with_a_hyphen_is_read_as_one(
+    words: tuple[str, str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["calibrate", MODEL, "--out", "s.qwb", *words])
+    assert stopped.value.code == 2 and says in capsys.readouterr().err
+
+
 def fails(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(list(words)) == 1
     captured = capsys.readouterr()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words and not (words[0].startswith("demo:") or Path(words[0]).exists()):
             return _unknown(words[0], commands)
         words.insert(0, "gui")
-    options = parser().parse_args(words)
+    options = parser().parse_args(_joined(words))
     if arguments is None:
         from workbench import log
 
@@ -70,6 +71,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command != "gui":
             log.name_bus_errors()  # after the log's own handler
     return run(commands[options.command], options)
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Return the words with ``--memory -5GB`` as ``--memory=-5GB``, so that the flag's own reader says what is wrong.
+
+    argparse takes a word that begins with a hyphen and is no number for a flag, and says only that a value is missing.
+    """
+    joined: list[str] = []
+    for word in words:
+        if joined and re.match(r"-\.?[0-9]", word) and re.fullmatch(r"--[a-z][a-z-]*", joined[-1]):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def run(command: Command, options: argparse.Namespace) -> int:

@@ -22,6 +22,8 @@ from tests.models.networks import (
 from workbench.errors import CancelledError, DataError
 from workbench.measurement import calibrate as calibrate_module
 from workbench.measurement.calibrate import calibrate, weight_statistics
+from workbench.measurement.second_moments import SecondMoments
+from workbench.models.layer import LayerKind
 from workbench.models.summary import OutputKind
 from workbench.numerics.statistics.observe import observe_tokens
 
@@ -214,3 +216,40 @@ def test_an_output_without_an_axis_of_samples_is_refused():
 
     with pytest.raises(DataError, match=r"an output of shape \(\) for 4 samples"):
         calibrate(model_of(Summed(), OutputKind.EMBEDDING), tokens(), batch_size=4)
+
+
+@pytest.mark.parametrize(
+    ("make", "data"), [(decoder, tokens(7, 300)), (convolutions, images(7)), (recurrent, sequences(7))],
+    ids=["tokens", "classes", "outputs"],
+)  # fmt: skip
+def test_results_are_those_of_any_batch_size(make, data):
+    """A batch is cut where memory is short: each sample draws its own random numbers, wherever it runs."""
+    model = make()
+    whole = calibrate(model, data, batch_size=7, seed=3)
+    assert whole.curvature
+    for size in (1, 3):
+        cut = calibrate(model, data, batch_size=size, seed=3)
+        for name, exact in whole.curvature.items():
+            np.testing.assert_allclose(cut.curvature[name].rows, exact.rows, rtol=1e-4, atol=1e-9 * exact.rows.max())
+            np.testing.assert_allclose(cut.curvature[name].columns, exact.columns, rtol=1e-4)
+    moments = [SecondMoments(model, data, whole.curvature, batch_size=size, seed=3) for size in (7, 2)]
+    for name in whole.curvature if make is decoder else ():
+        exact, cut = (each[name] for each in moments)
+        for one, other in ((exact.full, cut.full), (exact.outputs, cut.outputs)):
+            if one is not None:
+                np.testing.assert_allclose(other, one, rtol=1e-3, atol=1e-5 * np.abs(one).max())
+
+
+def test_parts_of_the_data_give_the_curvature_of_the_whole():
+    model, data = decoder(), tokens(6)
+    whole = calibrate(model, data, batch_size=3)
+    parts = [
+        calibrate(model, Rows(input_ids=data.tensors["input_ids"][start : start + 3]), first_sample=start)
+        for start in (0, 3)
+    ]
+    for name, exact in whole.curvature.items():
+        if model.summary.by_name[name].kind is LayerKind.LINEAR:
+            lengths = [part.curvature[name].columns.sum() for part in parts]
+            rows = [part.curvature[name].rows * length for part, length in zip(parts, lengths, strict=True)]
+            mean = np.mean(rows, axis=0) / exact.columns.sum()
+            np.testing.assert_allclose(mean, exact.rows, rtol=1e-4)

@@ -9,7 +9,7 @@ from workbench.models.summary import OutputKind
 
 
 def drawn(logits: torch.Tensor, kind: OutputKind, draws: int, seed: int = 0) -> torch.Tensor:
-    return torch.stack(list(drawn_gradients(logits, {}, kind, batch_generator(seed, 0), draws)))
+    return torch.stack(list(drawn_gradients(logits, {}, kind, [batch_generator(seed, 0)], draws)))
 
 
 def fisher(logits: torch.Tensor) -> torch.Tensor:

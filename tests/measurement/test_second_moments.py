@@ -41,7 +41,7 @@ def test_outputs_are_the_second_moment_of_the_gradients_at_a_linear_layers_outpu
     calls = []
     gradients = GradientPass(model)
     for number, batch in enumerate(data.batches(4)):
-        gradients.run(batch, number, 5, None, lambda name, x, d: calls.append(d) if name == "up" else None)
+        gradients.run(batch, number * 4, 5, None, lambda name, x, d: calls.append(d) if name == "up" else None)
     flat = torch.cat([d.reshape(-1, d.shape[-1]) for d in calls]).double()
     expected = torch.stack([torch.outer(d, d) for d in flat]).mean(dim=0)
     np.testing.assert_allclose(whole["up"].outputs, expected.numpy(), rtol=1e-4, atol=1e-9)
@@ -120,6 +120,16 @@ def test_long_samples_of_large_models_run_fewer_at_a_time():
     assert fitting_batch(8, short, model, gradients=True) == 8
     assert fitting_batch(8, long, model, gradients=True) == 1
     assert fitting_batch(8, images(), convolutions(), gradients=True) == 8
+
+
+def test_batches_are_cut_to_a_limit_of_the_memory():
+    model, data = decoder(), tokens(length=700)
+    whole, sizes = fitting_batch(8, data, model, gradients=True), list[int]()
+    for allowed in (1, 1 << 21, 1 << 22, 1 << 40):
+        with limited_to(allowed):
+            sizes.append(fitting_batch(8, data, model, gradients=True))
+    assert whole == 8 and sizes[0] == 1 and sizes[-1] == 8
+    assert sizes == sorted(sizes) and len(set(sizes)) > 2, sizes
 
 
 def test_moments_of_a_rewritten_model_are_bounded_whatever_memory_is_free(monkeypatch):

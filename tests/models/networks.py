@@ -129,14 +129,14 @@ def sample_gradients(
 
     The ``draws`` random gradients at the output are those that the workbench draws for the batch.
     """
-    from workbench.measurement.gradients import batch_generator, drawn_gradients
+    from workbench.measurement.gradients import drawn_gradients, sample_generators
 
     leaf = model.weight(name).clone().requires_grad_()
     view, gradients = model.with_weights({name: leaf}), []
     for number, batch in enumerate(data.batches(batch_size)):
         output = view.run(batch)
-        generator = batch_generator(seed, number)
-        for drawn in drawn_gradients(output, batch, model.summary.output, generator, draws):
+        generators = sample_generators(seed, number * batch_size, batch)
+        for drawn in drawn_gradients(output, batch, model.summary.output, generators, draws):
             for sample in range(output.shape[0]):
                 only = torch.zeros_like(drawn)
                 only[sample] = drawn[sample]

@@ -48,7 +48,7 @@ def test_small_changes_cost_what_the_root_of_the_information_says() -> None:
     change = 1e-4 * torch.randn(reference.shape, generator=torch.Generator().manual_seed(2)).double()
     second = 0.5 * (detection_root(reference) * change).square().sum(dim=(1, 2))
     torch.testing.assert_close(detection_divergence(reference, reference + change), second, rtol=1e-3, atol=0.0)
-    drawn = drawn_gradients(reference.float(), {}, OutputKind.DETECTIONS, batch_generator(0, 0), 400)
+    drawn = drawn_gradients(reference.float(), {}, OutputKind.DETECTIONS, [batch_generator(0, 0)], 400)
     squares = torch.stack([each.double().square() for each in drawn]).mean(dim=0)
     torch.testing.assert_close(squares, detection_root(reference).square(), rtol=0.5, atol=1e-3)
 

@@ -8,7 +8,7 @@ import torch
 
 from tests.models.networks import convolutions, decoder, images, recurrent, sequences, tokens
 from workbench.errors import MissingResultError, ModelError
-from workbench.measurement.gradients import batch_generator, drawn_gradient
+from workbench.measurement.gradients import drawn_gradient, sample_generators
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
@@ -32,7 +32,7 @@ def test_the_loss_is_noise_times_gradient_by_hand():
     x = (x + network.value(x).cumsum(dim=1) / torch.arange(1, 8)[:, None]).detach()
     entering = x.clone().requires_grad_()
     output = network.head(x + network.down(torch.tanh(network.up(entering))))
-    gradient = drawn_gradient(output, data.tensors, OutputKind.TOKEN_LOGITS, batch_generator(3, 0))
+    gradient = drawn_gradient(output, data.tensors, OutputKind.TOKEN_LOGITS, sample_generators(3, 0, data.tensors))
     at_input = torch.autograd.grad(output, entering, gradient)[0].reshape(-1, 8)
     flat = x.reshape(-1, 8)
     scheme = parse_scheme("int4-token")

@@ -86,8 +86,9 @@ def calibrate(
     """Observe every layer's input and output on ``dataset``, and with ``curvature`` also the diagonals of A and G.
 
     ``batch_size`` is the most samples that run at once: long samples of large models run fewer at a time.
-    ``seed`` draws the labels of each batch, so the same data, batch size and seed give the same bits.  ``first_sample``
-    numbers the first sample, so that the outliers of several parts of one data set merge to those of the whole.
+    ``seed`` draws the labels of each sample: the same data, batch size and seed give the same bits, other batch sizes
+    the same numbers but for the order in which they are added.  ``first_sample`` numbers the first sample, so that the
+    results of several parts of one data set merge to those of the whole.
     ``all_experts``: the inputs of a mixture's experts are those that all tokens would give them, not only the tokens
     that the router sends; gradients are those of the network as it is.  Raises CannotRunError for weights-only models,
     DataError for an empty data set or one whose every batch is NaN.
@@ -120,10 +121,9 @@ def calibrate(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Piece:
-    """A batch to observe, and how: ``number`` and ``first`` are those of the batch and of its first sample."""
+    """A batch to observe, and how; ``first`` is the number of its first sample."""
 
     batch: Batch = field(default_factory=dict)
-    number: int = 0
     seed: int = 0
     curvature: bool = True
     first: int = 0
@@ -139,7 +139,7 @@ def _pieces(
             continue
         if not number:
             require_repeatable(model, batch)
-        yield replace(like, batch=batch, number=number, first=like.first + number * batch_size)
+        yield replace(like, batch=batch, first=like.first + number * batch_size)
 
 
 def observe_batch(model: Model, batch: Batch) -> dict[tuple[str, str], LayerStatistics]:
@@ -156,7 +156,7 @@ def _observed(model: Model, piece: Piece) -> _Contribution:
     )  # fmt: skip
     if piece.curvature:
         GradientPass(model).run(
-            batch, piece.number, piece.seed, sums.forward, sums.backward, proceed=sums.is_finite, experts=sums.experts,
+            batch, piece.first, piece.seed, sums.forward, sums.backward, proceed=sums.is_finite, experts=sums.experts,
             all_experts=piece.all_experts,
         )  # fmt: skip
     else:

@@ -75,20 +75,30 @@ def fitting_batch(batch_size: int, dataset: Data, model: Model, *, gradients: bo
 
 
 def batch_generator(seed: int, batch: int) -> torch.Generator:
-    """Return the random numbers of one batch: the same whichever batches ran before it."""
+    """Return the random numbers of one batch, or of one sample: the same whichever ran before it."""
     generator = torch.Generator()
     generator.manual_seed((seed * 1_000_003 + batch) % 2**63)
     return generator
 
 
-def drawn_gradient(output: torch.Tensor, batch: Batch, kind: OutputKind, generator: torch.Generator) -> torch.Tensor:
+def sample_generators(seed: int, first: int, batch: Batch) -> list[torch.Generator]:
+    """Return the random numbers of each sample of a batch that starts with sample ``first``.
+
+    A sample has the same ones in batches of any size.
+    """
+    return [batch_generator(seed, first + number) for number in range(samples_of(batch))]
+
+
+def drawn_gradient(
+    output: torch.Tensor, batch: Batch, kind: OutputKind, generators: Sequence[torch.Generator]
+) -> torch.Tensor:
     """Return one of :func:`drawn_gradients`."""
-    return next(drawn_gradients(output, batch, kind, generator, 1))
+    return next(drawn_gradients(output, batch, kind, generators, 1))
 
 
 @torch.no_grad()
 def drawn_gradients(
-    output: torch.Tensor, batch: Batch, kind: OutputKind, generator: torch.Generator, draws: int
+    output: torch.Tensor, batch: Batch, kind: OutputKind, generators: Sequence[torch.Generator], draws: int
 ) -> Iterator[torch.Tensor]:
     """Yield random gradients at ``output``, of its shape, with the covariance that curvature is made of.
 
@@ -102,27 +112,32 @@ def drawn_gradients(
     angles to each other (and to ``sqrt p`` of a sample's classes, which does not count) and all of one length: with few
     outputs their squares scatter much less than those of independent normal numbers.  Of five classes two draws have a
     third of the variance; of two one draw is exact.
+
+    ``generators`` are those of the samples; an output of another number of rows is drawn by the first of them.
     """
+    if len(output) != len(generators):
+        generators = generators[:1]
     if kind is OutputKind.DETECTIONS or not kind.is_logits:
         root = detection_root(output.detach()) if kind is OutputKind.DETECTIONS else torch.ones_like(output)
-        yield from (root * z.reshape(output.shape).to(output) for z in _right_angles(output.shape, draws, generator))
+        yield from (root * z.reshape(output.shape).to(output) for z in _right_angles(output.shape, draws, generators))
         return
-    probabilities = torch.softmax(output.detach().float(), dim=-1)
+    probabilities = torch.softmax(output.detach().float(), dim=-1).contiguous()
     if not kind.per_token:
         root = probabilities.sqrt()
         alone = root.cpu() if kind is OutputKind.CLASS_LOGITS else None
-        scaled = (root * z.to(root).reshape(root.shape) for z in _right_angles(root.shape, draws, generator, alone))
+        scaled = (root * z.to(root).reshape(root.shape) for z in _right_angles(root.shape, draws, generators, alone))
         yield from ((each - probabilities * each.sum(dim=-1, keepdim=True)).to(output.dtype) for each in scaled)
         return
     mask = output_mask(batch, output) if kind.per_token else None
     for draw in range(draws):  # the last one overwrites the probabilities
-        flat = (probabilities if draw + 1 == draws else probabilities.clone()).reshape(-1, output.shape[-1])
-        gradient = _signed(flat, generator).reshape(output.shape)
+        gradient = probabilities if draw + 1 == draws else probabilities.clone()
+        for part, generator in zip(gradient.chunk(len(generators)), generators, strict=True):
+            _signed(part.view(-1, output.shape[-1]), generator)
         yield (gradient if mask is None else gradient.mul_(mask.unsqueeze(-1))).to(output.dtype)
 
 
-def _signed(probabilities: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Return ``(diag sqrt p - p sqrt p^T) z`` of each row, in place, with ``z`` of random signs.
+def _signed(probabilities: torch.Tensor, generator: torch.Generator) -> None:
+    """Write ``(diag sqrt p - p sqrt p^T) z`` of each row over it, with ``z`` of random signs.
 
     A random byte, drawn on the host, looks up eight signs.
     """
@@ -133,11 +148,10 @@ def _signed(probabilities: torch.Tensor, generator: torch.Generator) -> torch.Te
         root = part.sqrt()
         root *= nn.functional.embedding(drawn.to(root.device), signs).flatten(1)[:, :size]
         part.mul_(root.sum(dim=-1, keepdim=True)).neg_().add_(root)
-    return probabilities
 
 
 def _right_angles(
-    shape: torch.Size, draws: int, generator: torch.Generator, without: torch.Tensor | None = None
+    shape: torch.Size, draws: int, generators: Sequence[torch.Generator], without: torch.Tensor | None = None
 ) -> list[torch.Tensor]:
     """Return random vectors ``[samples, outputs]`` of unit variance, each sample's at right angles to each other.
 
@@ -147,7 +161,8 @@ def _right_angles(
     basis = [] if without is None else [without]
     fixed, vectors, size = len(basis), list[torch.Tensor](), math.prod(shape[1:])
     for _ in range(draws):
-        z = torch.randn(shape[0], size, generator=generator)
+        z = torch.stack([torch.randn(size * shape[0] // len(generators), generator=each) for each in generators])
+        z = z.reshape(shape[0], size)
         if len(basis) >= max(size, fixed + 1):
             del basis[fixed:]
         for other in basis * 2:  # twice, for what rounding leaves
@@ -229,13 +244,14 @@ class GradientPass:
         self._flow: Flow | None = None  # the one that is tried
 
     def run(
-        self, batch: Batch, number: int, seed: int, forward: Tap | None,
+        self, batch: Batch, first: int, seed: int, forward: Tap | None,
         backward: Callable[[str, torch.Tensor, torch.Tensor], None], layers: Sequence[str] | None = None,
         proceed: Callable[[torch.Tensor], bool] = lambda output: True, draws: int = 1,
         drawn: Callable[[], None] = lambda: None, experts: ExpertListeners | None = None,
         all_experts: bool = False, targets: Targets | None = None, apart: Collection[str] = (),
     ) -> torch.Tensor:  # fmt: skip
-        """Run batch ``number``; ``backward(layer, input, gradient at output)`` is called on the way back.
+        """Run a batch whose first sample is ``first``; ``backward(layer, input, gradient at output)`` is called on the
+        way back.
 
         ``proceed(output)`` decides after the forward pass whether to go back at all; ``draws`` random gradients go back
         one after another, and ``drawn()`` is called after each.  ``experts`` listen to the products of mixtures, which
@@ -275,15 +291,15 @@ class GradientPass:
             for start_at, gradient in targets(output):
                 torch.autograd.grad(start_at, leaves.tensors, gradient, allow_unused=True, retain_graph=True)
         else:
-            self._draw(output, leaves.tensors, batch, batch_generator(seed, number), draws, drawn)
+            self._draw(output, leaves.tensors, batch, sample_generators(seed, first, batch), draws, drawn)
         return output.detach()
 
     def _draw(
-        self, output: torch.Tensor, leaves: Sequence[torch.Tensor], batch: Batch, generator: torch.Generator,
-        draws: int, drawn: Callable[[], None],
+        self, output: torch.Tensor, leaves: Sequence[torch.Tensor], batch: Batch,
+        generators: Sequence[torch.Generator], draws: int, drawn: Callable[[], None],
     ) -> None:  # fmt: skip
         """Let random gradients flow back from ``output``, one after another."""
-        for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generator, draws)):
+        for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generators, draws)):
             torch.autograd.grad(output, leaves, gradient, allow_unused=True, retain_graph=draw + 1 < draws)
             drawn()
 

@@ -21,7 +21,15 @@ from workbench.measurement.partial_results import digest
 from workbench.measurement.symmetric_sum import SymmetricSum, held_bytes
 from workbench.measurement.weight_gradients import ConvolutionGeometry, same_tensor
 from workbench.memory import Spill, available_memory, disk_room, size_text
-from workbench.models.data.batches import Data, numbered_batches, padding_masks, routed, tappable, without_padding
+from workbench.models.data.batches import (
+    Data,
+    numbered_batches,
+    padding_masks,
+    routed,
+    samples_of,
+    tappable,
+    without_padding,
+)
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
 from workbench.numerics.curvature import Curvature
@@ -31,8 +39,8 @@ POSITIONS = 2048
 """How many of a convolution's positions in one batch, drawn at random, enter its second moment: all would cost more
 than the forward pass."""
 
-OUTPUT_POSITIONS = 512
-"""How many of a linear layer's tokens in one batch, evenly spaced, enter the second moment of its output gradients."""
+OUTPUT_POSITIONS = 256
+"""How many of a sample's tokens, evenly spaced, enter the second moment of a linear layer's output gradients."""
 
 OUTPUT_ROWS = 2048
 """Up to this many outputs a linear layer's output gradients have a whole second moment, which improves GPTQ but is not
@@ -161,7 +169,7 @@ class SecondMoments(Mapping[str, Curvature]):
                 continue
             sums.begin(batch)
             passes.run(
-                batch, count, self._seed, sums.forward, sums.backward, layers=tuple(sums.layers),
+                batch, count * self._batch_size, self._seed, sums.forward, sums.backward, layers=tuple(sums.layers),
                 proceed=sums.is_finite, experts=sums.experts, all_experts=self._all_experts,
             )  # fmt: skip
             if not sums.finite:
@@ -191,6 +199,7 @@ class _Sums:
     sampled: dict[str, int] = field(default_factory=dict)
     finite: bool = True
     _masks: tuple[torch.Tensor, ...] = ()
+    _samples: int = 1
     _last: tuple[str, torch.Tensor, int] | None = None
     _shared: tuple[str, np.ndarray] | None = None
 
@@ -198,7 +207,7 @@ class _Sums:
         self.experts = ExpertMoments(spill=self.spill)
 
     def begin(self, batch: Batch) -> None:
-        self._masks, self._last = padding_masks(batch), None
+        self._masks, self._last, self._samples = padding_masks(batch), None, samples_of(batch)
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         """Add what a layer is multiplied with; the same tensor is multiplied once for all layers that get it."""
@@ -222,8 +231,9 @@ class _Sums:
         layer = self.layers[name]
         if layer.kind is not LayerKind.LINEAR or layer.matrix[0] > OUTPUT_ROWS:
             return
-        flat = gradient.reshape(-1, layer.matrix[0])
-        some = flat[:: -(-len(flat) // OUTPUT_POSITIONS)].float()
+        samples = self._samples if gradient.numel() % (self._samples * layer.matrix[0]) == 0 else 1
+        each = gradient.reshape(samples, -1, layer.matrix[0])
+        some = each[:, :: -(-each.shape[1] // OUTPUT_POSITIONS)].reshape(-1, layer.matrix[0]).float()
         self.finite = self.finite and bool(some.isfinite().all())
         if name not in self.outputs:
             self.outputs[name], self.sampled[name] = SymmetricSum(1, some.shape[-1], some, self.spill), 0

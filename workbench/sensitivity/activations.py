@@ -18,7 +18,7 @@ import torch
 
 from workbench.errors import ModelError, nearest
 from workbench.measurement.divergence import Divergence
-from workbench.measurement.gradients import batch_generator, drawn_gradient
+from workbench.measurement.gradients import drawn_gradient, sample_generators
 from workbench.models.data.batches import Data, routed, tappable, units_of
 from workbench.models.execution.activation_quantizers import Ranges, cache_quantizer, input_quantizer
 from workbench.models.execution.gradient_flow import Flow, flow_of
@@ -84,7 +84,7 @@ def predicted_losses(scoring: Scoring, quantizers: Quantizers, part: Part, data:
         text="noise and gradients",
     )  # fmt: skip
     for number, batch, output in batches:
-        if gradients.backward(output, batch, number, scoring.seed):
+        if gradients.backward(output, batch, number * scoring.batch_size, scoring.seed):
             units += units_of(batch, model.summary)
     return {name: {scheme: loss / units for scheme, loss in losses.items()} for name, losses in sums.items()}
 
@@ -109,11 +109,11 @@ class ActivationGradients:
             starts = dict.fromkeys(self.layers, self._started)
             return self.model.run(batch, tap=self._leaving, inputs=starts, layers=self.layers)
 
-    def backward(self, output: torch.Tensor, batch: Batch, number: int, seed: int) -> bool:
+    def backward(self, output: torch.Tensor, batch: Batch, first: int, seed: int) -> bool:
         """Let the random gradient of a batch flow back; False where the output depends on none of the layers."""
         if not output.requires_grad or not self.leaves:
             return False
-        gradient = drawn_gradient(output, batch, self.model.summary.output, batch_generator(seed, number))
+        gradient = drawn_gradient(output, batch, self.model.summary.output, sample_generators(seed, first, batch))
         torch.autograd.grad(output, self.leaves, gradient, allow_unused=True)
         return True
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from workbench.measurement.gradients import GradientPass, batch_generator, drawn_gradients, fitting_batch
+from workbench.measurement.gradients import GradientPass, drawn_gradients, fitting_batch, sample_generators
 from workbench.measurement.shared_ids import repeatable
 from workbench.measurement.weight_gradients import GRADIENT_CELLS, ConvolutionGeometry, linear_gradients
 from workbench.models.data.batches import (
@@ -59,12 +59,12 @@ def directional_losses(
     for number, batch in numbered_batches(model, data, batch_size, progress, "gradients"):
         sums.begin(batch)
         output = gradients.run(
-            batch, number, seed, sums.forward, sums.backward, layers=sums.watched(seen), draws=DRAWS,
+            batch, number * batch_size, seed, sums.forward, sums.backward, layers=sums.watched(seen), draws=DRAWS,
             drawn=sums.finish, apart=apart,
         )  # fmt: skip
         unseen = sums.unseen(seen)
         if unseen:
-            sums.add_one_by_one(unseen, batch, number, seed, output)
+            sums.add_one_by_one(unseen, batch, sample_generators(seed, number * batch_size, batch), output)
     return sums.losses()
 
 
@@ -173,12 +173,14 @@ class _Dots(SampleProducts):
         room = slopes[:, first : first + DRAWS * len(dots) : DRAWS]
         room.copy_(dots[: room.shape[1]].T)
 
-    def add_one_by_one(self, names: Sequence[str], batch: Batch, number: int, seed: int, output: torch.Tensor) -> None:
-        """Differentiate each sample at the weights ``names``, by the draws that batch ``number`` got for ``output``."""
-        kind, generator, flow = self.model.summary.output, batch_generator(seed, number), flow_of(self.model)
+    def add_one_by_one(
+        self, names: Sequence[str], batch: Batch, generators: Sequence[torch.Generator], output: torch.Tensor
+    ) -> None:
+        """Differentiate each sample at the weights ``names``, by the draws that the batch got for ``output``."""
+        kind, flow = self.model.summary.output, flow_of(self.model)
         if flow is Flow.NONE:
             return
-        draws = list(drawn_gradients(output, batch, kind, generator, DRAWS))
+        draws = list(drawn_gradients(output, batch, kind, generators, DRAWS))
         leaves = {name: self.model.weight(name).detach().float().clone().requires_grad_() for name in names}
         view = self.model.with_weights(leaves)
         for index in range(samples_of(batch)):

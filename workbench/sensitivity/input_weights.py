@@ -41,7 +41,7 @@ def input_weights(
     for number, batch in numbered_batches(model, dataset, batch_size, progress, "gradients"):
         parts.clear()
         output = gradients.forward(batch)
-        if bool(output.detach().isfinite().all()) and gradients.backward(output, batch, number, seed):
+        if bool(output.detach().isfinite().all()) and gradients.backward(output, batch, number * batch_size, seed):
             units += units_of(batch, model.summary)
             sums += np.sum(parts, axis=0)
     return sums / units if units else None

@@ -51,7 +51,7 @@ def margin_noise(
 
         with ranked:
             gradients.run(
-                batch, number, seed, products.forward, products.backward, layers=products.watched(seen),
+                batch, number * batch_size, seed, products.forward, products.backward, layers=products.watched(seen),
                 targets=targets,
             )  # fmt: skip
     return {name: (each / near.clamp_min(1).unsqueeze(1)).sqrt() for name, each in squares.items()}

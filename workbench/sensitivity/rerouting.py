@@ -151,7 +151,7 @@ def measure_rerouting(
     sums = _Sums(model=model, passes=GradientPass(model), curvature=curvature, tick=tick)
     for number, batch in numbered_batches(model, data, batch_size):
         if number < most:
-            sums.add(batch, number, seed)
+            sums.add(batch, number, number * batch_size, seed)
     return sums.result()
 
 
@@ -173,8 +173,11 @@ class _Sums:
     _samples: int = 0
     _router: int = 0
 
-    def add(self, batch: Batch, number: int, seed: int) -> None:
-        """Run a batch: once back through the margins of each router, and once more with tokens sent elsewhere."""
+    def add(self, batch: Batch, number: int, first: int, seed: int) -> None:
+        """Run a batch, whose first sample is ``first``.
+
+        Once back through the margins of each router, and once more with tokens sent elsewhere.
+        """
         generator, self._samples = batch_generator(seed, number), samples_of(batch)
         rankings, close = Rankings(), list[torch.Tensor]()
 
@@ -191,7 +194,7 @@ class _Sums:
                     yield margins, signs * close[-1]
 
         with rankings:
-            output = self.passes.run(batch, number, seed, None, self._linear, experts=self, targets=targets)
+            output = self.passes.run(batch, first, seed, None, self._linear, experts=self, targets=targets)
         if not bool(output.isfinite().all()):
             return
         self.units += units_of(batch, self.model.summary)

@@ -37,6 +37,11 @@ FACTOR = 3.0
 """Predictions that differ from measurements by more, in the geometric mean, are said to."""
 
 
+def samples_checked(units: int) -> int:
+    """Return how many samples of so many positions each are measured at most."""
+    return min(SAMPLES, -(-POSITIONS // max(units, 1)))
+
+
 def disagreement(scoring: Scoring, data: Data) -> str:
     """Return a sentence where the table's losses are not those that a few cells measure; empty where they are.
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from workbench.memory import limited_to
 from workbench.models.execution import widened as module
 from workbench.models.execution.widened import Widened, widened
 
@@ -61,3 +62,12 @@ def test_it_is_a_float32_parameter_that_stays_itself() -> None:
     low, high = torch.aminmax(weight.detach())
     assert float(low) == float(weight.stored.float().min()) and high.dtype == torch.float32
     assert not isinstance(widened(random(48).bfloat16()), Widened)  # what is small is simply float32
+
+
+def test_pieces_follow_a_limit_of_the_memory() -> None:
+    assert module.piece_size() == module.PIECE
+    sizes = []
+    for allowed in (1, 640_000_000, 1 << 40):
+        with limited_to(allowed):
+            sizes.append(module.piece_size())
+    assert sizes == [module.LEAST_PIECE, 5_000_000, module.PIECE]

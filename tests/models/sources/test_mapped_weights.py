@@ -20,7 +20,7 @@ from workbench.memory import limited_to
 from workbench.models.execution import saved, widened
 from workbench.models.execution.widened import Widened
 from workbench.models.model import Model
-from workbench.models.sources import huggingface, open_model
+from workbench.models.sources import huggingface, open_model, stored
 
 
 def config(kind: str) -> Any:
@@ -77,7 +77,8 @@ def spilling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Everything that autograd saves lies on the disk."""
     monkeypatch.setenv(memory.SCRATCH_VARIABLE, str(tmp_path / "scratch"))
     monkeypatch.setattr(gradients, "SAVED_SHARE", 0)
-    monkeypatch.setattr(saved, "SPILLED", 1)
+    monkeypatch.setattr(saved, "SMALL", 1)
+    monkeypatch.setattr(saved, "CHUNK", 1 << 12)  # small ones share a file, others have their own
 
 
 def observed(model: Model) -> Calibration:
@@ -105,7 +106,7 @@ def test_calibration_gives_the_same_bits(both: tuple[Model, Model], monkeypatch:
 def test_moments_on_the_disk_are_those_in_memory(both: tuple[Model, Model], monkeypatch: pytest.MonkeyPatch) -> None:
     whole, mapped = both
     data, known = Rows(input_ids=torch.from_numpy(IDS)), observed(whole).curvature
-    exact = dict(SecondMoments(whole, data, known))
+    exact = dict(SecondMoments(whole, data, known, batch_size=1))  # as under the smallest limit
     monkeypatch.setattr(memory, "SPILLED", 1)
     with limited_to(1):
         result = dict(SecondMoments(mapped, data, known, nbytes=1 << 30))
@@ -142,3 +143,13 @@ def test_what_is_left_of_a_limit_is_looked_at_when_the_class_is_imported(
     with limited_to(1 << 40):
         open_model(tmp_path)
     assert calls == ["LlamaForCausalLM"]
+
+
+@pytest.mark.parametrize(("allowed", "mapped"), [(1.2, True), (1.9, True), (2.1, False)])
+def test_under_a_limit_as_much_as_the_weights_take_is_left_for_the_work(
+    allowed: float, mapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "available_memory", lambda: int(allowed * 10**9))
+    assert stored.fits(10**9)
+    with limited_to(1 << 40):
+        assert stored.fits(10**9) is not mapped

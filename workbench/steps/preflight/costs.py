@@ -21,7 +21,7 @@ from workbench.measurement.reference.cache import ArrayCache, cache_folder
 from workbench.measurement.reference.outputs import ReferenceOutputs
 from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import anonymous_memory, limit, scratch_folder
-from workbench.models.data.batches import Data, batches_of
+from workbench.models.data.batches import Data, batches_of, units_of
 from workbench.models.model import Model
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
@@ -36,6 +36,7 @@ from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.measured import replaced_rows
 from workbench.sensitivity.predicted import Form, form_of
+from workbench.sensitivity.spot_check import CHECKED, samples_checked
 from workbench.session.calibrated_ranges import all_ranges
 from workbench.steps.preflight.pilot import FirstSamples, Pilot, pilot
 from workbench.steps.preflight.rounding import TRIED, Cell, is_quick, moment_seconds, rounding_seconds
@@ -120,7 +121,17 @@ def predicted_table(
         if line is not None:
             seconds += line.seconds(len(data), batch) * max(total / DIFFERENCE_BYTES, 1.0)
             nbytes += min(total, DIFFERENCE_BYTES) + line.nbytes(batch)
-    return _estimate(seconds, before, nbytes) if seconds >= SHORT else None
+    check, held = _spot_check(model, data)
+    seconds += check
+    return _estimate(seconds, before, max(nbytes, held + CHECKED * 4 * largest)) if seconds >= SHORT else None
+
+
+def _spot_check(model: Model, data: Data) -> tuple[float, int]:
+    """Return the seconds and bytes of measuring a few cells of the table, nothing where that is short."""
+    batch = next(batches_of(model, First(data, 1), 1))
+    passes = (CHECKED + 1) * min(len(data), samples_checked(units_of(batch, model.summary)))
+    line = pilot(lambda count: measure(model, model, First(data, 1), repeatable=True), passes, 1, passes=0.5)
+    return (0.0, 0) if line is None else (line.seconds(passes, 1) / 2, line.nbytes(1))
 
 
 def _slopes(model: Model, data: Data, names: Sequence[str], schemes: int, batch: int) -> Pilot | None:
