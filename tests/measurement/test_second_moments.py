@@ -14,6 +14,7 @@ from workbench.measurement import second_moments
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.second_moments import SecondMoments
+from workbench.memory import limited_to
 from workbench.models.data.batches import tappable
 from workbench.models.summary import OutputKind
 

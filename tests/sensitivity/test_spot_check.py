@@ -67,4 +67,5 @@ def test_a_model_that_chooses_by_rank_is_said() -> None:
     model, data, notes = model_of(Queries(), OutputKind.EMBEDDING), images(48), list[str]()
     curvature = calibrate(model, data, batch_size=16).curvature
     score(model, "predicted_kl", ("int6-channel",), curvature=curvature, dataset=data, batch_size=16, notes=notes)
-    assert [note for note in notes if note.startswith("the predicted losses are about 0.04 times what body, out cost")]
+    sentence = r"the predicted losses are about 0\.0[3-9]\d* times what body, out cost"
+    assert [note for note in notes if re.match(sentence, note)], notes

@@ -97,7 +97,7 @@ def _is_wide(output: torch.Tensor) -> bool:
 
 def _difference(output: torch.Tensor, other: torch.Tensor) -> float:
     """Return the largest difference of two outputs, NaN where any is; a piece at a time, since logits are large."""
-    pieces = zip(output.reshape(-1).split(PIECE), other.reshape(-1).split(PIECE), strict=True)
+    pieces = zip(*(torch.split(each.reshape(-1), PIECE) for each in (output, other)), strict=True)
     largest = [(a - b if _is_wide(a) else a.float() - b.float()).abs().max() for a, b in pieces]
     return float(torch.stack(largest).max())
 
