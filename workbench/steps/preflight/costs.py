@@ -128,9 +128,9 @@ def predicted_table(
 
 def _spot_check(model: Model, data: Data) -> tuple[float, int]:
     """Return the seconds and bytes of measuring a few cells of the table, nothing where that is short."""
-    batch = next(batches_of(model, First(data, 1), 1))
+    batch = next(batches_of(model, FirstSamples(data, 1), 1))
     passes = (CHECKED + 1) * min(len(data), samples_checked(units_of(batch, model.summary)))
-    line = pilot(lambda count: measure(model, model, First(data, 1), repeatable=True), passes, 1, passes=0.5)
+    line = pilot(lambda count: measure(model, model, FirstSamples(data, 1), repeatable=True), passes, 1, passes=0.5)
     return (0.0, 0) if line is None else (line.seconds(passes, 1) / 2, line.nbytes(1))
 
 
