@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -96,10 +97,29 @@ def test_an_input_that_is_compared_with_no_whole_number(tmp_path: Path, value: n
     opened(save(tmp_path, nodes, [number(value, "k")]))
 
 
-def test_a_loop_without_end_ends(tmp_path: Path) -> None:
-    opened(save(tmp_path, loop(9), [number(9, "times")]))
-    with pytest.raises(NotAModelError, match="takes more than 5 s or too much memory"):
-        opened(save(tmp_path, loop(2**63 - 1), [number(2**63 - 1, "times")]))
+@pytest.mark.parametrize("shape", [("N", 16), ("N", "T", 16), ("N", "C", "H", 16), (4, 16)], ids=str)
+def test_a_loop_without_end_is_tried_once(tmp_path: Path, shape: tuple[int | str, ...]) -> None:
+    """Other sizes would not end it; all tries take five seconds of processor time together."""
+    opened(save(tmp_path, loop(9), [number(9, "times")], shape))
+    before = os.times()
+    with pytest.raises(NotAModelError, match="takes more than 3 s or too much memory"):
+        opened(save(tmp_path, loop(2**63 - 1), [number(2**63 - 1, "times")], shape))
+    after = os.times()
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 5
+
+
+def test_a_graph_that_fails_late_at_every_size_is_not_tried_for_ever(tmp_path: Path) -> None:
+    """A loop takes most of the time that a try may, then a Reshape fails."""
+    rounds, wrong = number(400_000, "times"), number([-1, 7, 11], "odd")
+    loops = [*loop(0)[:-1], loop(0)[-1], node("Reshape", ["y", "odd"], ["z"])]
+    loops[-2].output[0], loops[-1].input[0] = "l", "l"
+    loops[-1].output[0] = "y"
+    before = os.times()
+    with pytest.raises(NotAModelError):
+        opened(save(tmp_path, loops, [rounds, wrong], ("N", "T", 16)))
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    assert 0.1 < spent < 6
 
 
 @pytest.mark.parametrize("make", [

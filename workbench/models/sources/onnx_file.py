@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import time
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -43,8 +43,8 @@ LARGEST_CONFIG = 1 << 20
 ACTIVATIONS = 256
 """Bytes between layers that a graph may take for each byte of its inputs when it is tried."""
 
-PATIENCE = 60.0
-"""Seconds after which no other size is tried."""
+FIRST_RUN, LONGEST_RUN = 3.0, 60.0
+"""Seconds of processor time that a graph may take when it is tried: beyond what its sizes explain, and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,8 @@ class _Trial:
 def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: InputSpec) -> _Trial:
     """Run random samples of growing sizes until ONNX Runtime takes them and, if it can be, torch.
 
-    On samples that are too short for the graph, ONNX Runtime may also crash.
+    On samples that are too short for the graph, ONNX Runtime may also crash.  A run that is stopped is the last: more
+    numbers would not end it sooner.  All take together no more time than the largest may.
     """
     import onnxruntime  # noqa: F401 - here, as the limited process opens no file
 
@@ -270,7 +271,7 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
     run = execution(network)
     stated, success, before = run.refusal, None, dict[str, torch.Size]()
     failure: WorkbenchError | None = None
-    until = time.monotonic() + PATIENCE
+    seconds, began = FIRST_RUN, _spent()
     nbytes = sum(each.nbytes for each in network.parameters())
     for batch, sizes in itertools.product((spec.batch,) if spec.batch else (None, 1), SIZES):
         try:
@@ -280,12 +281,13 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
                 continue
             before = shapes
             size = MEMORY + 3 * nbytes + ACTIVATIONS * sum(each.nbytes for each in tensors.values())
-            seconds = round(_seconds(nbytes, sum(each.numel() for each in tensors.values())), 1)
-            limited(partial(_trial, network, tensors), str(path), NotAModelError, seconds=seconds, memory=size)
+            seconds = _seconds(nbytes, sum(each.numel() for each in tensors.values()))
+            left = round(max(seconds + began - _spent(), 0), 1)
+            limited(partial(_trial, network, tensors), str(path), NotAModelError, seconds=left, memory=size)
             outputs = check(network, tensors)
         except (DataError, NotAModelError) as error:
             failure = failure or error
-            if time.monotonic() > until:
+            if _spent() - began >= seconds:
                 break
         else:
             success = success or (_Trial(sizes=sizes, batch=batch, outputs=outputs, place=0), run.refusal)
@@ -307,7 +309,13 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
 
 def _seconds(nbytes: int, numbers: int) -> float:
     """Return the processor time that a graph's first run may take, by its weights and the numbers that it gets."""
-    return min(5 + nbytes / 1e8 + nbytes * numbers / 4e9, 60)
+    return min(FIRST_RUN + nbytes / 1e8 + nbytes * numbers / 4e9, LONGEST_RUN)
+
+
+def _spent() -> float:
+    """Return the seconds of processor time of the processes that this one has waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _trial(network: OnnxNetwork, tensors: Mapping[str, torch.Tensor]) -> list[np.ndarray]:
