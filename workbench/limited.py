@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import json
+import math
 import mmap
 import os
 import select
@@ -31,19 +32,23 @@ FORKS = sys.platform == "linux"
 RESULT = 3
 """The one open file of the process, besides the standard ones, which lead nowhere."""
 
-MEMORY = 1 << 30
-"""Bytes that the work may take beyond what this process has."""
+FILES = 64
+"""How many files a process may have open that reads."""
 
+SECONDS, MEMORY = 4.0, 1 << 30
+"""Processor time and bytes, beyond what this process has, that the work may take; what is large gets more."""
 
 WAIT, STILL = 60.0, 5.0
 """Seconds that a busy machine may keep the process waiting, and after which one that sleeps all the time hangs."""
 
 
 def limited(
-    work: Callable[[], Sequence[np.ndarray]], what: str, error: type[WorkbenchError], *, seconds: float = 10,
-    memory: int = MEMORY,
+    work: Callable[[], Sequence[np.ndarray]], what: str, error: type[WorkbenchError], *, seconds: float = SECONDS,
+    memory: int = MEMORY, reads: bool = False,
 ) -> list[np.ndarray]:  # fmt: skip
     """Return the arrays that ``work`` returns; what it imports has to be imported already.
+
+    ``reads``: it may open files to read them, and import, as libraries do that are given a folder.
 
     A WorkbenchError that it raises is raised here.  Raises ``error``, which begins with ``what``, where it raises
     another, crashes, or takes more than ``seconds`` of processor time or ``memory`` bytes.
@@ -54,7 +59,7 @@ def limited(
 
     result = os.memfd_create("limited")
     try:
-        code = _forked(work, result, seconds, memory)
+        code = _forked(work, result, seconds, memory, reads)
         if code != 0:
             raise error(f"{what} {_ending(code, seconds)}; it is damaged or made to do harm")
         return _read(result, what, error)
@@ -62,8 +67,10 @@ def limited(
         os.close(result)
 
 
-def confine() -> None:
+def confine(reads: bool = False) -> None:
     """Take from this process every path, connection and signal, for good, as far as the kernel can (Landlock).
+
+    ``reads``: paths can be read still.
 
     Through ``syscall``: the only binding of the package index is an alpha version without network and signals.
     """
@@ -73,7 +80,9 @@ def confine() -> None:
     if version < 1:
         return
     bits = {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)
-    rights = (ctypes.c_uint64 * 3)((1 << bits) - 1, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
+    read_file_and_folder = 1 << 2 | 1 << 3
+    files = (1 << bits) - 1 & ~(read_file_and_folder if reads else 0)
+    rights = (ctypes.c_uint64 * 3)(files, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     size = 8 if version < 4 else 16 if version < 6 else 24
     rules = system.syscall(create, ctypes.byref(rights), size, 0)
     if rules >= 0:
@@ -97,8 +106,10 @@ def _here(work: Callable[[], Sequence[np.ndarray]], what: str, error: type[Workb
         raise error(f"{what} cannot be read: {first_line(reason)}") from reason
 
 
-def _forked(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int) -> int | None:
-    return in_fork(lambda: _work(work, result, seconds, memory), seconds)
+def _forked(
+    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: bool
+) -> int | None:
+    return in_fork(lambda: _work(work, result, seconds, memory, reads), seconds)
 
 
 def in_fork(task: Callable[[], object], seconds: float) -> int | None:
@@ -152,13 +163,15 @@ def _activity(process: int) -> tuple[str, str]:
     return fields[0], f"{fields[11]} {fields[12]}"
 
 
-def _work(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int) -> NoReturn:
+def _work(
+    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: bool
+) -> NoReturn:
     """Be the fork: give everything up, work, write the answer, end."""
-    _limit(result, seconds, memory)
+    _limit(result, seconds, memory, reads)
     os._exit(_answer(work))
 
 
-def _limit(result: int, seconds: float, memory: int) -> None:
+def _limit(result: int, seconds: float, memory: int, reads: bool) -> None:
     import resource
 
     with open("/proc/self/statm") as stream:
@@ -168,11 +181,11 @@ def _limit(result: int, seconds: float, memory: int) -> None:
         os.dup2(nowhere, standard)
     os.dup2(result, RESULT)
     os.closerange(RESULT + 1, os.sysconf("SC_OPEN_MAX"))
-    confine()
-    whole = int(seconds) + 1
+    confine(reads)
+    whole = max(math.ceil(seconds), 1)
     for limit, value in (
-        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, whole), (resource.RLIMIT_NOFILE, RESULT + 1),
-        (resource.RLIMIT_AS, used + memory),
+        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, whole), (resource.RLIMIT_AS, used + memory),
+        (resource.RLIMIT_NOFILE, FILES if reads else RESULT + 1),
     ):  # fmt: skip
         hard = resource.getrlimit(limit)[1]  # the user may have less
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -209,7 +222,7 @@ def _write(data: bytes | np.ndarray) -> int:
 
 def _ending(code: int | None, seconds: float) -> str:
     if code in (None, -signal.SIGXCPU, -signal.SIGKILL):
-        return f"takes more than {seconds:g} s or too much memory to read"
+        return f"takes more than {seconds:.3g} s or too much memory to read"
     if code == 2:
         return "takes too much memory to read"
     return "makes the library that reads it crash"

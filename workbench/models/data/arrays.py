@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError, WorkbenchError
-from workbench.limited import MEMORY, limited
+from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.data.files import Prepare, Stored
 from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
@@ -175,7 +175,7 @@ def _unpacked(file: Path) -> dict[str, np.ndarray]:
             return [names, *(np.ascontiguousarray(loaded[name]) for name in loaded.files)]
 
     names, *arrays = limited(
-        work, str(file), DataError, seconds=10 + len(content) / 1e7, memory=MEMORY + 20 * len(content)
+        work, str(file), DataError, seconds=SECONDS + len(content) / 1e7, memory=MEMORY + 20 * len(content)
     )
     return dict(zip(json.loads(names.tobytes()), arrays, strict=True))
 

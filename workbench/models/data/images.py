@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError, first_line
-from workbench.limited import MEMORY, limited
+from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.data.classes import NO_CLASSES, Classes, classes_of
 from workbench.models.data.files import PICTURES, Stored
 from workbench.models.data.inputs import InputSpec
@@ -127,7 +127,7 @@ def _limited(
     what = str(sources[0]) if len(sources) == 1 else f"one of {len(sources)} images from {_name(sources[0])} on"
     return limited(
         lambda: work(_decode(content, source, spec) for content, source in pairs), what, DataError,
-        seconds=10 + 0.1 * len(sources), memory=MEMORY + 2 * size * len(sources),
+        seconds=SECONDS + 0.1 * len(sources) + sum(map(len, contents)) / 5e6, memory=MEMORY + 2 * size * len(sources),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from workbench.errors import DataError, first_line
 from workbench.limited import limited
 from workbench.models.data.inputs import InputSpec
+from workbench.models.data.tried import tried
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -83,8 +84,11 @@ def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
     from workbench.models.sources.lean_transformers import offline, transformers
 
     loader: Any = transformers.AutoImageProcessor
+    load = partial(
+        loader.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False, backend="pil"
+    )
     with offline():
-        own = loader.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False, backend="pil")
+        own = tried(load, f"the image processor in {folder}")
     mean, std = ((getattr(own, name, None) if getattr(own, "do_normalize", False) else None)
                  for name in ("image_mean", "image_std"))  # fmt: skip
     processor = PictureProcessor(own=own, size=None, mean=_numbers(mean), std=_numbers(std))

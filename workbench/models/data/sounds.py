@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from workbench.errors import BackendUnavailableError, DataError, first_line
-from workbench.limited import MEMORY, limited
+from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.data.arrays import rows_of, with_decoder_mask
 from workbench.models.data.classes import classes_of
 from workbench.models.data.files import SOUNDS, Stored
@@ -21,10 +22,15 @@ from workbench.models.data.inputs import InputSpec
 from workbench.models.data.picture_processor import FILES
 from workbench.models.data.reading import Reading
 from workbench.models.data.text import Transcriber, ids_of, padded, tokenizer_of
+from workbench.models.data.tried import in_one_thread, tried
 from workbench.plain_file import read_bytes
 
-RATES = (100, 1_000_000)
+RATES = LOW, HIGH = (100, 1_000_000)
 """Points in a second: others come from damage, and the filter that brings them to a usual rate fills the memory."""
+
+BYTES_A_SECOND, SECONDS_A_SOUND, POINTS_A_SECOND = 5e6, 1.0, 1e6
+ROOM_A_SOUND, ROOM_A_POINT = 1 << 26, 64
+"""Processor time and memory (bytes) that sounds may take: some processors fill each up to half a minute."""
 
 
 def sounds_in(folder: Path) -> tuple[list[Path], list[str] | None]:
@@ -49,7 +55,7 @@ def read_sounds(
     tokenizer, else classes.  A note says what was resampled.  Raises DataError.
     """
     processor = _processor(spec)
-    rate = getattr(processor, "sampling_rate", None) or spec.rate
+    rate = _rate(processor, spec)
     decoded = _decoded(sources)
     others = sorted({own for _, own in decoded if rate and own != rate})
     notes: tuple[str, ...] = ()
@@ -57,13 +63,12 @@ def read_sounds(
         notes = (f"{file.name}: resampled from {', '.join(map(str, others))} to {rate} Hz, the model's rate",)
     elif not rate:
         notes = (f"{file.name}: the model does not state its sampling rate; {decoded[0][1]} Hz are taken as they are",)
-    waves = [resampled(wave, own, rate or own) for wave, own in decoded]
+    made = _made(decoded, rate, processor, spec)
     if processor is None:
-        return _frames(waves, labels, file, spec, reading, notes)
-    features = processor(waves, sampling_rate=rate, return_tensors="pt", padding=True)
-    tensors = {"inputs": features[spec.main].to(torch.float32)}
-    if "attention_mask" in features and "attention_mask" in spec.takes:
-        tensors["attention_mask"] = features["attention_mask"].to(torch.int64)
+        return _frames(made, labels, file, spec, reading, notes)
+    tensors = {"inputs": torch.from_numpy(made[0]).to(torch.float32)}
+    if len(made) > 1:
+        tensors["attention_mask"] = torch.from_numpy(made[1]).to(torch.int64)
     if labels is not None and isinstance(labels[0], str) and spec.tokenizer is not None:
         tensors["labels"] = padded(ids_of(labels, spec, file), -100)
         tensors = with_decoder_mask(tensors) if spec.has_decoder else tensors
@@ -73,7 +78,7 @@ def read_sounds(
     if spec.has_decoder and "labels" not in tensors:
         raise DataError(f"{file}: the model also needs transcripts; give a table with audio and transcription columns")
     text = Transcriber(tokenizer_of(spec, file)) if tensors.get("labels", torch.zeros(1)).ndim == 2 else None
-    return Stored(count=len(waves), load=lambda rows: rows_of(tensors, rows), notes=notes, text=text)
+    return Stored(count=len(decoded), load=lambda rows: rows_of(tensors, rows), notes=notes, text=text)
 
 
 def _processor(spec: InputSpec) -> Any:
@@ -85,11 +90,52 @@ def _processor(spec: InputSpec) -> Any:
     from workbench.models.sources.lean_transformers import offline, transformers
 
     loader: Any = transformers.AutoFeatureExtractor
-    try:
-        with offline():
-            return loader.from_pretrained(str(spec.folder), local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
-        raise DataError(f"the processor in {spec.folder} cannot be used: {first_line(error)}") from error
+    load = partial(loader.from_pretrained, str(spec.folder), local_files_only=True, trust_remote_code=False)
+    with offline():
+        return tried(load, f"the processor in {spec.folder}")
+
+
+def _rate(processor: Any, spec: InputSpec) -> int | None:
+    """Return the points in a second that the model takes, None where nothing says; DataError for an odd number."""
+    rate = getattr(processor, "sampling_rate", None) or spec.rate
+    if rate is not None and (not isinstance(rate, int | float) or not LOW <= rate <= HIGH or rate != int(rate)):
+        raise DataError(f"the processor in {spec.folder} takes {str(rate)[:40]} points in a second; {LOW} to "
+                        f"{HIGH:,} are possible: correct its sampling_rate")  # fmt: skip
+    return None if rate is None else int(rate)
+
+
+def _made(
+    decoded: Sequence[tuple[np.ndarray, int]], rate: int | None, processor: Any, spec: InputSpec
+) -> list[np.ndarray]:
+    """Return the sounds at the model's rate; with a processor, what it makes of them and, where the model takes it, its
+    mask.  A stranger's settings can make that endless: it is done in a limited process.
+    """
+    same = all(own == (rate or own) for _, own in decoded)
+    if not same:
+        import scipy.signal  # noqa: F401 - here, because the limited process cannot
+
+    def work() -> list[np.ndarray]:
+        in_one_thread()
+        waves = [resampled(wave, own, rate or own) for wave, own in decoded]
+        if processor is None:
+            return waves
+        try:
+            features = processor(waves, sampling_rate=rate, return_tensors="np", padding=True)
+            masks = ["attention_mask"] if "attention_mask" in features and "attention_mask" in spec.takes else []
+            return [np.ascontiguousarray(features[name]) for name in (spec.main, *masks)]
+        except MemoryError:
+            raise
+        except Exception as error:  # transformers raises nearly everything for settings that it does not understand
+            raise DataError(f"the processor in {spec.folder} cannot be used: {first_line(error)}") from error
+
+    if processor is None and same:
+        return [wave for wave, _ in decoded]
+    points = sum(len(wave) * (1 + (rate or own) / own) for wave, own in decoded)
+    what = f"{spec.folder}: making its inputs of the sounds" if processor is not None else "resampling the sounds"
+    return limited(
+        work, what, DataError, seconds=SECONDS + SECONDS_A_SOUND * len(decoded) + points / POINTS_A_SECOND,
+        memory=MEMORY + ROOM_A_SOUND * len(decoded) + int(ROOM_A_POINT * points),
+    )  # fmt: skip
 
 
 def _decoded(sources: Sequence[Any]) -> list[tuple[np.ndarray, int]]:
@@ -110,9 +156,10 @@ def _decoded(sources: Sequence[Any]) -> list[tuple[np.ndarray, int]]:
         pairs = [_decode(content, name) for content, name in zip(contents, names, strict=True)]
         return [array for wave, rate in pairs for array in (wave, np.array(rate))]
 
-    room = MEMORY + 40 * sum(map(len, contents))
+    nbytes = sum(map(len, contents))
     what = names[0] if len(names) == 1 else f"one of {len(names)} sounds from {names[0]} on"
-    arrays = limited(work, what, DataError, seconds=10 + 0.2 * len(names), memory=room)
+    seconds, memory = SECONDS + 0.2 * len(names) + nbytes / BYTES_A_SECOND, MEMORY + 40 * nbytes
+    arrays = limited(work, what, DataError, seconds=seconds, memory=memory)
     return [(wave, int(rate)) for wave, rate in zip(arrays[::2], arrays[1::2], strict=True)]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import BackendUnavailableError, DataError, first_line
-from workbench.limited import MEMORY, limited
+from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.readers.mapped import MappedFile
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
@@ -63,7 +63,7 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
             raise DataError(f"{file} is damaged: its columns do not have the {table.rows} rows that it names")
         return [np.frombuffer(json.dumps(columns, default=_plain).encode(), np.uint8)]
 
-    seconds, memory = 10 + content.size / SPEED, 2 * MEMORY + ROOM * content.size
+    seconds, memory = SECONDS + content.size / SPEED, 2 * MEMORY + ROOM * content.size
     (answer,) = limited(work, str(file), DataError, seconds=seconds, memory=memory)
     columns: dict[str, list[Any]] = json.loads(answer.tobytes(), object_hook=_value)
     return columns

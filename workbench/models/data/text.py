@@ -15,10 +15,11 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError, first_line
-from workbench.limited import limited
+from workbench.limited import SECONDS, limited
 from workbench.models.data.inputs import InputSpec, fast_tokenizer
 from workbench.models.data.tables import messages_of
 from workbench.models.data.tokenizing import Rows, tokenized
+from workbench.models.data.tried import made, tried
 from workbench.models.readers.tokenizer import require_tokenizer
 from workbench.plain_file import read_bytes
 
@@ -28,8 +29,8 @@ LONGEST_SENTENCE = 512
 NO_LIMIT = int(1e30)
 """Tokens that a tokenizer takes where its settings do not say: transformers' own number."""
 
-TEMPLATE_SECONDS, ROWS_PER_SECOND = 10.0, 100
-"""Processor time that a chat template may take, and conversations that it writes in a second at least beyond it."""
+ROWS_PER_SECOND = 100
+"""Conversations that a chat template writes in a second at least."""
 
 SETTINGS = (".json", ".jinja", ".model", ".txt")
 """What a tokenizer is made of: it is loaded again when one of these files has changed."""
@@ -81,6 +82,8 @@ def tokenizer_of(spec: InputSpec, file: Path) -> Any:
     try:
         settings = sorted(each for each in spec.tokenizer.iterdir() if each.suffix in SETTINGS)
         return _loaded(spec.tokenizer, tuple((each.name, each.stat().st_mtime_ns) for each in settings))
+    except DataError:
+        raise
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         raise DataError(f"the tokenizer in {spec.tokenizer} cannot be used: {first_line(error)}") from error
 
@@ -101,8 +104,15 @@ def _loaded(folder: Path, changed: tuple[tuple[str, int], ...]) -> Any:
     if not ((folder / "config.json").is_file() or (folder / "tokenizer_config.json").is_file()):
         plain: Any = transformers.PreTrainedTokenizerFast
         return plain(tokenizer_file=str(folder / "tokenizer.json"))
+    nbytes = sum((folder / name).stat().st_size for name, _ in changed)
+    load = partial(
+        transformers.AutoTokenizer.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False
+    )
     with offline():
-        own = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        if (folder / "tokenizer.json").is_file():  # which was tried already
+            own = made(load, f"the tokenizer in {folder}")
+        else:
+            own = tried(load, f"the tokenizer in {folder}", nbytes)
     if not isinstance(own, transformers.PreTrainedTokenizerBase):
         raise ValueError(f"{type(own).__name__} does not tokenize a single text")
     longest: Any = own.model_max_length
@@ -200,7 +210,7 @@ def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
                 ) from error
         return [np.frombuffer(json.dumps(texts).encode(), np.uint8)]
 
-    seconds = TEMPLATE_SECONDS + len(rows) / ROWS_PER_SECOND
+    seconds = SECONDS + len(rows) / ROWS_PER_SECOND
     (answer,) = limited(work, f"the chat template in {spec.tokenizer}", DataError, seconds=seconds)
     texts: list[str] = json.loads(answer.tobytes())
     return texts

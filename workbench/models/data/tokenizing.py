@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from workbench.errors import DataError, first_line
-from workbench.limited import MEMORY, limited
+from workbench.limited import MEMORY, SECONDS, limited
 
 Rows = Sequence[Sequence[int]]
 
-SECONDS, CHARACTERS_PER_SECOND = 10.0, 50_000
-"""Processor time that tokenizing may take, and characters that are tokenized in a second at least beyond it."""
+CHARACTERS_PER_SECOND = 50_000
+"""Characters that are tokenized in a second at least."""
 
 BYTES_PER_CHARACTER = 400
 """Memory that tokenizing may take beyond the usual: libraries keep places, words and copies."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import BackendUnavailableError, NotAModelError
-from workbench.limited import MEMORY, limited
+from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.onnx.inner import hoist_weights
 from workbench.models.onnx.schemas import require_schemas
 from workbench.models.readers.mapped import MappedFile
@@ -141,7 +141,7 @@ def read_onnx(path: Path) -> OnnxFile:
         return _parsed(bytes(file.data))
 
     graph, table, *data = limited(
-        work, str(path), NotAModelError, seconds=10 + file.size / 2e7, memory=MEMORY + 5 * file.size
+        work, str(path), NotAModelError, seconds=SECONDS + file.size / 2e7, memory=MEMORY + 5 * file.size
     )
     model = onnx.load_model_from_string(graph.tobytes())
     return OnnxFile(path=path, model=model, arrays=_arrays(path, json.loads(table.tobytes()), data))

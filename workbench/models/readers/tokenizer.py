@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import DataError, first_line
-from workbench.limited import MEMORY, limited
+from workbench.limited import MEMORY, SECONDS, limited
 from workbench.plain_file import read_text
 
 if TYPE_CHECKING:
@@ -47,4 +47,4 @@ def require_document(document: str, what: str) -> None:
         return []
 
     size = len(document)
-    limited(work, what, DataError, seconds=10 + size / 1e6, memory=MEMORY + 100 * size)
+    limited(work, what, DataError, seconds=SECONDS + size / 1e6, memory=MEMORY + 100 * size)

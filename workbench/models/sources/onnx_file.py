@@ -17,6 +17,7 @@ from torch import nn
 from workbench.errors import DataError, NotAModelError, WorkbenchError, first_line
 from workbench.limited import MEMORY, limited
 from workbench.models.data.inputs import InputSpec, arguments_for, main_of
+from workbench.models.data.tried import in_one_thread
 from workbench.models.execution.network import Body, Call, Forward, NetworkModel
 from workbench.models.layer import LayerKind, StoredTensor
 from workbench.models.model import Batch, Model, Overrides
@@ -320,7 +321,7 @@ def _spent() -> float:
 
 def _trial(network: OnnxNetwork, tensors: Mapping[str, torch.Tensor]) -> list[np.ndarray]:
     """Run a graph for the first time, in the limited process: it may crash, hang, or fill the memory."""
-    torch.set_num_threads(1)
+    in_one_thread()
     try:
         with torch.no_grad():
             network(tensors)

@@ -1,0 +1,110 @@
+"""Settings of strangers: what a library makes of them is made in a limited process before it is made here."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.models.data.test_datasets import model
+from workbench.errors import DataError
+from workbench.models.data.datasets import open_dataset
+from workbench.models.data.tried import tried
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
+WAVES = {
+    "feature_extractor_type": "Wav2Vec2FeatureExtractor", "feature_size": 1, "sampling_rate": 16000,
+    "padding_value": 0.0, "return_attention_mask": True,
+}  # fmt: skip
+SPECTRA = {
+    "feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 80, "sampling_rate": 16000, "hop_length": 160,
+    "chunk_length": 30, "n_fft": 400, "padding_value": 0.0,
+}  # fmt: skip
+
+
+class Panic(BaseException):
+    """As Rust's."""
+
+
+Panic.__name__ = "PanicException"
+
+
+def test_what_is_made_comes_from_here_and_reads_in_between(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("7")
+    here = os.getpid()
+    assert tried(lambda: ((tmp_path / "x").read_text(), os.getpid()), "it") == ("7", here)
+
+
+def test_a_trial_writes_and_connects_nowhere(tmp_path: Path) -> None:
+    def write() -> None:
+        (tmp_path / "y").write_text("left")
+
+    with pytest.raises(DataError, match="^it cannot be used: .*Permission denied"):
+        tried(write, "it")
+    assert not list(tmp_path.iterdir())
+
+
+def fills() -> object:
+    return np.ones(1 << 29)
+
+
+def crashes() -> object:
+    os.abort()
+
+
+def panics() -> object:
+    raise Panic("range end index 3 out of range")
+
+
+def hangs() -> object:
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(("make", "words"), [
+    (fills, "memory"), (crashes, "crash"), (panics, "range end index"), (hangs, "takes more than 4 s"),
+    (lambda: [][0], "cannot be used: list index out of range"),
+])  # fmt: skip
+def test_what_fails_in_the_trial_is_one_error(make: Any, words: str) -> None:
+    with pytest.raises(DataError, match=f"^it .*{words}"):
+        tried(make, "it")
+
+
+def read(folder: Path, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Read two sounds of a second with the processor of a model's folder."""
+    soundfile = pytest.importorskip("soundfile")
+    for name in ("model", "sounds"):
+        (folder / name).mkdir()
+    (folder / "model" / "preprocessor_config.json").write_text(json.dumps(settings))
+    for name in "ab":
+        soundfile.write(folder / "sounds" / f"{name}.wav", np.sin(np.arange(8000) / 9).astype(np.float32), 8000)
+    main = "input_values" if settings["feature_size"] == 1 else "input_features"
+    spec = model(tokens=False, folder=folder / "model", main=main, takes=(main, "attention_mask"))
+    return list(open_dataset(folder / "sounds", spec).batches(2))
+
+
+def test_sounds_become_what_the_processor_says(tmp_path: Path) -> None:
+    (batch,) = read(tmp_path, WAVES)
+    assert batch["inputs"].shape == (2, 16000) and batch["attention_mask"].tolist() == [[1] * 16000] * 2
+    assert abs(float(batch["inputs"].mean())) < 1e-3 and abs(float(batch["inputs"].std()) - 1) < 1e-2  # it normalises
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    (WAVES | {"sampling_rate": 10**9}, "takes 1000000000 points in a second; 100 to 1,000,000 are possible"),
+    (WAVES | {"sampling_rate": "x"}, "takes x points in a second"),
+    (WAVES | {"sampling_rate": -16000}, "takes -16000 points in a second"),
+    (WAVES | {"sampling_rate": 440.5}, "takes 440.5 points in a second"),
+    (WAVES | {"sampling_rate": float("nan")}, "takes nan points in a second"),
+    (SPECTRA | {"feature_size": 30_000, "n_fft": 60_000}, "too much memory"),
+    (SPECTRA | {"hop_length": 0}, "cannot be used: "),
+    (SPECTRA | {"feature_size": [], "n_fft": {}}, "cannot be used: "),
+])  # fmt: skip
+def test_processors_that_are_made_to_do_harm(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(DataError, match=words) as caught:
+        read(tmp_path, changes)
+    assert "\n" not in str(caught.value)
