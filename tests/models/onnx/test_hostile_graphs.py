@@ -142,3 +142,10 @@ def test_values_that_fill_the_memory_are_not_made(
 def test_inputs_without_end_are_refused_before_they_are_made(tmp_path: Path, shape: tuple[int | str, ...]) -> None:
     with pytest.raises(NotAModelError, match=r"its input x \(.*\) has more than 134,217,728 numbers"):
         opened(save(tmp_path, [node("MatMul", ["x", "w"], ["y"])], shape=shape))
+
+
+def test_constants_that_take_each_other_twice_are_made_once(tmp_path: Path) -> None:
+    """Fifty of them would otherwise be made 2**50 times."""
+    nodes = [node("Reshape", [f"n{at}", f"n{at}"], [f"n{at + 1}"]) for at in range(50)]
+    with pytest.raises(NotAModelError):
+        opened(save(tmp_path, [*nodes, node("MatMul", ["x", "n50"], ["y"])], [number([1], "n0")]))

@@ -105,6 +105,7 @@ class Constants:
         self.makers = {name: node for node in nodes for name in node.output if name}
         self.sources = dict[str, str | None]()
         self.computed = dict[str, torch.Tensor]()
+        self._within, self._nested = dict[str, Numbers](), 0
 
     def source(self, name: str, depth: int = DEEPEST) -> str | None:
         """Return the tensor that a constant is made of, the first of several; None for what inputs determine."""
@@ -124,11 +125,24 @@ class Constants:
         return self.numbers(name).values() if self.source(name) is not None else None
 
     def numbers(self, name: str) -> Numbers:
-        """Return a constant; NotAModelError where its parts do not fit together."""
+        """Return a constant; NotAModelError where its parts do not fit together.
+
+        What others are made of is made once while one is made: nodes that take the same several times would double it.
+        """
         if name in self.arrays:
             array = self.arrays[name]
             return Numbers(codes=array.tensor(), type=array.type)
-        node = self.makers[name]
+        self._nested += 1
+        try:
+            if name not in self._within:
+                self._within[name] = self._of(name, self.makers[name])
+            return self._within[name]
+        finally:
+            self._nested -= 1
+            if not self._nested:
+                self._within.clear()
+
+    def _of(self, name: str, node: Any) -> Numbers:
         try:
             if node.op_type == "DequantizeLinear":
                 return self._dequantized(node)

@@ -46,6 +46,10 @@ LAYERS = re.compile(r"(^|_)(layers?|blocks?)$")
 SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|ff|channels|inner|groups?|labels)$")
 """What networks are built by, among the names of config.json."""
 
+DEPTHS = re.compile(r"(^|_)(depths?|layers?|blocks?)$")
+LISTS = re.compile(r"(^|_)(depths?|layers?|blocks?|dims?|sizes|channels|kernels?|strides?|dilations?)$")
+"""Names of lists with a number for each stage: how many blocks it has, or what these are built by."""
+
 LEAST = 10**6
 """Sizes up to this one are possible whatever the weights: they may be windows or pictures."""
 
@@ -150,18 +154,30 @@ def require_possible(config: Mapping[str, Any], store: TensorStore, file: Path) 
     """Raise NotAModelError for counts that the tensors cannot fill: building such a network would never end."""
     elements = max(sum(math.prod(tensor.shape) for tensor in store.tensors.values()), LEAST)
     for key, value in config.items():
-        if isinstance(value, Mapping):
-            require_possible(value, store, file)
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, Mapping):
+                require_possible(part, store, file)
+        if isinstance(value, list) and LISTS.search(key):
+            numbers = [part for part in value if isinstance(part, int)]
+            count = max(len(value), sum(numbers) if DEPTHS.search(key) else 0)
+            if count > max(len(store.tensors), LEAST_LAYERS):
+                raise NotAModelError(
+                    f"{file} counts {_few_digits(count)} blocks in {key}, but the weights are {len(store.tensors):,} "
+                    "tensors; the file is damaged, or belongs to other weights"
+                )
         if not isinstance(value, int) or not SIZES.search(key):
             continue
         layers = LAYERS.search(key) is not None
         most, what = (len(store.tensors), "tensors") if layers else (elements, "weights")
         if value > max(most, LEAST_LAYERS):
-            shown = f"{value:,}" if value < 10**15 else f"a number of {len(str(value))} digits"
             raise NotAModelError(
-                f"{file} says {key} is {shown}, but the weights are {most:,} {what}; the file is damaged, or belongs "
-                "to other weights"
+                f"{file} says {key} is {_few_digits(value)}, but the weights are {most:,} {what}; the file is "
+                "damaged, or belongs to other weights"
             )
+
+
+def _few_digits(value: int) -> str:
+    return f"{value:,}" if value < 10**15 else "a number of more than 15 digits"
 
 
 def _read_json(file: Path) -> Any:
