@@ -147,7 +147,7 @@ def test_conversations_go_through_the_chat_template(
     (batch,) = open_dataset(file, decoder).batches(2)
     assert batch["input_ids"].tolist() == [[50, 7, 51, 8, 9], [50, 3, 0, 0, 0]]
     assert batch["attention_mask"].tolist() == [[1] * 5, [1, 1, 0, 0, 0]]
-    monkeypatch.setattr(text, "TEMPLATE_SECONDS", 1.0)
+    monkeypatch.setattr(text, "SECONDS", 1.0)
     for template, reason in (
         ("{{ raise_exception('no system role') }}", "fails on row 1 of chat.jsonl.*no system role"),
         ("{{ ''.__class__.__mro__ }}", "fails on row 1.*SecurityError"),

@@ -20,11 +20,14 @@ from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.readers.mapped import MappedFile
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
+MARKS = (b",", b"\t", b";")
+"""What separates the columns of a text."""
+
 BYTES = "\0bytes"
 """The key under which JSON has bytes, in base 64."""
 
-ROOM, SPEED = 40, 2e6
-"""Memory that a byte of a file may become, and bytes that are parsed in a second at least."""
+ROOM, SPEED, COLUMNS_A_SECOND = 40, 2e6, 8e3
+"""Memory that a byte of a file may become; bytes, and columns of a CSV file, that are parsed in a second at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,12 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
             raise DataError(f"{file} is damaged: its columns do not have the {table.rows} rows that it names")
         return [np.frombuffer(json.dumps(columns, default=_plain).encode(), np.uint8)]
 
-    seconds, memory = SECONDS + content.size / SPEED, 2 * MEMORY + ROOM * content.size
+    columns = max(map(_first_line(content).count, MARKS)) if file.suffix.lower() in (".csv", ".tsv") else 0
+    seconds = SECONDS + content.size / SPEED + columns / COLUMNS_A_SECOND
+    memory = 2 * MEMORY + ROOM * content.size
     (answer,) = limited(work, str(file), DataError, seconds=seconds, memory=memory)
-    columns: dict[str, list[Any]] = json.loads(answer.tobytes(), object_hook=_value)
-    return columns
+    values: dict[str, list[Any]] = json.loads(answer.tobytes(), object_hook=_value)
+    return values
 
 
 def _import() -> None:
@@ -113,12 +118,16 @@ def _csv(content: MappedFile, stream: Any) -> Any:
     """Parse lines parted by commas, but by a tab or semicolons where the first line has those alone."""
     from pyarrow import csv
 
-    first = bytes(content.data[: 1 << 16]).partition(b"\n")[0].decode(errors="replace")
-    mark = next((mark for mark in ("\t", ";") if mark in first and "," not in first), ",")
+    first = _first_line(content)
+    mark = next((mark for mark in MARKS[1:] if mark in first and b"," not in first), b",").decode()
     return csv.read_csv(
         stream, csv.ReadOptions(use_threads=False, block_size=1 << 24),
         csv.ParseOptions(delimiter=mark, newlines_in_values=True), csv.ConvertOptions(strings_can_be_null=True),
     )  # fmt: skip
+
+
+def _first_line(content: MappedFile) -> bytes:
+    return bytes(content.data[: 1 << 24]).partition(b"\n")[0]
 
 
 def _json_rows(text: str, suffix: str) -> list[dict[str, Any]]:
