@@ -21,9 +21,19 @@ CLOCK: Callable[[], float] = time.perf_counter
 """What seconds are taken from; on a busy machine a benchmark of one thread takes those of the processor."""
 
 
+@dataclass(slots=True)
+class Compilation:
+    """Seconds that this process has spent on compiling kernels, which a machine does once for each."""
+
+    seconds: float = 0.0
+
+
+COMPILATION = Compilation()
+
+
 def clock() -> float:
-    """Return the time in seconds since any moment."""
-    return CLOCK()
+    """Return the time in seconds since any moment, compilation left out: short trials speak for long runs."""
+    return CLOCK() - COMPILATION.seconds
 
 
 SHORT = 3.0
@@ -38,8 +48,8 @@ class Estimate:
     """What a step is expected to take, and afterwards what it took.
 
     ``memory`` is the most anonymous memory of the process in bytes, ``least`` what it cannot do without, however much
-    lies on the disk; ``disk`` the bytes that it writes at ``folder``.  ``took`` (seconds) and ``peak`` (bytes) are
-    known when it has ended.
+    lies on the disk; ``disk`` the bytes that it writes at ``folder``.  ``took`` (seconds), ``peak`` (bytes) and the
+    seconds of ``compiling``, which neither number of seconds counts, are known when it has ended.
     """
 
     seconds: float
@@ -49,6 +59,7 @@ class Estimate:
     folder: str = ""
     took: float | None = None
     peak: int | None = None
+    compiling: float = 0.0
 
     @property
     def text(self) -> str:
@@ -61,9 +72,11 @@ class Estimate:
         """What it took beside what was expected; empty before the end."""
         if self.took is None or self.peak is None:
             return ""
+        compiling = f", and {duration(self.compiling)} to compile kernels, once on a machine"
         return (
             f"took {duration(self.took)} and {size_text(self.peak)} of memory "
             f"({duration(self.seconds)} and {size_text(self.memory)} were estimated)"
+            f"{compiling if self.compiling >= 1 else ''}"
         )
 
     @property
@@ -103,11 +116,15 @@ def duration(seconds: float) -> str:
 
 @dataclass(slots=True)
 class Usage:
-    """Wall seconds, and the most anonymous memory in bytes, of a block of code; both grow until it ends."""
+    """Wall seconds, and the most anonymous memory in bytes, of a block of code; both grow until it ends.
+
+    ``seconds`` leaves out those of ``compiling``.
+    """
 
     before: int
     seconds: float = 0.0
     peak: int = 0
+    compiling: float = 0.0
 
 
 @contextmanager
@@ -121,12 +138,12 @@ def measured() -> Iterator[Usage]:
             spent.peak = max(spent.peak, anonymous_memory())
 
     watcher = threading.Thread(target=watch, name="memory", daemon=True)
-    start = clock()
+    start, compiling = clock(), COMPILATION.seconds
     watcher.start()
     try:
         yield spent
     finally:
-        spent.seconds = clock() - start
+        spent.seconds, spent.compiling = clock() - start, COMPILATION.seconds - compiling
         over.set()
         watcher.join()
         spent.peak = max(spent.peak, anonymous_memory())

@@ -212,7 +212,7 @@ class Step(Generic[O, R]):
         says(0.0, f"{self.title}: {expected.text}", expected)
         with measured() as spent:
             yield
-        outcome = replace(expected, took=spent.seconds, peak=spent.peak)
+        outcome = replace(expected, took=spent.seconds, peak=spent.peak, compiling=spent.compiling)
         says(1.0, f"{self.title} {outcome.outcome}", outcome)
         log.info("%s %s", self.title, outcome.outcome)
 
