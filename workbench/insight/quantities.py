@@ -31,11 +31,6 @@ def use_comma(comma: bool) -> None:
     _comma = comma
 
 
-def has_comma() -> bool:
-    """Return whether numbers have a decimal comma now."""
-    return _comma
-
-
 @contextmanager
 def with_points() -> Iterator[None]:
     """Write numbers with a decimal point within the context, whatever the user chose: for files and copies."""
