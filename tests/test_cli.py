@@ -236,6 +236,23 @@ def test_without_a_display_the_window_says_what_to_do(
         assert "headless" in fails(capsys, "demo")
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["plan", "s.qwb", "--bit-per-weight=4"], "workbench plan: there is no argument '--bit-per-weight=4'; the closest"),
+        (["inspect", "a", "b"], "workbench inspect: there is no argument 'b'; see workbench inspect --help"),
+        (["--colour"], "workbench: there is no argument '--colour'; see workbench --help"),
+    ],
+)  # fmt: skip
+def test_an_unknown_argument_is_named_in_one_line(
+    words: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole usage of the program stood before it, without the command's name."""
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(line) and error.count("\n") == 1
+
+
 @pytest.mark.parametrize(("word", "closest"), [("inspekt", "inspect"), ("sensitvity", "sensitivity"), ("S.qwb", "")])
 def test_an_unknown_command_is_named_with_the_closest_ones(
     word: str, closest: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -49,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
         entry.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
         entry.add_argument("--debug", action="store_true", help="show the traceback of an error")
         entry.add_argument("--quiet", action="store_true", help="no progress bar")
+        entry.set_defaults(flags=re.findall(r"--[a-z][a-z-]*", entry.format_usage()))
     return root
 
 
@@ -62,7 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words and not (words[0].startswith("demo:") or Path(words[0]).exists()):
             return _unknown(words[0], commands)
         words.insert(0, "gui")
-    options = parser().parse_args(_joined(words))
+    options, others = parser().parse_known_args(_joined(words))
+    if others:
+        return _unrecognized(others[0], options)
     if arguments is None:
         from workbench import log
 
@@ -116,6 +119,13 @@ def run(command: Command, options: argparse.Namespace) -> int:
 def _unknown(word: str, commands: Iterable[str]) -> int:
     closest = nearest(word, commands)
     return _failed(f"workbench: there is no command and no file {word!r}{closest}; see workbench --help", 2)
+
+
+def _unrecognized(word: str, options: argparse.Namespace) -> int:
+    name = f"workbench {options.command}" if options.command else "workbench"
+    flag = word.partition("=")[0]
+    closest = nearest(flag, getattr(options, "flags", ())) if flag.startswith("--") else ""
+    return _failed(f"{name}: there is no argument {word!r}{closest}; see {name} --help", 2)
 
 
 def _failed(line: str, exit_code: int) -> int:
