@@ -3456,12 +3456,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Zuletzt geöffnet</translation>
     </message>
     <message>
-        <source>What the model is for</source>
-        <translation>Wofür das Modell ist</translation>
-    </message>
-    <message>
-        <source>&amp;What for:</source>
-        <translation>&amp;Wofür:</translation>
+        <source>What is the model for?</source>
+        <translation>Wofür ist das Modell?</translation>
     </message>
     <message>
         <source>Retry</source>
@@ -5650,6 +5646,206 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>{n} TB unquantized</source>
         <translation>{n} TB unquantisiert</translation>
+    </message>
+    <message>
+        <source>All blocks and layers with their scheme, weight histogram, size and loss. To change the number format, select layers, then press F2 or use the Plan panel below.</source>
+        <translation>Alle Blöcke und Schichten mit Schema, Histogramm der Gewichte, Größe und Verlust. Um das Zahlenformat zu ändern, Schichten auswählen und F2 drücken oder das Feld Plan darunter benutzen.</translation>
+    </message>
+    <message>
+        <source>Automatic: float32 on the CPU, the model's own elsewhere</source>
+        <translation>Automatisch: float32 auf der CPU, sonst das des Modells</translation>
+    </message>
+    <message>
+        <source>Evaluate (F8) compares the plan with the floating-point model and shows confidence intervals. Save with Ctrl+S and export with Ctrl+Shift+E. Ctrl+K lists all commands; F1 opens the guide.</source>
+        <translation>Evaluieren (F8) vergleicht den Plan mit dem Gleitkommamodell und zeigt Konfidenzintervalle. Strg+S speichert, Strg+Umschalt+E exportiert. Strg+K zeigt alle Befehle, F1 das Handbuch.</translation>
+    </message>
+    <message>
+        <source>Float state dict</source>
+        <translation>State-Dict in Gleitkomma</translation>
+    </message>
+    <message>
+        <source>GGUF</source>
+        <translation>GGUF</translation>
+    </message>
+    <message>
+        <source>GPTQ folder</source>
+        <translation>GPTQ-Ordner</translation>
+    </message>
+    <message>
+        <source>Histograms of the selected layer's weights, inputs and outputs. Calibrate (F5) to see inputs and outputs, then drag the shaded range to see how much it clips.</source>
+        <translation>Histogramme der Gewichte, Eingaben und Ausgaben der ausgewählten Schicht. Kalibrieren (F5) zeigt Eingaben und Ausgaben; den getönten Bereich ziehen zeigt, wie viel er abschneidet.</translation>
+    </message>
+    <message>
+        <source>Hugging Face folder</source>
+        <translation>Hugging-Face-Ordner</translation>
+    </message>
+    <message>
+        <source>ONNX</source>
+        <translation>ONNX</translation>
+    </message>
+    <message>
+        <source>ONNX Runtime GenAI folder</source>
+        <translation>Ordner für ONNX Runtime GenAI</translation>
+    </message>
+    <message>
+        <source>Plan (JSON)</source>
+        <translation>Plan (JSON)</translation>
+    </message>
+    <message>
+        <source>Python script</source>
+        <translation>Python-Skript</translation>
+    </message>
+    <message>
+        <source>Recipe</source>
+        <translation>Rezept</translation>
+    </message>
+    <message>
+        <source>Sensitivity (F6) fills this map: rows are layers, columns are schemes, and the colour is the loss. Click a cell to assign its scheme, drag to assign several, right-click to lock a layer.</source>
+        <translation>Empfindlichkeit (F6) füllt diese Karte: Zeilen sind Schichten, Spalten sind Schemata, die Farbe ist der Verlust. Ein Klick auf eine Zelle weist ihr Schema zu, Ziehen mehreren, ein Rechtsklick sperrt eine Schicht.</translation>
+    </message>
+    <message>
+        <source>Size against loss</source>
+        <translation>Größe gegen Verlust</translation>
+    </message>
+    <message>
+        <source>Size, bits per weight and predicted loss of the whole model. Search (F7) finds the best plan within a budget; a target limits it to the schemes that your runtime can run. You can undo every edit.</source>
+        <translation>Größe, Bits pro Gewicht und vorhergesagter Verlust des ganzen Modells. Suchen (F7) findet den besten Plan innerhalb eines Budgets; ein Ziel beschränkt ihn auf Schemata, die die Laufzeit ausführt. Jede Änderung lässt sich rückgängig machen.</translation>
+    </message>
+    <message>
+        <source>The best plans, from the smallest to the most accurate. Move the slider or click a point to use a plan.</source>
+        <translation>Die besten Pläne, vom kleinsten bis zum genauesten. Den Regler schieben oder einen Punkt anklicken, um einen Plan zu verwenden.</translation>
+    </message>
+    <message>
+        <source>The model's own, as its file stores it</source>
+        <translation>Das des Modells, wie es in der Datei steht</translation>
+    </message>
+    <message>
+        <source>a GPTQ checkpoint: qweight, qzeros, scales, g_idx</source>
+        <translation>ein GPTQ-Checkpoint: qweight, qzeros, scales, g_idx</translation>
+    </message>
+    <message>
+        <source>a Python script that replays the plan: quantize, evaluate, write</source>
+        <translation>ein Python-Skript, das den Plan wiederholt: quantisieren, evaluieren, schreiben</translation>
+    </message>
+    <message>
+        <source>a checkpoint of torchao's tensors that transformers loads</source>
+        <translation>ein Checkpoint aus Tensoren von torchao, den transformers lädt</translation>
+    </message>
+    <message>
+        <source>a checkpoint that mlx-lm loads: packed weights, scales, biases</source>
+        <translation>ein Checkpoint, den mlx-lm lädt: gepackte Gewichte, Skalen, Nullpunkte</translation>
+    </message>
+    <message>
+        <source>a folder that onnxruntime-genai generates text from, with a cache of keys and values</source>
+        <translation>ein Ordner, mit dem onnxruntime-genai Text erzeugt, mit einem Cache von Schlüsseln und Werten</translation>
+    </message>
+    <message>
+        <source>a folder that transformers loads, with the evaluated values in float32</source>
+        <translation>ein Ordner, den transformers lädt, mit den evaluierten Werten in float32</translation>
+    </message>
+    <message>
+        <source>a graph for ONNX Runtime, OpenVINO and TensorRT, with the plan's own codes</source>
+        <translation>ein Graph für ONNX Runtime, OpenVINO und TensorRT, mit den Codes des Plans</translation>
+    </message>
+    <message>
+        <source>a packed checkpoint that vLLM and transformers load</source>
+        <translation>ein gepackter Checkpoint, den vLLM und transformers laden</translation>
+    </message>
+    <message>
+        <source>float32</source>
+        <translation>float32</translation>
+    </message>
+    <message>
+        <source>llama.cpp importance matrix</source>
+        <translation>Wichtigkeitsmatrix von llama.cpp</translation>
+    </message>
+    <message>
+        <source>llama.cpp tensor types</source>
+        <translation>Tensortypen von llama.cpp</translation>
+    </message>
+    <message>
+        <source>mean squared inputs of the calibration, for llama.cpp's quantizer (--imatrix)</source>
+        <translation>mittlere Quadrate der Eingaben aus der Kalibrierung, für den Quantisierer von llama.cpp (--imatrix)</translation>
+    </message>
+    <message>
+        <source>one file for llama.cpp, each tensor in its own type, with the tokenizer</source>
+        <translation>eine Datei für llama.cpp, jeder Tensor in seinem Typ, mit dem Tokenizer</translation>
+    </message>
+    <message>
+        <source>packed codes and scales in one safetensors file that says how to decode them</source>
+        <translation>gepackte Codes und Skalen in einer safetensors-Datei, die sagt, wie man sie dekodiert</translation>
+    </message>
+    <message>
+        <source>the decoded values as a float state dict (safetensors), for torch's load_state_dict</source>
+        <translation>die dekodierten Werte als Gleitkomma-State-Dict (safetensors), für load_state_dict von torch</translation>
+    </message>
+    <message>
+        <source>the plan as JSON, for this workbench and for other programs</source>
+        <translation>der Plan als JSON, für diese Workbench und andere Programme</translation>
+    </message>
+    <message>
+        <source>the plan for another quantizer: llm-compressor, modelopt or auto-round (--set tool=NAME)</source>
+        <translation>der Plan für einen anderen Quantisierer: llm-compressor, modelopt oder auto-round (--set tool=NAME)</translation>
+    </message>
+    <message>
+        <source>the type of each tensor, for llama.cpp's own quantizer (llama-quantize --tensor-type-file)</source>
+        <translation>der Typ jedes Tensors, für den Quantisierer von llama.cpp (llama-quantize --tensor-type-file)</translation>
+    </message>
+    <message>
+        <source>Automatic: the first CUDA device, else the CPU</source>
+        <translation>Automatisch: das erste CUDA-Gerät, sonst die CPU</translation>
+    </message>
+    <message>
+        <source>where models are loaded and run</source>
+        <translation>wo Modelle geladen und ausgeführt werden</translation>
+    </message>
+    <message>
+        <source>what models compute in; sums, losses and curvature are float32 or wider in any case</source>
+        <translation>womit Modelle rechnen; Summen, Verluste und Krümmung sind immer float32 oder breiter</translation>
+    </message>
+    <message>
+        <source>{w} (nats)</source>
+        <translation>{w} (nats)</translation>
+    </message>
+    <message>
+        <source>{w} (relative squared error)</source>
+        <translation>{w} (relativer quadratischer Fehler)</translation>
+    </message>
+    <message>
+        <source>This session: {}</source>
+        <translation>Diese Sitzung: {}</translation>
+    </message>
+    <message>
+        <source>{n} compute threads</source>
+        <translation>{n} Rechen-Threads</translation>
+    </message>
+    <message>
+        <source>none that torch can use</source>
+        <translation>keine, die torch nutzen kann</translation>
+    </message>
+    <message>
+        <source>{n} cores</source>
+        <translation>{n} Kerne</translation>
+    </message>
+    <message>
+        <source>{n} s left</source>
+        <translation>noch {n} s</translation>
+    </message>
+    <message>
+        <source>{n} min left</source>
+        <translation>noch {n} min</translation>
+    </message>
+    <message>
+        <source>{n} h left</source>
+        <translation>noch {n} h</translation>
+    </message>
+    <message>
+        <source>The job is cancelled</source>
+        <translation>Der Auftrag ist abgebrochen</translation>
+    </message>
+    <message>
+        <source>the engine starts again for the next one; nothing is lost</source>
+        <translation>die Engine startet für den nächsten neu; nichts geht verloren</translation>
     </message>
 </context>
 </TS>

@@ -27,10 +27,12 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.window_start import Row, start_up
+from workbench.models.data.files import BUNDLED_TEXT
 
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+MODEL = "demo:language-model"
 HEARTBEAT_MS = 4
 IDLE_SECONDS = 3.0
 SCHEMES = 24
@@ -82,8 +84,8 @@ class Heart:
         self._plot.close()
 
 
-async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
-    """Return the delays while the jobs of the bundled language model run, and a session of 10,000 layers is saved."""
+async def event_loop(window: Any, engine: Any, folder: Path, model: str) -> list[Row]:
+    """Return the delays while the jobs of a language model run, and a session of 10,000 layers is saved."""
     from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
     from workbench.steps.evaluate import EVALUATE, EvaluateOptions
     from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
@@ -95,22 +97,23 @@ async def event_loop(window: Any, engine: Any, folder: Path) -> list[Row]:
     await asyncio.sleep(1.0)
     rows = await heart.during("idle", asyncio.sleep(IDLE_SECONDS))
     rows += await heart.during("engine starts, torch is imported", engine.ready())
-    rows += await heart.during("open a model", window.document.open("demo:language-model"))
+    rows += await heart.during("open a model", window.document.open(model))
 
     def session() -> Any:
         return context.workspace.state.session
 
-    data = "demo:language-model"
-    calibrate = CALIBRATE.request(session(), CalibrateOptions(data=data, samples=16))
+    data, samples = (MODEL, 16) if model == MODEL else (BUNDLED_TEXT, 4)
+    calibrate = CALIBRATE.request(session(), CalibrateOptions(data=data, samples=samples))
     rows += await heart.during("calibrate", context.runner.work(calibrate))
     names = ("int4-g32-asym", "int3-g32-asym", "int8-channel")
-    score = SCORE.request(session(), ScoreOptions(schemes=names, samples=8))
+    score = SCORE.request(session(), ScoreOptions(schemes=names, samples=samples // 2))
     rows += await heart.during("predicted loss", context.runner.work(score))
-    measured = SCORE.request(session(), ScoreOptions(metric="measured_kl", schemes=names[:1], samples=2))
-    rows += await heart.during("measured KL", context.runner.work(measured))
+    if model == MODEL:
+        measured = SCORE.request(session(), ScoreOptions(metric="measured_kl", schemes=names[:1], samples=2))
+        rows += await heart.during("measured KL", context.runner.work(measured))
     stored = [layer.name for layer in session().model.stored]
     plan = session().plan.assign(stored, weights="int4-g32-asym", algorithm="gptq")
-    gptq = EVALUATE.request(replace(session(), plan=plan), EvaluateOptions(samples=4))
+    gptq = EVALUATE.request(replace(session(), plan=plan), EvaluateOptions(samples=samples // 4))
     rows += await heart.during("GPTQ of all layers", context.runner.work(gptq))
     search = SEARCH.request(session(), SearchOptions(bits_per_weight=4.5))
     rows += await heart.during("search", context.runner.work(search))
@@ -256,8 +259,8 @@ def _median(values: list[float]) -> float:
 # -------------------------------------------------------------------- all of it
 
 
-def in_the_window() -> list[Row]:
-    """Return everything that is measured in a window of this process."""
+def in_the_window(model: str) -> list[Row]:
+    """Return everything that is measured in a window of this process, with the jobs of a language model."""
     from PySide6.QtCore import QSettings
     from qasync import QEventLoop
 
@@ -286,7 +289,7 @@ def in_the_window() -> list[Row]:
         gc.freeze()
         unsubscribe = engine.subscribe(window.engine_event)
         threading.Thread(target=warm_up, name="warm", daemon=True).start()
-        rows = await event_loop(window, engine, folder)
+        rows = await event_loop(window, engine, folder, model)
         unsubscribe()
         done: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_later(0.1, lambda: done.set_result(clicks(window, app) + frames(window, app)))
@@ -304,8 +307,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="How fast the window is.")
     parser.add_argument("--no-start", action="store_true", help="leave out the start-up times")
+    parser.add_argument("--model", default=MODEL, help="the language model whose jobs run (default: the bundled one)")
     options = parser.parse_args()
-    rows = ([] if options.no_start else start_up()) + in_the_window()
+    rows = ([] if options.no_start else start_up()) + in_the_window(options.model)
     for row in rows:
         limit = "" if row.limit is None else f"{row.limit:>8.1f}  {'ok' if row.value <= row.limit else 'over'}"
         print(f"{row.what:<64}{row.value:>9.2f} {row.unit:<3}{limit}")

@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+from workbench.deployment.exporters import REGISTRY as EXPORTERS
 from workbench.gui.commands.actions import ACTIONS, MENUS
+from workbench.gui.commands.placement import MEANINGS
 from workbench.gui.commands.stages import STAGES
+from workbench.gui.commands.tour import STOPS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import words
 from workbench.gui.shell.step_keys import BUTTONS
@@ -84,11 +87,13 @@ def of_jobs() -> set[str]:
 
 
 def of_tables() -> set[str]:
-    """Return the texts of menus, panels, stages, roles, steps with a form, options and metrics."""
+    """Return the texts of menus, panels, stages, roles, steps with a form, options, metrics, exporters and the tour."""
     texts = {*MENUS, KINDS, *(text for action in ACTIONS for text in (action.text, action.tip))}
     texts |= {each.title for each in (*PANELS, *STAGES)} | {title for _, title in BUTTONS.values()}
     texts |= {text for each in ROLES for text in (each.title, each.text)} | {form.title for form in FORMS}
     texts |= {text for metric in METRICS for text in (metric.title, metric.meaning)} | {*map(str, Order), *BudgetUnit}
+    texts |= {text for each in EXPORTERS for text in (each.title, each.description)} | {*MEANINGS.values()}
+    texts |= {text for stop in STOPS for text in (stop.title, stop.text)}
     requested = {"calibrate", "sensitivity", "refine", "evaluate", "audit", "train", "time-kernels", "export"}
     for step in (step for step in STEPS if step.name in requested):
         texts |= {step.title, step.summary}

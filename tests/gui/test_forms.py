@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit, QListWidget, QToolButton
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QComboBox, QLineEdit, QListWidget, QToolButton
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.shell import settings
 from workbench.gui.shell.forms import Form
+from workbench.gui.shell.number_field import NumberField
 from workbench.models.data.files import BUNDLED_TEXT, locate
 from workbench.models.layer import LayerKind
 from workbench.session.session import Session
@@ -139,3 +140,31 @@ def test_a_mixtures_option_is_offered_for_mixtures_only(qapp: object) -> None:
     for model, offered in ((dense, False), (mixed, True)):
         assert ("all_experts" in Form(CalibrateOptions(), model=model).widgets) is offered
     assert Form(CalibrateOptions(), model=dense).value() == CalibrateOptions(), "what is not offered keeps its default"
+
+
+def test_fields_of_a_form_are_aligned(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.trigger("calibrate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        fields = person.dialog("form").findChildren(NumberField)
+        assert len(fields) >= 3 and len({(field.x(), field.width()) for field in fields}) == 1
+        assert min(field.width() - field.sizeHint().width() for field in fields) >= 0
+        await person.act(person.dialog("form").reject)
+        await person.act(lambda: person.window.reveal("plan"))
+        plan = person.window.panels["plan"]
+        boxes = (plan.weights, plan.inputs, plan.algorithm, plan.ranges, plan.target.box, plan.budget)
+        assert len({box.mapTo(plan, QPoint()).x() for box in boxes}) == 1
+
+    live(story)
+
+
+def test_a_folder_is_chosen_without_kinds_of_files(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        for action, hidden in (("open_folder", True), ("open_file", False)):
+            await person.act(lambda action=action: person.window.trigger(action))
+            await person.until(lambda: person.dialog("path"), 10)
+            assert person.dialog("path").findChild(QComboBox, "fileTypeCombo").isHidden() is hidden
+            await person.act(person.dialog("path").reject)
+
+    live(story)

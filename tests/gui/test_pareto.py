@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QStyle, QStyleOptionSlider
 
@@ -15,10 +15,12 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.gui.context import edits
+from workbench.gui.plots.front import DECADES
 from workbench.insight.roofline import plan_time
 from workbench.measurement.evaluation import Timing
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import MeasuredTimes
+from workbench.planning.plan import KEEP
 from workbench.session.session import Session
 
 LAYER = "model.layers.0.mlp.down_proj"
@@ -58,6 +60,27 @@ def test_the_slider_replans_while_it_moves(live: Callable[..., None]) -> None:
         assert person.state.undo_name.startswith("Lock")
 
     live(story)
+
+
+def test_the_axis_ends_where_differences_end_and_the_legend_covers_no_point(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        session = sessions.full(1)
+        plans = (KEEP, "int4-g32-asym", "int8-channel")
+        stored = [layer.name for layer in session.model.stored]
+        runs = [replace(session.evaluations[0], plan_hash=session.plan.assign(stored, weights=each).hash)
+                for each in plans]  # fmt: skip
+        await person.open(replace(session, evaluations=tuple(runs)))
+        await person.act(lambda: person.window.reveal("pareto"))
+        plot = person.window.panels["pareto"].plot
+        assert float(plot.picture.loss.min()) == 0.0, "the largest plan changes nothing"
+        low, high = plot.item.viewRange()[1]
+        assert high - low < DECADES + 2
+        frame, view = plot.item.legend.sceneBoundingRect(), plot.item.vb
+        points = [view.mapViewToScene(QPointF(*spot)) for item in plot.item.listDataItems()
+                  for spot in zip(*item.getData(), strict=True) if item.getData()[0] is not None]  # fmt: skip
+        assert len(points) > 20 and not [point for point in points if frame.contains(point)]
+
+    live(story, size=(1920, 1080))
 
 
 def test_the_slider_by_keyboard_and_what_the_next_byte_buys(live: Callable[..., None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QEvent, QObject, QPoint
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -74,8 +74,28 @@ def test_the_minimap_shows_the_worst_rows_and_goes_there(live: Callable[..., Non
         shown = strip.visible_part()
         assert abs(shown.center().y() - strip.height() // 2) <= 3
         person.picture("minimap")
+        await _painted_anew(person)
 
     live(story)
+
+
+async def _painted_anew(person: Person) -> None:
+    """Scores that a running job adds are drawn, although nothing of the layout changes."""
+    panel, table = person.window.panels["sensitivity"], person.state.session.table("predicted_kl")
+    before = panel.minimap.grab().toImage()
+    events: list[QEvent.Type] = []
+
+    class Events(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            events.append(event.type())
+            return False
+
+    observer = Events()
+    panel.minimap.installEventFilter(observer)
+    await person.act(lambda: panel.show_partial(replace(table, score=table.score[::-1] * 100)))
+    assert QEvent.Type.Paint in events
+    assert panel.minimap.grab().toImage() != before
+    panel.minimap.removeEventFilter(observer)
 
 
 def test_a_line_of_the_minimap_is_the_worst_of_its_rows() -> None:

@@ -97,3 +97,18 @@ def test_a_jobs_name_has_room_in_a_panel_that_was_first_seen_empty(live: Callabl
         assert table.columnWidth(0) >= table.fontMetrics().horizontalAdvance(title)
 
     live(story)
+
+
+def test_the_status_bar_says_what_a_job_does_and_how_long_it_will_take(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        status = person.window.status
+        await person.open(sessions.full(1))
+        title, text = f"Evaluate {'a plan with a long name ' * 8}", "batch 3 of 8"
+        for took, left in ((15.0, ", 20 s left"), (90.0, ", 2 min left"), (10_800.0, ", 3 h left"), (1.0, "")):
+            view = JobView(id=1, title=title, status=JobStatus.RUNNING, started=time.monotonic() - took, fraction=0.5,
+                           text=text)  # fmt: skip
+            await person.act(lambda view=view: status.show_jobs((view,)))
+            assert status.share.text() == f"50 %{left}" and status.message.shown == text
+            assert status.message.text() == f"{title} – {text}" and title in status.message.toolTip()
+
+    live(story)

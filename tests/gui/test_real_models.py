@@ -35,8 +35,7 @@ def _model(name: str) -> Path:
 async def _planned(person: Person, model: Path, role: int, data: Path) -> None:
     """Choose a role, open the model, and run all steps on the data."""
     window = person.window
-    await person.choose(window.start_page.roles, role)
-    await person.act(lambda: window.start_page.roles.activated.emit(role))
+    await person.click(window.start_page.role_buttons.button(role))
     await person.act(lambda: window.document.open_path(str(model)))
     await person.until(lambda: window.actions_by_id["run_all"].isEnabled(), 120)
     person.picture("opened")

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.engine.engine import Engine
+from workbench.engine.engine import CANCELLED, Engine
 from workbench.gui.shell import settings
 from workbench.gui.shell.forms import Form
 from workbench.models.sources.bundled import bundled_folder
@@ -63,6 +63,16 @@ def test_a_killed_engine_is_said_and_retried(live: Callable[..., None]) -> None:
         assert person.state.session.model.fingerprint == session.model.fingerprint
 
     live(story, engine=engine)
+
+
+def test_a_cancelled_job_that_does_not_stop_is_no_fault(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.engine_event("died", CANCELLED))
+        assert person.window.status.message.text().startswith("The job is cancelled")
+        await person.act(lambda: person.window.engine_event("died", "killed by signal 9"))
+        assert [message.level for message in person.context.messages.entries[-2:]] == ["info", "error"]
+
+    live(story)
 
 
 def test_a_job_is_cancelled_from_the_status_bar(live: Callable[..., None]) -> None:

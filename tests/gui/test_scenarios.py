@@ -38,8 +38,7 @@ def test_make_this_model_4_5_bits_and_export_it_for_llama_cpp(live: Callable[...
     async def story(person: Person) -> None:
         window = person.window
         person.picture("start")
-        await person.choose(window.start_page.roles, 0)
-        await person.act(lambda: window.start_page.roles.activated.emit(0))
+        await person.click(window.start_page.role_buttons.button(0))
         await person.click(window.start_page.demo_button)
         await person.until(lambda: window.stepper.marks[0].status is StageStatus.DONE)
         person.picture("opened")

@@ -112,9 +112,9 @@ def test_a_role_sets_target_budget_and_the_schemes_that_are_scored(live: Callabl
         buttons = (page.model_button, page.session_button, page.demo_button)
         gaps = [below.y() - above.geometry().bottom() for above, below in itertools.pairwise(buttons)]
         assert min(gaps) >= 8, gaps
-        assert page.roles.currentText() == "Explore" and person.state.target == ""
-        await person.choose(page.roles, 0)
-        await person.act(lambda: page.roles.activated.emit(0))
+        assert page.role.title == "Explore" and person.state.target == ""
+        await person.click(page.role_buttons.button(0))
+        assert not page.role_buttons.button(3).isChecked()
         assert person.state.target == "gguf" and person.state.budget.amount == 4.5
         assert settings.role() == "llama.cpp"
         await person.open(sessions.opened())

@@ -246,6 +246,27 @@ async def _recent(person: Person) -> QAction:
     return next(action for action in person.window.recent_menu.actions() if action.toolTip().endswith("kept.qwb"))
 
 
+def test_quitting_while_a_save_runs_asks_nothing(live: Callable[..., None], tmp_path: Path) -> None:
+    path = tmp_path / "kept.qwb"
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1), path)
+        await person.layer("model.layers.0.mlp.up_proj")
+        await person.press(Qt.Key.Key_Equal, control=True)
+        assert person.state.dirty
+
+        def both() -> None:
+            person.window.actions_by_id["save"].trigger()
+            person.window.actions_by_id["quit"].trigger()
+
+        await person.act(both)
+        asked: list[object] = []
+        await person.until(lambda: asked.extend(filter(None, [person.dialog("question")])) or person.window.closed, 20)
+        assert not asked and not person.state.dirty and path.exists()
+
+    live(story)
+
+
 def test_the_open_dialog_and_a_recent_file_by_mouse(live: Callable[..., None], tmp_path: Path) -> None:
     path = tmp_path / "kept.qwb"
     sessions.full(1).save(path)

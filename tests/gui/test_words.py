@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QTabWidget
+from PySide6.QtWidgets import QApplication, QDialog, QTabWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -59,6 +59,11 @@ def test_the_catalogue_has_what_jobs_are_called_and_what_they_say() -> None:
     assert len(made) > 60 and not made - known, f"without a pattern in de.ts: {sorted(made - known)}"
 
 
+def test_no_label_means_nothing_to_who_reads_it_first() -> None:
+    vague = re.compile("Keep / Take|keep in FP|It counts|shall go|Judge the Data|^(Decides|Place|Take|Other)$")
+    assert not [text for text in spoken() if vague.search(text.replace("&", ""))]
+
+
 def test_a_pattern_keeps_names_and_translates_words(german: None) -> None:
     assert words.tr("runs the whole plan") == "führt den ganzen Plan aus"
     assert words.tr("12 layers refused") == "12 Schichten abgelehnt"
@@ -99,7 +104,7 @@ def test_a_german_window(german: None, live: Callable[..., None]) -> None:
         assert person.window.docks["layers"].windowTitle() == "Schichten"
         assert person.window.stepper.buttons[1].text() == "Kalibrieren"
         assert person.window.actions_by_id["save"].text() == "&Speichern"
-        assert person.window.start_page.roles.itemText(3) == "Erkunden"
+        assert person.window.start_page.role_buttons.button(3).text() == "Erkunden"
         board = person.window.panels["plan"].dashboard
         assert "," not in board.tiles[1].value.text(), "numbers stay as they are"
         person.picture("german")
@@ -127,6 +132,34 @@ def test_no_panel_of_a_german_window_has_an_english_sentence(german: None, live:
         lines = {line: where for text, where in shown.items() for line in text.splitlines()}
         english = {line: where for line, where in lines.items() if len(WORDS.findall(NAMES.sub("", line))) > 1}
         assert not english, english
+
+    live(story, size=(1920, 1080))
+
+
+def _dialogs() -> list[QDialog]:
+    return [each for each in QApplication.topLevelWidgets() if isinstance(each, QDialog) and each.isVisible()]
+
+
+def test_no_dialog_of_a_german_window_is_english(german: None, live: Callable[..., None]) -> None:
+    asking = [action.id for action in ACTIONS if action.text.endswith("…")] + ["guide", "about", "tour"]
+    untranslated = {source for source, text in CATALOGUE.items() if text != source}
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        shown = dict[str, str]()
+        for name in asking:
+            if not person.window.actions_by_id[name].isEnabled() or name in ("set_scheme", "columns"):  # lists
+                continue
+            await person.act(person.window.actions_by_id[name].trigger)
+            await person.until(_dialogs, 10)
+            for dialog in _dialogs():
+                shown |= {text: f"{name}: {where}" for where, text in texts(dialog)}
+                shown[dialog.windowTitle()] = f"{name}: title"
+                await person.act(dialog.reject)
+        assert len(shown) > 200
+        english = {text: where for text, where in shown.items()
+                   if text in untranslated or len(WORDS.findall(NAMES.sub("", text))) > 1}  # fmt: skip
+        assert not english, "\n".join(f"{where}: {text}" for text, where in english.items())
 
     live(story, size=(1920, 1080))
 

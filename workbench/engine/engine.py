@@ -28,6 +28,9 @@ HEED_SECONDS = 2.0
 TERM_SECONDS = 0.5
 """How long the process may ignore SIGTERM before it is killed."""
 
+CANCELLED = "the job did not stop when it was cancelled"
+"""Why the process ended, where the user ended its job."""
+
 CLOSE_SECONDS = 1.0
 MAX_FAILED_STARTS = 3
 
@@ -193,7 +196,7 @@ class Engine:
                 self._retire("the device failed, and only a new process can use it")
 
     def _end_deaf_job(self) -> None:
-        self._retire("the job did not stop when it was cancelled")
+        self._retire(CANCELLED)
         self._settle(CancelledError("cancelled; the engine did not stop and is restarting"))
 
     def _retire(self, reason: str) -> None:

@@ -28,6 +28,9 @@ R = TypeVar("R")
 
 MAX_VIEWS = 200
 
+LEAST_SHARE = 0.02
+"""Of a job that is done before the time that is left can be said."""
+
 
 class JobStatus(StrEnum):
     """Where a job is."""
@@ -61,6 +64,18 @@ class JobView:
     finished: float | None = None
     listed: bool = True
     estimate: Estimate | None = None
+
+    @property
+    def took(self) -> float:
+        """Seconds since the job began, up to its end."""
+        now = time.monotonic() if self.finished is None else self.finished
+        return 0.0 if self.started is None else now - self.started
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that a running job will take by the share that is done; None while too little is."""
+        known = self.status == JobStatus.RUNNING and self.fraction >= LEAST_SHARE
+        return self.took * (1 - self.fraction) / self.fraction if known else None
 
 
 class RunsRequests(Protocol):

@@ -10,6 +10,7 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
+from workbench.engine.engine import CANCELLED
 from workbench.engine.jobs import JobStatus, JobView
 from workbench.errors import DataError
 from workbench.gui.commands import run
@@ -223,7 +224,11 @@ class Window(QMainWindow):
 
     def engine_event(self, event: str, text: str) -> None:
         """Log an event of the engine process: ``started``, ``died`` or ``restarted``."""
-        if event == "died":
+        if event == "died" and text == CANCELLED:  # as the user asked: no fault
+            self.context.messages.say(
+                "The job is cancelled", "the engine starts again for the next one; nothing is lost"
+            )
+        elif event == "died":
             self.context.messages.say(
                 "The engine process ended", f"{text}; it is being restarted, and nothing is lost", "error"
             )

@@ -33,7 +33,7 @@ def weight_kinds() -> tuple[Choice, ...]:
     from workbench.deployment.exporters import REGISTRY
 
     writers = (member for member in REGISTRY if member.needs_model)
-    return tuple(Choice(member.name, f"{member.name}: {member.description}") for member in writers)
+    return tuple(Choice(member.name, f"{member.title}: {member.description}") for member in writers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import resource
 import shutil
 import signal
@@ -241,12 +242,17 @@ def test_a_field_that_an_older_file_lacks_has_its_default(file: Path) -> None:
     assert {each.block for each in Session.load(file).model.layers} == {""}
 
 
+OF_THE_LIBRARY = r"->|(?i:errno|unable to|b-tree|object header|sblock)"
+"""Words of HDF5's own messages, which mean nothing to the user of a session."""
+
+
 def test_truncated_anywhere_is_an_error_and_never_a_crash(file: Path) -> None:
     whole = file.read_bytes()
     for share in np.linspace(0, 0.999, 23):
         file.write_bytes(whole[: int(share * len(whole))])
-        with pytest.raises(SessionError):
+        with pytest.raises(SessionError) as caught:
             Session.load(file)
+        assert not re.search(OF_THE_LIBRARY, str(caught.value))
 
 
 def test_flipped_bytes_are_an_error_or_harmless(file: Path) -> None:
@@ -260,7 +266,7 @@ def test_flipped_bytes_are_an_error_or_harmless(file: Path) -> None:
         try:
             Session.load(file)
         except SessionError as error:
-            assert "\n" not in str(error)
+            assert "\n" not in str(error) and not re.search(OF_THE_LIBRARY, str(error))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 something else", b"\x89HDF\r\n\x1a\n"])

@@ -14,6 +14,7 @@ from workbench.gui.context.context import Context
 from workbench.gui.shell import settings
 from workbench.gui.shell.dialogs import Popup
 from workbench.gui.shell.widgets import button, fill_dialog, label, row
+from workbench.gui.shell.words import tr
 from workbench.session.workspace import State
 from workbench.steps.files.first_session import is_first_look
 
@@ -98,7 +99,7 @@ class Tour(Popup):
         self._text.setText(stop.text)
         self._count.setText(f"{self.at + 1} of {len(STOPS)}")
         self.back.setEnabled(self.at > 0)
-        self.next.setText("&Done" if self.at == len(STOPS) - 1 else "&Next")
+        self.next.setText(tr("&Done" if self.at == len(STOPS) - 1 else "&Next"))
         self._panel = self._window.panels[stop.panel]
         self._panel.installEventFilter(self)  # the layout may still move it
         self._place()

@@ -32,26 +32,17 @@ from workbench.steps.step import SESSION_LINE, Request
 PROGRESS = 2
 
 
-def _took(view: JobView) -> float:
-    now = time.monotonic() if view.finished is None else view.finished
-    return 0.0 if view.started is None else now - view.started
-
-
-def _remaining(view: JobView) -> float | None:
-    known = view.status == "running" and view.fraction >= 0.02
-    return _took(view) * (1 - view.fraction) / view.fraction if known else None
-
-
 JOBS = (
     Field("Job", lambda view: view.title, words=True),
     Field("Status", lambda view: str(view.status), words=True, tip="queued, running, done, failed or cancelled"),
     Field("Progress", lambda view: view.fraction, lambda fraction: f"{fraction * 100:.0f} %", unit="share",
           tip="Share of the work that is done"),
-    Number("Took", lambda view: None if view.started is None else _took(view), quantities.duration, unit="s",
+    Number("Took", lambda view: None if view.started is None else view.took, quantities.duration, unit="s",
            tip="Since the job began, without its time in the queue"),
     Number("Estimated", lambda view: view.estimate and view.estimate.seconds, quantities.duration, unit="s",
            tip="What the job was estimated to take before it began; short jobs are not"),
-    Number("Left", _remaining, quantities.duration, unit="s", tip="Time left, estimated from the share done"),
+    Number("Left", lambda view: view.left, quantities.duration, unit="s",
+           tip="Time left, estimated from the share done"),
 )  # fmt: skip
 
 
@@ -89,7 +80,7 @@ class Track:
         self.peak = max(self.peak, memory or 0)
         text = _what(view)
         if text and (not self.steps or self.steps[-1].text != text):
-            self.steps = [*self.steps[-MAX_STEPS + 1 :], Step(_took(view), text)]
+            self.steps = [*self.steps[-MAX_STEPS + 1 :], Step(view.took, text)]
 
 
 def _line(message: Message) -> str:

@@ -192,6 +192,7 @@ class SensitivityPanel(Panel):
         else:
             cells = with_choices(table, choices)
             self.heatmap.show_cells(cells)
+            self.minimap.update()
             self.bar.show_scale(cells.low, cells.high, short_unit(table.unit) or "rel. error")
         self._table = table
         self._show_contrast(shown, state)

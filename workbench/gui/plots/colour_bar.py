@@ -65,8 +65,10 @@ class ColourBar(QWidget):
             painter.setPen(QColor(self._colours.border))
             painter.drawRect(ramp.adjusted(0, 0, -1, -1))
             painter.setPen(QColor(self._colours.text))
-            for value in self.marks():
+            low, *decades, high = self.marks()
+            for value in (low, *decades, high):
                 share = math.log(value / self._low) / math.log(self._high / self._low)
                 y = round(bottom - share * (bottom - top))
                 painter.drawLine(ramp.right() + 1, y, ramp.right() + 4, y)
-                painter.drawText(ramp.right() + 7, y + metrics.ascent() // 2 - 1, quantities.cell(value))
+                text = quantities.cell(value, narrow=value in decades)
+                painter.drawText(ramp.right() + 7, y + metrics.ascent() // 2 - 1, text)

@@ -147,9 +147,8 @@ async def ask_path(
     suffix: str = "", folder: str = "",
 ) -> str | None:  # fmt: skip
     """Let the user choose a file or folder, in ``folder`` at first; None if they cancel."""
-    dialog = file_dialog(parent, title, folder)
+    dialog = file_dialog(parent, title, mode, folder)
     dialog.setObjectName("path")
-    dialog.setFileMode(mode)
     if save:
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     if suffix:

@@ -11,10 +11,20 @@ SIZE = QSize(760, 460)
 """Pixels in which the names of a model's files and the columns beside them fit."""
 
 
-def file_dialog(parent: QWidget, title: str, folder: str = "") -> QFileDialog:
+KINDS_OF_FILES = ("fileTypeLabel", "fileTypeCombo")
+"""Qt's line of kinds of files, which says nothing where a folder is chosen."""
+
+
+def file_dialog(parent: QWidget, title: str, mode: QFileDialog.FileMode, folder: str = "") -> QFileDialog:
     """Return a dialog that begins in ``folder``; the desktop's own would run a nested event loop."""
     dialog = QFileDialog(parent, tr(title), folder)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.setFileMode(mode)
+    if mode == QFileDialog.FileMode.Directory:
+        for name in KINDS_OF_FILES:
+            part = dialog.findChild(QWidget, name)
+            if part is not None:
+                part.hide()
     dialog.resize(SIZE)
     for view in dialog.findChildren(QTreeView):
         header = view.header()

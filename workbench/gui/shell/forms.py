@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 from workbench.errors import WorkbenchError
 from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.number_field import NumberField
-from workbench.gui.shell.widgets import label, named, page, row
+from workbench.gui.shell.widgets import label, named, open_menu, page, row
 from workbench.gui.shell.words import tr
 from workbench.models.summary import ModelSummary
 from workbench.steps.options import Choice, OptionField, OptionInfo, option_fields
@@ -80,6 +80,14 @@ class Form(QWidget):
         for item in option_fields(type(options)):
             if item.info.form and (model is None or item.info.suits(model)):
                 self._add(item, getattr(options, item.name), keys)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Give all fields of numbers the width of the widest, in the window's style."""
+        super().showEvent(event)
+        fields = [entry.widget for entry in self._entries.values() if isinstance(entry.widget, NumberField)]
+        widest = max((field.sizeHint().width() for field in fields), default=0)
+        for field in fields:
+            field.setMinimumWidth(widest)
 
     @property
     def widgets(self) -> dict[str, QWidget]:
@@ -212,8 +220,7 @@ class Form(QWidget):
             menu.addAction(tr("F&older…"), lambda: self._browse(info.label, "folder", line))
             for name in self._bundled:
                 menu.addAction(tr("&Bundled Text: {}").format(name), partial(line.setText, name))
-            button.setMenu(menu)
-            button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+            open_menu(button, menu)
         else:
             button.clicked.connect(lambda: self._browse(info.label, info.path, line))
         return button
@@ -221,10 +228,10 @@ class Form(QWidget):
     def _browse(self, title: str, kind: str, line: QLineEdit) -> None:
         there = Path(os.path.expanduser(line.text()))
         folder = str(there.parent) if line.text() and os.path.isdir(there.parent) else self._folder
-        dialog = file_dialog(self, title, folder)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         mode = QFileDialog.FileMode
-        dialog.setFileMode({"folder": mode.Directory, "file": mode.ExistingFile}.get(kind, mode.AnyFile))
+        mode_of = {"folder": mode.Directory, "file": mode.ExistingFile}
+        dialog = file_dialog(self, title, mode_of.get(kind, mode.AnyFile), folder)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if kind == "save":
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.fileSelected.connect(line.setText)

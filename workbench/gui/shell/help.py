@@ -99,7 +99,7 @@ class About(Popup):
         self.text = label(name="Versions and devices")
         self.text.setTextInteractionFlags(SELECTABLE)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        self.copy_button = buttons.addButton("Co&py", QDialogButtonBox.ButtonRole.ActionRole)
+        self.copy_button = buttons.addButton(tr("Co&py"), QDialogButtonBox.ButtonRole.ActionRole)
         self.copy_button.clicked.connect(lambda: QApplication.clipboard().setText(self.text.text()))
         buttons.rejected.connect(self.reject)
         fill_dialog(self, label("Quantization Workbench", "title"), self.text, buttons)
@@ -123,11 +123,11 @@ class ProblemReport(Popup):
         self._lines, self._names = lines, names
         self.parts: Mapping[str, str] = {}
         self.text = named(QPlainTextEdit(readOnly=True), "The whole report")
-        self.with_names = QCheckBox("With the &names of my files")
+        self.with_names = QCheckBox(tr("With the &names of my files"))
         self.with_names.setToolTip(tr("Names help to find a cause, and tell of you"))
         self.with_names.toggled.connect(self._show)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        self.save_button = buttons.addButton("&Save the Archive…", QDialogButtonBox.ButtonRole.ActionRole)
+        self.save_button = buttons.addButton(tr("&Save the Archive…"), QDialogButtonBox.ButtonRole.ActionRole)
         self.save_button.clicked.connect(lambda: save(self.parts))
         buttons.rejected.connect(self.reject)
         note = label("This is all that the archive will hold. Nothing is sent: you send the file yourself.", wrap=True)

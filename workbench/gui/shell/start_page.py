@@ -8,13 +8,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QGridLayout, QMenu, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from workbench.engine.jobs import JobView
 from workbench.gui.shell import icons, settings
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.theme import Colours
-from workbench.gui.shell.widgets import button, combo, fill_dialog, fitted, label, named, row
+from workbench.gui.shell.widgets import button, fill_dialog, fitted, label, named, row
 from workbench.gui.shell.words import tr
 from workbench.insight.roles import ROLES, Role, role
 
@@ -36,8 +36,37 @@ class StartPage(QWidget):
         choose: Callable[[Role], object],
     ) -> None:  # fmt: skip
         super().__init__()
-        purpose = self._purpose(choose)
-        text = label(INTRODUCTION, "muted", wrap=True)
+        purpose = label("What is the model for?", "heading")
+        self.roles = self._roles(choose)
+        self._build_buttons(trigger)
+        self._recent = label(name="Recent files", rich=True)
+        self._recent.setTextInteractionFlags(
+            Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+        )
+        self._recent.linkActivated.connect(open_path)
+        self.opening = fitted(role="", name="What is being opened")
+        self.opened = named(QProgressBar(), "Share of the model that is open")
+        self.opened.setRange(0, SHARES)
+        self.opened.setTextVisible(False)  # no colour can be read on both halves of it
+        self.opened.setFixedHeight(BAR_HEIGHT)
+        self._middle = middle = QWidget()
+        self._content = content = fill_dialog(
+            middle, label("Quantization Workbench", "title"), label(INTRODUCTION, "muted", wrap=True), purpose,
+            self.roles, self._role_text, self.model_button, self.session_button, self.demo_button, self.opening,
+            self.opened, self._recent,
+        )  # fmt: skip
+        content.setSpacing(10)
+        content.insertSpacing(2, 10)
+        content.insertSpacing(6, 10)
+        outer = QVBoxLayout(self)
+        outer.addStretch(2)
+        outer.addLayout(row(None, middle, None))  # not an alignment, with which wrapped texts get too little height
+        outer.addStretch(3)
+        self.recolour(colours)
+        self.show_opening(None)
+
+    def _build_buttons(self, trigger: Callable[[str], None]) -> None:
+        """Make the large buttons."""
         self.model_button = _large(
             "Open a &model…", "A Hugging Face folder, .safetensors, .gguf, .onnx, .pt2 or Python file",
             self._choose_model,
@@ -51,30 +80,6 @@ class StartPage(QWidget):
         self.demo_button = _large(
             "Open the &demo", "A small language model with data; opens in seconds", lambda: trigger("open_demo")
         )
-        self._recent = label(name="Recent files", rich=True)
-        self._recent.setTextInteractionFlags(
-            Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
-        )
-        self._recent.linkActivated.connect(open_path)
-        self.opening = fitted(role="", name="What is being opened")
-        self.opened = named(QProgressBar(), "Share of the model that is open")
-        self.opened.setRange(0, SHARES)
-        self.opened.setTextVisible(False)  # no colour can be read on both halves of it
-        self.opened.setFixedHeight(BAR_HEIGHT)
-        self._middle = middle = QWidget()
-        self._content = content = fill_dialog(
-            middle, label("Quantization Workbench", "title"), text, purpose, self._role_text,
-            self.model_button, self.session_button, self.demo_button, self.opening, self.opened, self._recent,
-        )  # fmt: skip
-        content.setSpacing(10)
-        content.insertSpacing(2, 10)
-        content.insertSpacing(5, 10)
-        outer = QVBoxLayout(self)
-        outer.addStretch(2)
-        outer.addLayout(row(None, middle, None))  # not an alignment, with which wrapped texts get too little height
-        outer.addStretch(3)
-        self.recolour(colours)
-        self.show_opening(None)
 
     def show_opening(self, job: JobView | None) -> None:
         """Show how far the job that opens a model or session is; None: there is none."""
@@ -85,21 +90,29 @@ class StartPage(QWidget):
             self.opened.setValue(round(SHARES * job.fraction))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Make the page as wide as the longest text of a button, in the window's style."""
+        """Make the page as wide as the longest text of a button, in the window's style; the keyboard opens a model."""
         super().showEvent(event)
         buttons = (self.model_button, self.session_button, self.demo_button)
         margins = self._content.contentsMargins()
         widest = max(each.sizeHint().width() for each in buttons) + margins.left() + margins.right()
         self._middle.setFixedWidth(max(WIDTH, widest))
+        self.model_button.setFocus()  # what comes next, not the first of the roles
 
-    def _purpose(self, choose: Callable[[Role], object]) -> QHBoxLayout:
-        """Return the line that asks what the model is for."""
-        self.roles = combo("What the model is for", [(tr(each.title), each.name) for each in ROLES],
-                           lambda: self._choose(choose))  # fmt: skip
-        self.roles.setCurrentIndex(self.roles.findData(role(settings.role()).name))
+    def _roles(self, choose: Callable[[Role], object]) -> QGridLayout:
+        """Return the roles as buttons of which one is down, two in a row."""
+        grid, self.role_buttons = QGridLayout(), QButtonGroup(self)
+        grid.setSpacing(6)
         self._role_text = label(role="muted", wrap=True)
+        for place, each in enumerate(ROLES):
+            card = button(each.title, name=each.title, role="choice")
+            card.setCheckable(True)
+            card.setChecked(each is role(settings.role()))
+            card.setAccessibleDescription(tr(each.text))
+            self.role_buttons.addButton(card, place)
+            grid.addWidget(card, *divmod(place, 2))
+        self.role_buttons.idClicked.connect(lambda place: self._choose(choose))
         self._show_role()
-        return row(label("&What for:", buddy=self.roles), self.roles, stretch=self.roles)
+        return grid
 
     def recolour(self, colours: Colours) -> None:
         for widget, name in ((self.model_button, "open"), (self.session_button, "session"), (self.demo_button, "demo")):
@@ -117,10 +130,15 @@ class StartPage(QWidget):
 
     def _choose(self, choose: Callable[[Role], object]) -> None:
         self._show_role()
-        choose(role(self.roles.currentData()))
+        choose(self.role)
+
+    @property
+    def role(self) -> Role:
+        """The role that is chosen."""
+        return ROLES[self.role_buttons.checkedId()]
 
     def _show_role(self) -> None:
-        self._role_text.setText(tr(role(self.roles.currentData()).text))
+        self._role_text.setText(tr(self.role.text))
 
     def _choose_model(self) -> None:
         self.menu.popup(self.model_button.mapToGlobal(self.model_button.rect().bottomLeft()))

@@ -97,8 +97,9 @@ class StatusBar(QStatusBar):
         text = f"{title}: {text}" if text else title
         self._write(text, "error" if message.level == "error" else "")
 
-    def _write(self, text: str, role: str = "") -> None:
-        self.message.setText(text.replace("\n", " "))
+    def _write(self, text: str, role: str = "", short: str = "") -> None:
+        """Write a line; where there is no room for it, what is ``short``."""
+        self.message.say(*filter(None, (text.replace("\n", " "), short)))
         self.message.setToolTip(text)
         if self.message.property("role") != role:
             self.message.setProperty("role", role)
@@ -114,9 +115,11 @@ class StatusBar(QStatusBar):
         self.cancel_button.setVisible(running is not None)
         if running is not None:
             self.bar.setValue(round(running.fraction * 1000))
-            self.share.setText(f"{running.fraction * 100:.0f} %")
+            left = "" if running.left is None else _about(running.left)
+            self.share.setText(f"{running.fraction * 100:.0f} %" + (f", {tr(left)}" if left else ""))
             title = tr("{} (and {} more)").format(tr(running.title), queued) if queued else tr(running.title)
-            self._write(f"{title} – {tr(running.text)}" if running.text else title)
+            parts = filter(None, (title, tr(running.text)))
+            self._write(" – ".join(parts), short=tr(running.text))
         elif before:
             self._write(READY)
         last = views[-1] if views else None
@@ -148,6 +151,15 @@ class StatusBar(QStatusBar):
         )
         self.loss_label.setText(_loss(state))
         self.loss_label.setToolTip(f"{SUM} {_summed(state)}")
+
+
+def _about(seconds: float) -> str:
+    """Return how long it takes, as coarse as an estimate is: a finer one would change all the time."""
+    if seconds < 5:
+        return ""
+    if seconds < 55:
+        return f"{max(round(seconds / 10), 1) * 10} s left"
+    return f"{round(seconds / 60)} min left" if seconds < 5400 else f"{round(seconds / 3600)} h left"
 
 
 def _loss(state: State) -> str:

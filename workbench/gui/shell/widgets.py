@@ -193,6 +193,14 @@ def choice(menu: QMenu, text: str, toggled: Callable[[bool], object], *, on: boo
     action.toggled.connect(lambda checked: toggled(checked))
 
 
+def open_menu(button: QToolButton, menu: QMenu) -> None:
+    """Let a button open a menu; the arrow stands beside its text, where Qt's own would lie over its last letter."""
+    button.setText(f"{button.text()} ▾")
+    button.setMenu(menu)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setProperty("role", "menu")
+
+
 def row(*items: Item, stretch: Item = None) -> QHBoxLayout:
     """Return a horizontal layout without margins; ``stretch`` is the item that gets the free width."""
     return _filled(QHBoxLayout(), items, stretch)

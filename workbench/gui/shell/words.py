@@ -28,7 +28,7 @@ LETTERS = 4
 
 TEXT = r"(?:(?!; | · |\n).)+?"
 NUMBER = r"[+−-]?\d[\d.,]*(?:e[+−-]?\d+)?"
-JOINTS = ("\n", "; ", " · ", ", ")
+JOINTS = ("\n", "; ", " · ", ": ", ", ")
 """What stands between sentences, in the order in which a text is taken apart."""
 
 
@@ -82,7 +82,7 @@ def _put_together(text: str) -> str:
             return result
     for joint in JOINTS:
         if joint in text:
-            return joint.join(map(tr, text.split(joint)))
+            return joint.join(map(tr, text.split(joint, 1)))
     return text
 
 

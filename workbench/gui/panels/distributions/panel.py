@@ -16,7 +16,7 @@ from workbench.gui.panels.distributions.range_editor import RangeEditor, range_o
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram, LinkedZoom
 from workbench.gui.plots.multiples import Multiples
-from workbench.gui.shell.widgets import choice, combo, fitted, page, row, switch
+from workbench.gui.shell.widgets import choice, combo, fitted, named, open_menu, page, row, switch
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.layer_rows import short_name
 from workbench.insight import quantities
@@ -109,11 +109,9 @@ class DistributionsPanel(Panel):
         self._for_one_layer = (tensors, self.compared, formats, self.linked)
 
     def _menu_button(self, text: str, tip: str) -> tuple[QMenu, QToolButton]:
-        menu, button = QMenu(self), QToolButton()
+        menu, button = QMenu(self), named(QToolButton(), text, tip)
         button.setText(tr(text))
-        button.setToolTip(tr(tip))
-        button.setMenu(menu)
-        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        open_menu(button, menu)
         return menu, button
 
     def redraw(self, old: State, new: State) -> None:

@@ -105,9 +105,14 @@ class PlanPanel(Panel):
         form = QGridLayout()
         form.setHorizontalSpacing(6)
         form.setVerticalSpacing(3)
-        for place, (field, (text, _)) in enumerate(FIELDS.items()):
-            form.addWidget(label(text, buddy=self._boxes[field]), place, 0)
-            form.addWidget(self._boxes[field], place, 1)
+        titles = [label(text, buddy=self._boxes[field]) for field, (text, _) in FIELDS.items()]
+        for place, (title, box) in enumerate(zip(titles, self._boxes.values(), strict=True)):
+            form.addWidget(title, place, 0)
+            form.addWidget(box, place, 1)
+        titles += [self.target.title, self.search_line.title]
+        widest = max(title.sizeHint().width() for title in titles)
+        for title in titles:  # all fields of the page begin below each other
+            title.setFixedWidth(widest)
         form.setRowStretch(len(FIELDS), 1)
         form.setColumnStretch(1, 1)
         return form

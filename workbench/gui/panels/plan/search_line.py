@@ -37,10 +37,10 @@ class SearchLine(PanelPart):
         self.failure.hide()
         self.budget.changed.connect(self._typed)
         self.budget.entered.connect(lambda: self.button.click())
-        title = label("&Budget", buddy=self.budget)
+        self.title = label("&Budget", buddy=self.budget)
         self.left_out = fitted(name="Layers that a search leaves out")
-        fill(self, row(title, self.budget, self.unit, self.button, self.left_out, stretch=self.left_out), self.failure,
-             top=0)  # fmt: skip
+        line = row(self.title, self.budget, self.unit, self.button, self.left_out, stretch=self.left_out)
+        fill(self, line, self.failure, top=0)
 
     def redraw(self, old: State, new: State) -> None:
         budget = new.budget

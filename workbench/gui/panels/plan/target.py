@@ -29,15 +29,15 @@ class PlanTarget(PanelPart):
         self.box = combo(
             "Target of the plan", [(ANY, ""), *((target(name).title, name) for name in target_names())],
             lambda: self.context.workspace.show_target(self.box.currentData() or ""),
-            "What the plan must run on: only the schemes that it runs are offered", letters=16,
+            "What the plan must run on: only the schemes that it runs are offered", letters=20,
         )  # fmt: skip
         self.box.insertSeparator(1 + len(RUNTIMES))
         self.verdict = fitted(name="What the target cannot run")
         self.select_button = button("Se&lect", self.select, "Select the layers that the target cannot run")
         tip = "Give each of them the nearest scheme that the target runs"
         self.repair_button = button("Re&pair", lambda: repair(self.context, self.state.target), tip)
-        title, buttons = label("&Target", buddy=self.box), (self.select_button, self.repair_button)
-        fill(self, row(title, self.box, self.verdict, *buttons, stretch=self.verdict), top=0)
+        self.title, buttons = label("&Target", buddy=self.box), (self.select_button, self.repair_button)
+        fill(self, row(self.title, self.box, self.verdict, *buttons, stretch=self.verdict), top=0)
 
     def redraw(self, old: State, new: State) -> None:
         """Show what the snapshot's target says of its plan."""
