@@ -180,6 +180,16 @@ HOSTILE: dict[str, Callable[[Members, Path], None]] = {
     "target in torch": _node(lambda node: node.update(target="torch.hub.load")),
     "target by attribute": _node(lambda node: node.update(target="torch.ops.aten.relu.__class__")),
     "target that reads files": _node(lambda node: node.update(target="torch.ops.aten.from_file.default")),
+    "target of TorchScript that writes files": _node(lambda node: node.update(target="torch.ops.aten.save.default")),
+    "target that writes to the terminal": _node(lambda node: node.update(target="torch.ops.aten._print.default")),
+    "target of TorchScript that writes to the terminal": _node(
+        lambda node: node.update(target="torch.ops.prim.Print.default")
+    ),
+    "target without its overload": _node(lambda node: node.update(target="torch.ops.aten.linear")),
+    "target that takes places unchecked": _node(
+        lambda node: node.update(target="torch.ops.aten._sparse_coo_tensor_unsafe.default")
+    ),
+    "target that never ends": _node(lambda node: node.update(target="math.factorial")),
     "target of a compiled kernel": _node(
         lambda node: node.update(target="torch.ops.higher_order.triton_kernel_wrapper_functional")
     ),

@@ -105,6 +105,39 @@ def test_the_bytes_that_were_checked_are_loaded(
     assert os.listdir(tmp_path) == ["net.pt2"]
 
 
+def test_a_graph_that_fills_the_memory_does_so_aside(
+    tmp_path: Path, honest: archives.Members, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening runs the graph; it asks for 16 GB here."""
+    monkeypatch.undo()
+    program = json.loads(honest[archives.GRAPH])
+    node = next(node for node in program["graph_module"]["graph"]["nodes"] if node["target"].endswith("relu.default"))
+    node["target"] = "torch.ops.aten.repeat.default"
+    node["inputs"].append({"name": "repeats", "arg": {"as_ints": [1 << 20, 1, 1, 1]}, "kind": 1})
+    path = archives.write(tmp_path / "net.pt2", honest | {archives.GRAPH: json.dumps(program).encode()})
+    with pytest.raises(NotAModelError, match="too much memory"):
+        open_model(path)
+
+
+class Bits(nn.Module):
+    """Operators of Python on masks, which are written with two underscores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(torch.where((x > 0) & (x < 1) | (x < -1), x, x * 2))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_operators_of_python_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    torch.export.save(torch.export.export(Bits().eval(), (torch.randn(2, 8),)), tmp_path / "net.pt2")
+    assert "torch.ops.aten.__and__.Tensor" in str(zipfile.ZipFile(tmp_path / "net.pt2").read(archives.GRAPH))
+    assert open_model(tmp_path / "net.pt2").summary.layers
+
+
 class Various(nn.Module):
     """Buffers, a constant, a tied weight, a name with a dash, no_grad, attention, a dictionary as the output."""
 

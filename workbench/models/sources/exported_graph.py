@@ -17,13 +17,26 @@ LARGEST = 2**63 - 1
 DEPTH, LENGTH = 40, 2000
 """How deep the graph's JSON may nest, and how long an expression over sizes may be."""
 
-OPERATORS = "cond|while_loop|map_impl|scan|associative_scan|wrap_with_set_grad_enabled|wrap_with_autocast|out_dtype"
+OPERATOR = re.compile(r"torch\.ops\.(aten|prims)\.(\w+)\.(\w+)", re.ASCII)
+"""An operator with its overload: without one torch looks for the first that takes what comes."""
+
+HIGHER = "cond|while_loop|map_impl|scan|associative_scan|wrap_with_set_grad_enabled|wrap_with_autocast|out_dtype"
 TARGET = re.compile(
-    r"torch\.ops\.aten\.(?!_?from_file\b)_?[A-Za-z]\w*(\.[A-Za-z]\w*)?|torch\.ops\.prims?\.[A-Za-z]\w*(\.[A-Za-z]\w*)?"
-    rf"|torch\.ops\.higher_order\.({OPERATORS}|flex_attention|invoke_subgraph)|math\.[a-z]\w*|torch\._?sym_[a-z]\w*"
+    rf"torch\.ops\.higher_order\.({HIGHER}|flex_attention|invoke_subgraph)|math\.(ceil|floor|trunc|sqrt|log2)"
+    r"|torch\._?sym_[a-z]\w*"
     r"|_operator\.(add|sub|mul|truediv|floordiv|mod|pow|neg|pos|eq|ne|lt|le|gt|ge|and_|or_|xor|getitem)",
     re.ASCII,
 )
+REFUSED = re.compile(
+    r"_?from_file|_?print|_?test_\w+|_*(mkldnn|mkl|cudnn|miopen|mps|cufft|cuda|xpu|vulkan)_\w*|\w*(sparse|nested)\w*|"
+    r"_?quantized_\w+|_?fbgemm\w*|_wrapped_\w+|_dyn_quant\w+|\w*affine_quantized|_make_(per|dual)\w+|_?set(_|_data)?|"
+    r"_?resize\w*|\w*pin(ned)?_memory|is_pinned|record_stream|\w*_backward\w*|_(add|remove)_batch_dim|_cslt_\w+|_sp\w+|"
+    r"_coalesced_?|_indices|_values|_copy_from\w*",
+    re.ASCII,
+)
+"""Operators that no network needs for its answers: they read files, write to the terminal, exchange memory, or take
+sizes and places that torch does not check."""
+
 NAME = re.compile(r"[\w.@:<>+*/-]{0,1000}", re.ASCII)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,999}|", re.ASCII)
 TEXT = ("as_string", "as_strings")
@@ -96,13 +109,25 @@ def _metadata(entry: Mapping[str, Any]) -> dict[str, str]:
 def _unsafe(key: str, value: str) -> str | None:
     """Return what a string of the graph could do when it is opened, None for a harmless one."""
     if key in ("target", "as_operator"):
-        return None if TARGET.fullmatch(value) else f"it calls {value[:200]!r}"
+        return None if TARGET.fullmatch(value) or _is_plain_operator(value) else f"it calls {value[:200]!r}"
     if key == "expr_str":
         return None if is_plain_expression(value) else f"it evaluates {value[:200]!r}"
     if key in (*TEXT, "in_spec", "out_spec"):
         return None
     allowed = IDENTIFIER if key in ("name", "as_name", "forward_arg_names") else NAME
     return None if allowed.fullmatch(value) else f"it names something {value[:200]!r}"
+
+
+def _is_plain_operator(target: str) -> bool:
+    """Return whether a target is an operator on tensors that torch dispatches, so none of TorchScript's."""
+    import torch
+
+    match = OPERATOR.fullmatch(target)
+    if match is None or REFUSED.fullmatch(match[2]):
+        return False
+    overload = "" if match[3] == "default" else f".{match[3]}"
+    has_kernel: bool = torch._C._dispatch_has_kernel(f"{match[1]}::{match[2]}{overload}")
+    return has_kernel
 
 
 def _plain_tree(text: str) -> str:

@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from workbench.errors import DataError, NotAModelError, first_line
 from workbench.models.data.inputs import InputSpec, arguments_for, main_of
+from workbench.models.execution.first_run import require_run
 from workbench.models.execution.network import Call, Forward
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
@@ -31,6 +32,7 @@ from workbench.models.sources.layers import (
     unknown_role,
 )
 from workbench.models.sources.python_module import MAIN, first_tensor
+from workbench.models.sources.roles import SAMPLES
 from workbench.models.sources.source import Opening, guessed_inputs, network_model
 from workbench.models.sources.stored import WORKING_SHARE, require_memory, tensors_in_memory
 from workbench.models.summary import ModelSource, OutputKind
@@ -73,6 +75,9 @@ class ExportedProgramFile:
         inputs = replace(inputs, batch=static)
         sample = partial(_sample, takes, inputs.vocabulary or 2)
         output = _output(gives, inputs)
+        batch = sample(static or SAMPLES)
+        nbytes = sum(each.nbytes for each in network.parameters())
+        require_run(lambda: call(network, batch), str(request.path), nbytes, [*batch.values()])
         return network_model(source, network, parts, store, output, call, inputs, sample, stated=False)
 
 

@@ -15,9 +15,10 @@ import torch
 from torch import nn
 
 from workbench.errors import DataError, NotAModelError, WorkbenchError, first_line
-from workbench.limited import MEMORY, limited
+from workbench.limited import limited
 from workbench.models.data.inputs import InputSpec, arguments_for, main_of
 from workbench.models.data.tried import in_one_thread
+from workbench.models.execution.first_run import FIRST_RUN, memory_for, seconds_for
 from workbench.models.execution.network import Body, Call, Forward, NetworkModel
 from workbench.models.layer import LayerKind, StoredTensor
 from workbench.models.model import Batch, Model, Overrides
@@ -41,12 +42,6 @@ if TYPE_CHECKING:
     from workbench.numerics.quantized_tensor import QuantizedTensor
 
 LARGEST_CONFIG = 1 << 20
-ACTIVATIONS = 256
-"""Bytes between layers that a graph may take for each byte of its inputs when it is tried."""
-
-FIRST_RUN, LONGEST_RUN = 3.0, 60.0
-"""Seconds of processor time that a graph may take when it is tried: beyond what its sizes explain, and at most."""
-
 
 @dataclass(frozen=True, slots=True)
 class OnnxSource:
@@ -281,8 +276,8 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
             if shapes == before:  # all sizes are fixed
                 continue
             before = shapes
-            size = MEMORY + 3 * nbytes + ACTIVATIONS * sum(each.nbytes for each in tensors.values())
-            seconds = _seconds(nbytes, sum(each.numel() for each in tensors.values()))
+            size = memory_for(nbytes, sum(each.nbytes for each in tensors.values()))
+            seconds = seconds_for(nbytes, sum(each.numel() for each in tensors.values()))
             left = round(max(seconds + began - _spent(), 0), 1)
             limited(partial(_trial, network, tensors), str(path), NotAModelError, seconds=left, memory=size)
             outputs = check(network, tensors)
@@ -306,11 +301,6 @@ def _tried(path: Path, network: OnnxNetwork, takes: Mapping[str, Input], spec: I
     if not floating:
         raise NotAModelError(f"{path} returns no tensor of floating-point numbers, so there is no loss to measure")
     return replace(trial, place=next((at for at in floating if run.outputs[at] == "logits"), floating[0]))
-
-
-def _seconds(nbytes: int, numbers: int) -> float:
-    """Return the processor time that a graph's first run may take, by its weights and the numbers that it gets."""
-    return min(FIRST_RUN + nbytes / 1e8 + nbytes * numbers / 4e9, LONGEST_RUN)
 
 
 def _spent() -> float:
