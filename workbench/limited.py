@@ -15,10 +15,12 @@ import mmap
 import os
 import select
 import signal
+import stat
+import struct
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -32,6 +34,10 @@ FORKS = sys.platform == "linux"
 RESULT = 3
 """The one open file of the process, besides the standard ones, which lead nowhere."""
 
+SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/urandom", "/proc/cpuinfo",
+          "/proc/meminfo", "/sys/devices/system/cpu")  # fmt: skip
+"""What libraries read of the system."""
+
 FILES = 64
 """How many files a process may have open that reads."""
 
@@ -44,11 +50,11 @@ WAIT, STILL = 60.0, 5.0
 
 def limited(
     work: Callable[[], Sequence[np.ndarray]], what: str, error: type[WorkbenchError], *, seconds: float = SECONDS,
-    memory: int = MEMORY, reads: bool = False,
+    memory: int = MEMORY, reads: Sequence[Path] = (),
 ) -> list[np.ndarray]:  # fmt: skip
     """Return the arrays that ``work`` returns; what it imports has to be imported already.
 
-    ``reads``: it may open files to read them, and import, as libraries do that are given a folder.
+    ``reads``: folders whose files it may read; then it may import, too, as libraries do that are given a folder.
 
     A WorkbenchError that it raises is raised here.  Raises ``error``, which begins with ``what``, where it raises
     another, crashes, or takes more than ``seconds`` of processor time or ``memory`` bytes.
@@ -67,10 +73,10 @@ def limited(
         os.close(result)
 
 
-def confine(reads: bool = False) -> None:
+def confine(reads: Sequence[Path] = ()) -> None:
     """Take from this process every path, connection and signal, for good, as far as the kernel can (Landlock).
 
-    ``reads``: paths can be read still.
+    ``reads``: what lies in these folders can be read still, links in them followed, and what Python itself imports.
 
     Through ``syscall``: the only binding of the package index is an alpha version without network and signals.
     """
@@ -79,16 +85,36 @@ def confine(reads: bool = False) -> None:
     version = system.syscall(create, None, 0, 1)
     if version < 1:
         return
-    bits = {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)
-    read_file_and_folder = 1 << 2 | 1 << 3
-    files = (1 << bits) - 1 & ~(read_file_and_folder if reads else 0)
+    files = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1
     rights = (ctypes.c_uint64 * 3)(files, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     size = 8 if version < 4 else 16 if version < 6 else 24
     rules = system.syscall(create, ctypes.byref(rights), size, 0)
     if rules >= 0:
+        for place in _readable(reads) if reads else ():
+            _allow(system, rules, place)
         system.prctl(no_new_privileges, 1, 0, 0, 0)
         system.syscall(restrict, rules, 0)
         os.close(rules)
+
+
+def _readable(folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield the places that a process reads that may read ``folders``."""
+    yield from (Path(place) for place in (*SYSTEM, sys.prefix, sys.base_prefix, *sys.path) if place)
+    for folder in folders:
+        yield folder
+        yield from (entry.resolve() for entry in folder.iterdir() if entry.is_symlink())
+
+
+def _allow(system: ctypes.CDLL, rules: int, place: Path) -> None:
+    """Let a file, or all in a folder, be read; what is not there needs no rule."""
+    add, beneath, read_file, read_folder = 445, 1, 1 << 2, 1 << 3
+    try:
+        entry = os.open(place, getattr(os, "O_PATH", 0))
+    except OSError:
+        return
+    rights = read_file | (read_folder if stat.S_ISDIR(os.fstat(entry).st_mode) else 0)
+    system.syscall(add, rules, beneath, struct.pack("=Qi", rights, entry), 0)
+    os.close(entry)
 
 
 def end_with_parent() -> None:
@@ -107,7 +133,7 @@ def _here(work: Callable[[], Sequence[np.ndarray]], what: str, error: type[Workb
 
 
 def _forked(
-    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: bool
+    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: Sequence[Path]
 ) -> int | None:
     return in_fork(lambda: _work(work, result, seconds, memory, reads), seconds)
 
@@ -164,14 +190,14 @@ def _activity(process: int) -> tuple[str, str]:
 
 
 def _work(
-    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: bool
+    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: Sequence[Path]
 ) -> NoReturn:
     """Be the fork: give everything up, work, write the answer, end."""
     _limit(result, seconds, memory, reads)
     os._exit(_answer(work))
 
 
-def _limit(result: int, seconds: float, memory: int, reads: bool) -> None:
+def _limit(result: int, seconds: float, memory: int, reads: Sequence[Path]) -> None:
     import resource
 
     with open("/proc/self/statm") as stream:

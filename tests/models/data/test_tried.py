@@ -13,7 +13,9 @@ import pytest
 
 from tests.models.data.test_datasets import model
 from workbench.errors import DataError
+from workbench.models.data import text
 from workbench.models.data.datasets import open_dataset
+from workbench.models.data.text import tokenizer_of
 from workbench.models.data.tried import tried
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
@@ -37,7 +39,7 @@ Panic.__name__ = "PanicException"
 def test_what_is_made_comes_from_here_and_reads_in_between(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("7")
     here = os.getpid()
-    assert tried(lambda: ((tmp_path / "x").read_text(), os.getpid()), "it") == ("7", here)
+    assert tried(lambda: ((tmp_path / "x").read_text(), os.getpid()), "it", tmp_path) == ("7", here)
 
 
 def test_a_trial_writes_and_connects_nowhere(tmp_path: Path) -> None:
@@ -45,8 +47,49 @@ def test_a_trial_writes_and_connects_nowhere(tmp_path: Path) -> None:
         (tmp_path / "y").write_text("left")
 
     with pytest.raises(DataError, match="^it cannot be used: .*Permission denied"):
-        tried(write, "it")
+        tried(write, "it", tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_trial_reads_what_lies_in_the_folder_and_what_a_link_there_leads_to(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    for name in ("secret", "linked"):
+        (tmp_path / name).write_text(name)
+    (inner / "link").symlink_to("../linked")
+    assert tried((inner / "link").read_text, "it", inner) == "linked"
+    for way in (tmp_path / "secret", inner / ".." / "secret"):
+        with pytest.raises(DataError, match="^it cannot be used: .*Permission denied"):
+            tried(way.read_text, "it", inner)
+
+
+def vocabulary(folder: Path, settings: dict[str, Any]) -> dict[str, int]:
+    """Return the tokens of a BERT's tokenizer in ``folder``, beside which lies somebody else's file."""
+    own = folder / "own"
+    own.mkdir()
+    special = "[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\n"
+    (folder / "secret.txt").write_text(f"secret\n{special}")
+    (own / "vocab.txt").write_text(f"own\n{special}")
+    (own / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    (own / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"} | settings))
+    tokens: dict[str, int] = tokenizer_of(model(tokens=True, tokenizer=own).inputs, own).get_vocab()
+    return tokens
+
+
+@pytest.mark.parametrize("aside", [True, False])
+@pytest.mark.parametrize("setting", ["vocab", "gguf_file", "vocab_file", "tokenizer_file", "special_tokens_map_file"])
+def test_a_tokenizer_reads_no_file_but_its_folder_s(
+    tmp_path: Path, setting: str, aside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused by the name of the setting and, were that unknown, by the limited process."""
+    if aside:
+        monkeypatch.setattr(text, "OTHER_FILES", ())
+    try:
+        tokens = vocabulary(tmp_path, {setting: str(tmp_path / "secret.txt")})
+    except DataError as error:
+        assert setting in ("vocab", "gguf_file") and "\n" not in str(error)
+    else:
+        assert "own" in tokens and "secret" not in tokens
 
 
 def fills() -> object:
@@ -70,9 +113,9 @@ def hangs() -> object:
     (fills, "memory"), (crashes, "crash"), (panics, "range end index"), (hangs, "takes more than 4 s"),
     (lambda: [][0], "cannot be used: list index out of range"),
 ])  # fmt: skip
-def test_what_fails_in_the_trial_is_one_error(make: Any, words: str) -> None:
+def test_what_fails_in_the_trial_is_one_error(tmp_path: Path, make: Any, words: str) -> None:
     with pytest.raises(DataError, match=f"^it .*{words}"):
-        tried(make, "it")
+        tried(make, "it", tmp_path)
 
 
 def read(folder: Path, settings: dict[str, Any]) -> list[dict[str, Any]]:

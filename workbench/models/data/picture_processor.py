@@ -88,7 +88,7 @@ def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
         loader.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False, backend="pil"
     )
     with offline():
-        own = tried(load, f"the image processor in {folder}")
+        own = tried(load, f"the image processor in {folder}", folder)
     mean, std = ((getattr(own, name, None) if getattr(own, "do_normalize", False) else None)
                  for name in ("image_mean", "image_std"))  # fmt: skip
     processor = PictureProcessor(own=own, size=None, mean=_numbers(mean), std=_numbers(std))

@@ -92,7 +92,7 @@ def _processor(spec: InputSpec) -> Any:
     loader: Any = transformers.AutoFeatureExtractor
     load = partial(loader.from_pretrained, str(spec.folder), local_files_only=True, trust_remote_code=False)
     with offline():
-        return tried(load, f"the processor in {spec.folder}")
+        return tried(load, f"the processor in {spec.folder}", spec.folder)
 
 
 def _rate(processor: Any, spec: InputSpec) -> int | None:

@@ -19,9 +19,9 @@ from workbench.limited import SECONDS, limited
 from workbench.models.data.inputs import InputSpec, fast_tokenizer
 from workbench.models.data.tables import messages_of
 from workbench.models.data.tokenizing import Rows, tokenized
-from workbench.models.data.tried import made, tried
+from workbench.models.data.tried import tried
 from workbench.models.readers.tokenizer import require_tokenizer
-from workbench.plain_file import read_bytes
+from workbench.plain_file import read_bytes, read_json
 
 LONGEST_SENTENCE = 512
 """Tokens after which a sentence is cut where nothing is asked for and the model could take more."""
@@ -34,6 +34,10 @@ ROWS_PER_SECOND = 100
 
 SETTINGS = (".json", ".jinja", ".model", ".txt")
 """What a tokenizer is made of: it is loaded again when one of these files has changed."""
+
+
+OTHER_FILES = ("vocab", "merges", "gguf_file", "init_inputs")
+"""Settings of a tokenizer that transformers takes for paths, and that it never writes."""
 
 
 def read_text(file: Path, spec: InputSpec) -> str:
@@ -104,21 +108,27 @@ def _loaded(folder: Path, changed: tuple[tuple[str, int], ...]) -> Any:
     if not ((folder / "config.json").is_file() or (folder / "tokenizer_config.json").is_file()):
         plain: Any = transformers.PreTrainedTokenizerFast
         return plain(tokenizer_file=str(folder / "tokenizer.json"))
+    _require_own_files(folder / "tokenizer_config.json")
     nbytes = sum((folder / name).stat().st_size for name, _ in changed)
     load = partial(
         transformers.AutoTokenizer.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False
     )
     with offline():
-        if (folder / "tokenizer.json").is_file():  # which was tried already
-            own = made(load, f"the tokenizer in {folder}")
-        else:
-            own = tried(load, f"the tokenizer in {folder}", nbytes)
+        own = tried(load, f"the tokenizer in {folder}", folder, nbytes)
     if not isinstance(own, transformers.PreTrainedTokenizerBase):
         raise ValueError(f"{type(own).__name__} does not tokenize a single text")
     longest: Any = own.model_max_length
     if isinstance(longest, bool) or not isinstance(longest, int | float) or not longest >= 1:
         own.model_max_length = NO_LIMIT
     return own
+
+
+def _require_own_files(file: Path) -> None:
+    """Raise DataError for settings by which transformers reads other files than the folder's own."""
+    settings = read_json(file) if file.is_file() else {}
+    named = [name for name in OTHER_FILES if isinstance(settings, dict) and isinstance(settings.get(name), str | list)]
+    if any(settings[name] for name in named):
+        raise DataError(f"{file} names files of its own ({named[0]}), which are not read; remove that entry")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -19,8 +20,8 @@ PANIC = "PanicException"
 """What libraries of Rust raise where they meet what they did not expect: no Exception, and of no module's own."""
 
 
-def tried(make: Callable[[], Made], what: str, nbytes: int = 0) -> Made:
-    """Return what ``make`` returns where it ends in a limited process, which may read files and nothing else.
+def tried(make: Callable[[], Made], what: str, folder: Path, nbytes: int = 0) -> Made:
+    """Return what ``make`` returns where it ends in a limited process, which may read files of ``folder`` alone.
 
     ``nbytes``: the size of what it reads.  Raises DataError, which begins with ``what``, where it fails, crashes,
     hangs, or takes too much memory.
@@ -33,7 +34,7 @@ def tried(make: Callable[[], Made], what: str, nbytes: int = 0) -> Made:
 
     if FORKS:
         seconds, memory = SECONDS + nbytes / BYTES_PER_SECOND, MEMORY + ROOM * nbytes
-        limited(work, what, DataError, seconds=seconds, memory=memory, reads=True)
+        limited(work, what, DataError, seconds=seconds, memory=memory, reads=[folder])
     return made(make, what)
 
 
