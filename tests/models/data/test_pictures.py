@@ -199,3 +199,14 @@ def test_a_processor_asks_nothing_of_the_hub(tmp_path: Path, monkeypatch: pytest
 def test_sizes_that_are_no_pictures_are_not_known(tmp_path: Path, size: Any, sides: tuple[int, int] | None) -> None:
     inputs = _image_inputs(folder_with(tmp_path / "model", {"size": size, "image_mean": 0.5, "image_std": "x"}), {})
     assert inputs.size == sides and inputs.mean == (0.5,) and inputs.std is None
+
+
+def test_formats_that_start_programs_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever they are called: Pillow hands EPS to Ghostscript, where that is installed."""
+    from PIL import EpsImagePlugin
+
+    monkeypatch.setattr(EpsImagePlugin.EpsImageFile, "_open", lambda self: pytest.fail("it was taken for EPS"))
+    eps = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 16 16\n%%EndComments\nshowpage\n%%EOF\n"
+    (tmp_path / "x.png").write_bytes(eps)
+    with pytest.raises(DataError, match=r"x\.png cannot be read as an image: cannot identify"):
+        next(iter(open_dataset(tmp_path, model(tokens=False, channels=3)).batches(1)))

@@ -101,3 +101,19 @@ def test_a_folder_without_text_is_named(tmp_path: Path, make: Any) -> None:
     make(tmp_path / "a.txt")
     with pytest.raises(DataError, match="has no file with text in it"):
         read_texts(tmp_path, (".txt",))
+
+
+@pytest.mark.parametrize("value", [5, "QQ==", "é", [1], {}])
+def test_no_file_says_that_its_text_is_bytes(tmp_path: Path, value: Any) -> None:
+    """The limited process marks bytes by a key of its own, which a table may have, too."""
+    rows = [{"text": {"\0bytes": value}, "\0bytes": value}, {"text": {table_file.BYTES[:-1]: value}}]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    columns = read_columns(tmp_path / "x.jsonl", lambda table: [*table.kinds])
+    assert columns == {"text": [rows[0]["text"], rows[1]["text"]], "\0bytes": [value, None]}
+
+
+def test_bytes_stay_bytes(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"image": [b"\0\xff", b""]}), tmp_path / "x.parquet")
+    assert read_columns(tmp_path / "x.parquet", lambda table: ["image"]) == {"image": [b"\0\xff", b""]}

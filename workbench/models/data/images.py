@@ -24,6 +24,9 @@ from workbench.plain_file import read_bytes
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "GIF", "PPM")
+"""What is decoded, whatever a file is called: of the others some start programs (EPS: Ghostscript) or open files."""
+
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 DEEP = ("I", "I;16", "I;16L", "I;16B", "I;16N", "F")
 """Pillow's modes of one channel with more than a byte."""
@@ -136,7 +139,7 @@ def _decode(content: bytes, path: Path | bytes, spec: InputSpec) -> Image:
     from PIL import Image, ImageOps
 
     try:
-        with Image.open(io.BytesIO(content)) as image:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
             picture = ImageOps.exif_transpose(image)
             if picture.mode in DEEP:  # Pillow's own conversion cuts values off at 255
                 picture = _in_bytes(picture)

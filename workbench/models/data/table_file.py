@@ -8,6 +8,7 @@ import decimal
 import importlib
 import json
 import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,8 @@ SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 MARKS = (b",", b"\t", b";")
 """What separates the columns of a text."""
 
-BYTES = "\0bytes"
-"""The key under which JSON has bytes, in base 64."""
+BYTES = f"\0{secrets.token_hex(16)}"
+"""The key under which JSON has bytes, in base 64: one that no file can know."""
 
 ROOM, SPEED, COLUMNS_A_SECOND = 40, 2e6, 8e3
 """Memory that a byte of a file may become; bytes, and columns of a CSV file, that are parsed in a second at least."""
