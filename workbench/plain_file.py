@@ -15,8 +15,9 @@ from workbench.memory import available_memory, size_text
 KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
 
 
-LARGEST_TEXT = 1 << 28
-"""Bytes of the largest text or JSON that is parsed: the vocabulary of a large model takes some tens of megabytes."""
+LARGEST_TEXT, LARGEST_JSON = 1 << 28, 1 << 26
+"""Bytes of the largest text that is read, and of the largest JSON that is parsed here, which may take twenty times as
+much memory: a large vocabulary, or the index of 300,000 tensors, takes some tens of megabytes."""
 
 
 _PIECE = 1 << 24
@@ -94,14 +95,14 @@ def _too_large(path: Path, holds: str, size: int, largest: int) -> OSError:
     return OSError(errno.EFBIG, f"{holds} {size_text(size)}, and {size_text(largest)} is the most", str(path))
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, largest: int = LARGEST_TEXT) -> str:
     """Return the text in UTF-8 of a file that is to be parsed; raises OSError and UnicodeDecodeError (a ValueError)."""
-    return read_bytes(path, largest=LARGEST_TEXT).decode("utf-8-sig")
+    return read_bytes(path, largest=largest).decode("utf-8-sig")
 
 
 def read_json(path: Path) -> Any:
     """Return what a JSON file holds; raises OSError, and ValueError for what is no JSON or nested without end."""
     try:
-        return json.loads(read_text(path))
+        return json.loads(read_text(path, LARGEST_JSON))
     except RecursionError:
         raise ValueError("it is nested too deep") from None

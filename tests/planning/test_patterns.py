@@ -43,3 +43,11 @@ def test_no_expression_takes_long_or_much_memory(expression: str) -> None:
         assert "regular expression" in str(error) or "longer than" in str(error)
     assert time.process_time() - start < 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
+
+
+@pytest.mark.parametrize("pattern", ["[a-" * 20_000, "*[!" * 20_000, "*a" * 100_000, "[a-" * 300, "*a" * 400 + "b"])
+def test_no_shell_pattern_takes_long(pattern: str) -> None:
+    start = time.process_time()
+    assert matching(pattern, ["model.layers.0.self_attn.q_proj_" * 8] * 500) == []
+    assert matching(pattern, ["x", pattern]) == [pattern]
+    assert time.process_time() - start < 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,14 @@ def test_what_is_wrong_is_named_with_its_place(changes: dict[str, Any], words: s
 def test_broken_json_is_told_by_line_and_column(text: str, words: str) -> None:
     with pytest.raises(PlanError, match=words):
         Plan.from_json(text, "p.json")
+
+
+def test_a_member_that_comes_twice_among_many_is_named_at_once() -> None:
+    members = ", ".join(f'"m{number}": 1' for number in range(100_000))
+    start = time.process_time()
+    with pytest.raises(PlanError, match="the member 'm99999' twice"):
+        Plan.from_json(f'{{{members}, "m99999": 2}}', "p.json")
+    assert time.process_time() - start < 4
 
 
 def test_every_truncation_is_an_error() -> None:

@@ -13,8 +13,9 @@ from workbench.errors import PlanError
 EXPRESSION = "re:"
 """What a pattern that is a regular expression begins with."""
 
-LONGEST = 10_000
-"""Characters of a regular expression: plans come from strangers."""
+LONGEST, LONGEST_SHELL = 10_000, 1_000
+"""Characters of a regular expression and of a shell pattern: plans come from strangers, and ``fnmatch`` takes time by
+the square of the brackets that nothing closes."""
 
 
 def is_glob(pattern: str) -> bool:
@@ -30,7 +31,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
     if not pattern.startswith(EXPRESSION):
         if not is_glob(pattern):
             return [name for name in names if name == pattern]
-        matches = _shell(pattern)
+        matches = _shell(pattern) if len(pattern) <= LONGEST_SHELL else _no_match
         return [name for name in names if name == pattern or matches(name)]
     expression = compiled(pattern)
     return [name for name in names if name == pattern or expression.fullmatch(_encodable(name))]
@@ -40,6 +41,10 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 def _shell(pattern: str) -> Callable[[str], object]:
     """Return what matches a shell pattern: asked for each of thousands of names, so looked up once."""
     return re.compile(fnmatch.translate(pattern)).match
+
+
+def _no_match(name: str) -> None:
+    """Match as what is too long for a shell pattern does: names that are spelled so, and no others."""
 
 
 @lru_cache(maxsize=256)

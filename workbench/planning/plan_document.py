@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.resources
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from workbench.errors import PlanError, SchemeError, nearest
 from workbench.numerics.formats import parse_scheme
-from workbench.plain_file import LARGEST_TEXT, read_bytes
+from workbench.plain_file import LARGEST_JSON, read_bytes
 from workbench.planning.patterns import EXPRESSION, compiled
 
 TYPE = "quantization-workbench/plan"
@@ -27,7 +28,7 @@ _WORDS = {"object": "an object", "array": "a list", "string": "a string", "null"
 def read_text(path: Path) -> str:
     """Return the text of a plan file; raises PlanError."""
     try:
-        return read_bytes(path, pipe=True, largest=LARGEST_TEXT).decode("utf-8-sig")
+        return read_bytes(path, pipe=True, largest=LARGEST_JSON).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PlanError(f"{path} is not a plan: byte {error.start} is not UTF-8; a JSON file was expected") from None
     except OSError as error:
@@ -80,7 +81,7 @@ def _parse(text: str, where: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
         if len(members) < len(pairs):
-            twice = next(key for key in members if sum(key == other for other, _ in pairs) > 1)
+            ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
             raise PlanError(f"{where} is not a plan: an object has the member {twice!r} twice; remove one of them")
         return members
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import io
 import pickle
+import struct
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,32 @@ def test_bombs_and_damage_are_one_line(tmp_path: Path, data: bytes, words: str) 
     with pytest.raises(NotAModelError, match=words) as caught:
         open_model(tmp_path / "m.pt")
     assert "\n" not in str(caught.value)
+
+
+def again_and_again(key: bytes, times: int = 300_000) -> bytes:
+    """Return a table of one key that is set many times."""
+    return b"\x80\x02" + key + b"q\x000}" + b"h\x00Ns" * times + b"."
+
+
+def of_one_hash(times: int = 60_000) -> bytes:
+    """Return a table of numbers that have the same hash: multiples of what Python divides by."""
+    numbers = (number * (2**61 - 1) for number in range(times))
+    return b"\x80\x02}" + b"".join(b"\x8a\x0a" + each.to_bytes(10, "little") + b"Ns" for each in numbers) + b"."
+
+
+@pytest.mark.parametrize("data", [
+    again_and_again(b"(" + b"N" * 300_000 + b"t"),
+    again_and_again(b"\x8b" + struct.pack("<i", 1 << 20) + b"a" * (1 << 20)),
+    of_one_hash(), b"\x80\x02}" + b"".join(b"K\x01J" + struct.pack("<i", n) + b"\x86Ns" for n in range(2000)) + b".",
+])  # fmt: skip
+def test_no_table_takes_long(tmp_path: Path, data: bytes) -> None:
+    """Some 0.3 to 2 MB that took minutes: hashes of numbers and tuples are computed each time, and are no secret."""
+    with zipfile.ZipFile(tmp_path / "m.pt", "w") as archive:
+        archive.writestr("m/data.pkl", data)
+    start = time.process_time()
+    with pytest.raises(NotAModelError, match="key"):
+        open_model(tmp_path / "m.pt")
+    assert time.process_time() - start < 5
 
 
 def test_a_compressed_archive_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,25 @@ def test_a_foreign_or_damaged_file_is_one_line(content: bytes, message: str, tmp
     with pytest.raises(NotAModelError, match=message) as refused:
         open_model(path)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("head", "words"), [
+    (struct.pack("<IQQ", 3, 1 << 23, 0), "twice"), (struct.pack("<IQQ", 3, 1 << 25, 0), "are the most"),
+    (struct.pack("<IQQQ", 3, 0, 1, 1) + b"k" + struct.pack("<IIQ", 9, 0, 1 << 29), "are the most"),
+    (struct.pack("<IQQQ", 3, 0, 1, 1) + b"k" + struct.pack("<IIQ", 9, 8, 1 << 26), "are the most"),
+    (struct.pack("<IQQ", 3, 0, 1 << 23), "twice"),
+])  # fmt: skip
+def test_a_sparse_file_fills_no_memory(head: bytes, words: str, tmp_path: Path) -> None:
+    """A gigabyte of zeros takes no room on the disk; as tensors, texts and numbers it would take tens in memory."""
+    with (tmp_path / "m.gguf").open("wb") as stream:
+        stream.write(b"GGUF" + head)
+        stream.truncate(1 << 30)
+    tracemalloc.start()
+    with pytest.raises(NotAModelError, match=words):
+        open_model(tmp_path / "m.gguf")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 24
 
 
 def test_no_damage_of_the_header_escapes(file: Path, tmp_path: Path) -> None:

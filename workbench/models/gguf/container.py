@@ -22,6 +22,9 @@ from workbench.models.gguf.values import ARRAY, BOOL, FORMATS, STRING, UINT32, V
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
+MOST = 1 << 24
+"""Tensors and entries of metadata together: each takes some hundred bytes of memory, and a sparse file none."""
+
 _AXES = 4
 _ALIGNMENT = 32
 
@@ -88,7 +91,7 @@ class _Cursor:
     """A place in the file, moved by reading; nothing is read beyond its end."""
 
     def __init__(self, path: Path, data: memoryview, size: int) -> None:
-        self.path, self.data, self.size, self.at = path, data, size, 0
+        self.path, self.data, self.size, self.at, self.left = path, data, size, 0, MOST
 
     def damaged(self, reason: str) -> NotAModelError:
         return NotAModelError(f"{self.path} is not a whole GGUF file: {reason}; fetch it again")
@@ -103,6 +106,14 @@ class _Cursor:
         number = int(self.number("Q"))
         if number * octets > self.size - self.at:
             raise self.damaged(f"it says that it has {number} {what}, {self.size - self.at} bytes are left")
+        return number
+
+    def listed(self, octets: int, what: str) -> int:
+        """Read a number of items that become objects."""
+        number = self.count(octets, what)
+        self.left -= number
+        if self.left < 0:
+            raise self.damaged(f"it has {number} {what}, and {MOST} are the most of everything")
         return number
 
     def text(self) -> bytes:
@@ -122,7 +133,7 @@ def _read(cursor: _Cursor) -> GgufFile:
             f"{cursor.path} is a GGUF file " + ("of a big-endian machine; convert it on one" if swapped else
             f"of version {version}, versions {VERSIONS[0]} and {VERSIONS[1]} are known; convert it again")
         )  # fmt: skip
-    tensors, values = cursor.count(24, "tensors"), cursor.count(13, "metadata")
+    tensors, values = cursor.listed(24, "tensors"), cursor.listed(13, "metadata")
     metadata: dict[str, Value] = {}
     for _ in range(values):
         key = cursor.text().decode()
@@ -132,12 +143,15 @@ def _read(cursor: _Cursor) -> GgufFile:
     alignment = metadata.get("general.alignment", Value(UINT32, _ALIGNMENT)).data
     if not isinstance(alignment, int) or not 0 < alignment <= 1 << 20 or alignment & (alignment - 1):
         raise cursor.damaged(f"its alignment is {alignment!r}, a power of two was expected")
-    facts = [_facts(cursor) for _ in range(tensors)]
+    facts: dict[str, tuple[StoredBlocks, int]] = {}
+    for _ in range(tensors):
+        tensor, offset = _facts(cursor)
+        if tensor.name in facts:
+            raise cursor.damaged(f"it has the tensor {tensor.name} twice")
+        facts[tensor.name] = tensor, offset
     start = -(-cursor.at // alignment) * alignment
     stored: dict[str, StoredBlocks] = {}
-    for tensor, offset in facts:
-        if tensor.name in stored:
-            raise cursor.damaged(f"it has the tensor {tensor.name} twice")
+    for tensor, offset in facts.values():
         if offset % alignment or start + offset + tensor.nbytes > cursor.size:
             raise cursor.damaged(
                 f"the tensor {tensor.name} lies at {offset} with {tensor.nbytes} bytes, its data have "
@@ -157,11 +171,11 @@ def _value(cursor: _Cursor, kind: int, key: str) -> Value:
     if kind == ARRAY:
         element = cursor.number("I")
         if element == STRING:
-            number = cursor.count(8, f"strings in {key}")
+            number = cursor.listed(8, f"strings in {key}")
             return Value(ARRAY, [cursor.text() for _ in range(number)], STRING)
         if element in FORMATS:
             size = struct.calcsize("<" + FORMATS[element])
-            number = cursor.count(size, f"entries in {key}")
+            number = cursor.listed(size, f"entries in {key}")
             values = list(struct.unpack_from(f"<{number}{FORMATS[element]}", cursor.data, cursor.at))
             cursor.at += number * size
             return Value(ARRAY, values, element)

@@ -14,6 +14,9 @@ from typing import IO, Any
 MOST_OPERATIONS = 5_000_000
 """Of one pickle: more would take seconds and hundreds of megabytes."""
 
+LARGEST_KEY, MOST_TUPLES, LARGEST_BITS = 16, 1000, 60
+"""Parts of a key, entries of a table with such keys, and bits of a number that is a key."""
+
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 VALUES = {
     "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING",
@@ -99,10 +102,11 @@ class PlainPickle:
             case "APPEND" | "APPENDS" | "ADDITEMS":
                 items = self._top(1) if name == "APPEND" else self._marked()
                 target = self._stack[-1]
-                target.update(keys(items)) if isinstance(target, set) else _list(target).extend(items)
+                target.update(keys(items, len(target))) if isinstance(target, set) else _list(target).extend(items)
             case "SETITEM" | "SETITEMS":
                 items = self._top(2) if name == "SETITEM" else self._marked()
-                _table(self._stack[-1]).update(zip(keys(items[::2]), items[1::2], strict=True))
+                table = _table(self._stack[-1])
+                table.update(zip(keys(items[::2], len(table)), items[1::2], strict=True))
             case "GLOBAL" | "STACK_GLOBAL":
                 parts = argument.split(" ", 1) if name == "GLOBAL" else self._top(2)
                 self._stack.append(self._named(".".join(parts)))
@@ -142,12 +146,18 @@ class PlainPickle:
         return items
 
 
-def keys(items: Iterable[Any]) -> list[Any]:
-    """Return keys of a table; raises ValueError for deep ones, of which the hash can take for ever."""
+def keys(items: Iterable[Any], others: int = 0) -> list[Any]:
+    """Return keys of a table that has ``others`` already; raises ValueError for those whose hash can take for ever.
+
+    Python's hashes of whole numbers and of tuples are no secret: a file may choose many with the same one.
+    """
     listed = list(items)
     for key in listed:
-        if not all(isinstance(part, SCALARS) for part in (key if isinstance(key, tuple) else (key,))):
-            raise ValueError("a key of its tables is neither a text nor a number")
+        if isinstance(key, tuple) and (len(key) > LARGEST_KEY or others + len(listed) > MOST_TUPLES):
+            raise ValueError("too much in its tables is under keys of several parts")
+        for part in key if isinstance(key, tuple) else (key,):
+            if not isinstance(part, SCALARS) or (isinstance(part, int) and part.bit_length() > LARGEST_BITS):
+                raise ValueError("a key of its tables is neither a text nor a number of usual size")
     return listed
 
 
