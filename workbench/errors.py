@@ -9,7 +9,9 @@ from __future__ import annotations
 import difflib
 import errno
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from workbench.readable import readable
 
@@ -183,6 +185,23 @@ def memory_error(error: BaseException | None) -> BaseException | None:
             return error
         error = error.__cause__ or error.__context__
     return None
+
+
+UNFORESEEN = "is damaged, or holds what its reader does not expect; if other programs open it, please report that"
+
+
+@contextmanager
+def naming_damage(place: Path, kind: type[WorkbenchError]) -> Iterator[None]:
+    """Raise ``kind`` for what no reader of the file at ``place`` foresaw: a stranger's file, or a mistake of ours that
+    it shows."""
+    try:
+        yield
+    except (WorkbenchError, OSError):
+        raise
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        raise kind(f"{place} {UNFORESEEN} ({type(error).__name__}: {first_line(error)})") from error
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:

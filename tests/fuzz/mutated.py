@@ -49,8 +49,7 @@ def _late(number: int, frame: FrameType | None) -> None:
 
 def _verdict(opened: Any, path: Path) -> tuple[str, str]:
     """Open a file; returns ``clean``, ``refused`` or what failed, and the details."""
-    from workbench.errors import WorkbenchError
-    from workbench.models.sources import UNFORESEEN
+    from workbench.errors import UNFORESEEN, WorkbenchError
 
     signal.setitimer(signal.ITIMER_PROF, SECONDS)  # processor time: the machine may be busy
     signal.setitimer(signal.ITIMER_REAL, 20 * SECONDS)

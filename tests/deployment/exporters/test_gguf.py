@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.exporters import exporter
 from workbench.errors import ExportError
 from workbench.models.gguf.architectures import ARCHITECTURES
+from workbench.models.gguf.vocabulary import vocabulary
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
@@ -143,3 +145,15 @@ def test_every_architecture_is_listed_once() -> None:
     kinds = [kind for each in ARCHITECTURES for kind in each.model_types]
     assert len(set(kinds)) == len(kinds)
     assert {each.name for each in ARCHITECTURES} <= set(gguf.MODEL_ARCH_NAMES.values())
+
+
+@pytest.mark.parametrize("document", [
+    {"model": {}}, {"model": {"type": "BPE", "vocab": {"a": "x"}, "merges": [["a"]]}},
+    {"model": {"type": "BPE", "vocab": {"a": -5}, "merges": [5]}}, {"model": {"type": "Unigram", "vocab": [["a"]]}},
+    {"model": {"type": "WordPiece", "vocab": {"a": 0}}, "added_tokens": [{}]},
+])  # fmt: skip
+def test_a_tokenizer_that_makes_no_sense_is_one_line(document: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document))
+    with pytest.raises(ExportError) as caught:
+        vocabulary(tmp_path, 8, "", ExportError)
+    assert "\n" not in str(caught.value)

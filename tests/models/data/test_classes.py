@@ -80,3 +80,18 @@ def test_more_names_than_classes_are_refused(tmp_path: Path) -> None:
 def test_numbers_stay() -> None:
     assert classes_of([0.5, 2], None, FILE).numbers == [0.5, 2]
     assert classes_of(None, None, FILE).numbers is None
+
+
+@pytest.mark.parametrize("config", [
+    {}, {"id2label": {"1" * 5000: "a"}}, {"label2id": {"a": 10**400, "b": 1}}, {"id2label": []},
+    {"id2label": {"": "a"}},
+])  # fmt: skip
+def test_names_of_thousands_of_digits_are_names(tmp_path: Path, config: dict[str, object]) -> None:
+    """Python turns no more than 4,300 into a number."""
+    classes = classes_of(["1" * 5000, "2" * 5000], of(tmp_path, **config), FILE)
+    assert classes.numbers == [0, 1]
+
+
+def test_settings_that_are_no_table_name_no_classes(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("[1]")
+    assert classes_of(["a", "b"], tmp_path, FILE).numbers == [0, 1]

@@ -13,7 +13,8 @@ from PIL import Image
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from workbench.errors import DataError
+from workbench.errors import UNFORESEEN, DataError
+from workbench.models.data import datasets
 from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.data.files import half_of
 from workbench.models.data.inputs import InputSpec
@@ -294,3 +295,14 @@ def test_bad_attention_masks_are_told(tmp_path: Path, mask: np.ndarray, reason: 
     np.savez(tmp_path / "padded.npz", input_ids=np.arange(8).reshape(2, 4), attention_mask=mask)
     with pytest.raises(DataError, match=reason):
         open_dataset(str(tmp_path / "padded.npz"), model(tokens=True, vocabulary=9))
+
+
+def test_what_no_reader_foresaw_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: object) -> object:
+        raise KeyError("of\nours")
+
+    (tmp_path / "a.npz").write_bytes(b"x")
+    monkeypatch.setattr(datasets, "read_arrays", read)
+    with pytest.raises(DataError, match=f"a.npz {UNFORESEEN}") as caught:
+        open_dataset(tmp_path / "a.npz", model(tokens=False))
+    assert "\n" not in str(caught.value) and isinstance(caught.value.__cause__, KeyError)

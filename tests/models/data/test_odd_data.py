@@ -53,6 +53,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "a mask of another length": ([IDS | {"attention_mask": [1]}], "row 1 has 3 token ids and 1 of attention_mask"),
     "a mask of zeros": ([IDS | {"attention_mask": [0, 0, 0]}], "the attention mask leaves 1 windows no token"),
     "a conversation that is no JSON": ([{"messages": "[{bad"}], "row 1 is not a conversation"),
+    "a role that is a list": ([{"messages": [{"from": [1], "value": "x"}]}], "row 1 is not a conversation"),
     "labels of two kinds": ([TEXT | {"label": 1}, TEXT | {"label": "a"}], "the label of row 2 is a text"),
     "labels that are lists": ([TEXT | {"label": [0, 1]}], "the label in row 1 is a list of whole numbers"),
     "labels that are tables": ([TEXT | {"label": {"a": 1}}], "the label in row 1 is an object"),

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from workbench.errors import NotAModelError
-from workbench.models.sources import UNFORESEEN, open_model
+from workbench.errors import UNFORESEEN, NotAModelError
+from workbench.models.sources import open_model
 
 node, FLOAT = helper.make_node, TensorProto.FLOAT
 WEIGHT = numpy_helper.from_array(np.eye(16, dtype=np.float32), "w")

@@ -16,10 +16,10 @@ from safetensors.torch import save_file
 from torch import nn
 
 from tests.models.sources.networks import Experts, Images, Tokens, save_python, seeded
-from workbench.errors import CannotRunError, ModelTooLargeError, NotAModelError, UnsafeModelError
+from workbench.errors import UNFORESEEN, CannotRunError, ModelTooLargeError, NotAModelError, UnsafeModelError
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
-from workbench.models.sources import UNFORESEEN, open_model, reopen, safetensors_file, stored
+from workbench.models.sources import open_model, reopen, safetensors_file, stored
 from workbench.models.sources.exported_graph import is_plain_expression
 from workbench.models.sources.layers import block_of
 from workbench.models.sources.safetensors_file import weight_files

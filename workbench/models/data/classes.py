@@ -12,9 +12,13 @@ import torch
 from workbench.errors import DataError
 from workbench.models.data.tables import kind_of
 from workbench.plain_file import read_json
+from workbench.readable import readable
 
-SHOWN = 5
-"""Names that a message lists."""
+DIGITS = 18
+"""Digits of a class's number at most."""
+
+SHOWN, LONGEST_CLASS = 5, 60
+"""Names that a message lists, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,7 @@ def classes_of(labels: Sequence[Any] | None, folder: Path | None, file: Path) ->
         if unknown:
             raise DataError(f"{file}: the model has no class {unknown[0]!r}; its classes are {_listed(list(stated))}")
         return Classes(numbers=[own[_plain(str(label))] for label in labels])
-    if all(name.isascii() and name.isdecimal() for name in names):
+    if all(name.isascii() and name.isdecimal() and len(name) <= DIGITS for name in names):
         return _by_number(names, labels, stated, file)
     return _by_order(names, labels, len(stated), list(stated), file)
 
@@ -104,11 +108,14 @@ def _stated(folder: Path | None) -> dict[str, int]:
     if config is None or not config.is_file():
         return {}
     content = read_json(config)  # the model is open: it was read before
+    if not isinstance(content, dict):
+        return {}
     names, numbers = content.get("id2label"), content.get("label2id")
-    if isinstance(names, dict) and names and all(str(number).isdecimal() for number in names):
+    if isinstance(names, dict) and names and all(number.isdecimal() and len(number) <= DIGITS for number in names):
         return {str(name): int(number) for number, name in names.items()}
-    whole = isinstance(numbers, dict) and all(isinstance(each, int) for each in numbers.values())
-    return {str(name): number for name, number in numbers.items()} if whole else {}
+    if not isinstance(numbers, dict) or not all(isinstance(each, int) for each in numbers.values()):
+        return {}
+    return {str(name): number for name, number in numbers.items()}
 
 
 def _plain(name: str) -> str:
@@ -116,7 +123,8 @@ def _plain(name: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names by commas, the middle ones left out where there are many."""
+    """Return names by commas, the middle ones left out where there are many, and the middle of long ones."""
+    names = [readable(name, LONGEST_CLASS) for name in names]
     if len(names) <= SHOWN + 1:
         return ", ".join(names)
     return f"{', '.join(names[: SHOWN - 1])}, ..., {names[-1]}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from workbench.errors import DataError
+from workbench.errors import DataError, naming_damage
 from workbench.models.data.arrays import read_arrays
 from workbench.models.data.classes import classes_of
 from workbench.models.data.files import ALL, TEXT, Part, Prepare, Stored, half_of, locate
@@ -89,8 +89,15 @@ def open_dataset(
     if samples is not None and samples < 1:
         raise DataError(f"{samples} samples were asked for; at least 1 is needed")
     place, stated = Reading.of(path)
-    spec, part = model.inputs, locate(place, split)
-    reading = stated.over(Reading(window=sequence_length))
+    part, reading = locate(place, split), stated.over(Reading(window=sequence_length))
+    with naming_damage(part.file, DataError):
+        return _opened(part, model.inputs, reading, split, samples, seed, usual_window, recorded)
+
+
+def _opened(
+    part: Part, spec: InputSpec, reading: Reading, split: str, samples: int | None, seed: int, usual_window: int,
+    recorded: bool,
+) -> Dataset:  # fmt: skip
     reading, rows = _rows(part, spec, _with_mode(part, spec, reading, recorded), usual_window)
     half = half_of(rows.count, None if rows.halved else part.half, rows.groups)
     chosen, notes = _choose(len(half), samples, seed, part)

@@ -182,5 +182,6 @@ def _message(value: Any) -> dict[str, Any]:
         return {}
     fields = {name: each for name, each in value.items() if each is not None}
     if "from" in fields and "value" in fields:  # ShareGPT's names
-        return {"role": ROLES.get(fields["from"], fields["from"]), "content": fields["value"]}
+        role = fields["from"]
+        return {"role": ROLES.get(role, role) if isinstance(role, str) else None, "content": fields["value"]}
     return fields

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, naming_damage
 from workbench.models.gguf.pre_tokenizers import pre_tokenizer_name
 from workbench.models.gguf.tensors import library
 from workbench.plain_file import read_json
@@ -24,9 +24,17 @@ def vocabulary(folder: Path, size: int, pre: str, error: type[WorkbenchError]) -
     a tokenizer gives the model "none", which llama.cpp runs on token ids.  Raises ``error`` for a tokenizer that
     llama.cpp does not have.
     """
-    document = _read(folder / "tokenizer.json", error)
+    file = folder / "tokenizer.json"
+    document = _read(file, error)
     if document is None:
         return {"tokenizer.ggml.model": "none"}
+    with naming_damage(file, error):
+        return _keys(document, folder, size, pre, error)
+
+
+def _keys(
+    document: Mapping[str, Any], folder: Path, size: int, pre: str, error: type[WorkbenchError]
+) -> dict[str, Any]:
     model = document["model"]
     tokens, types = _tokens(document, size, error)
     kind = _kind(model)

@@ -5,20 +5,15 @@ Importing this package loads neither torch nor transformers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import NotAModelError, WorkbenchError, first_line, out_of_memory
+from workbench.errors import NotAModelError, naming_damage
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
     from workbench.models.placement import Placement
     from workbench.models.summary import ModelSummary
-
-
-UNFORESEEN = "is damaged, or holds what its reader does not expect; if other programs open it, please report that"
 
 
 def open_model(
@@ -51,24 +46,11 @@ def open_model(
     )  # fmt: skip
     beside = place.parent if place.is_file() and (place.parent / "config.json").exists() else place
     looked = weights_stamp(ModelSource(kind="", path=str(beside), weights=None if weights is None else str(weights)))
-    with _one_line(place):
+    with naming_damage(place, NotAModelError):
         model = detect(place).open(opening)
     model = placed(model, placement)
     note_opened(model, looked)
     return model
-
-
-@contextmanager
-def _one_line(place: Path) -> Iterator[None]:
-    """Raise NotAModelError for what no reader foresaw: a stranger's file, or a mistake of ours that it shows."""
-    try:
-        yield
-    except (WorkbenchError, OSError):
-        raise
-    except Exception as error:
-        if out_of_memory(error):
-            raise
-        raise NotAModelError(f"{place} {UNFORESEEN} ({type(error).__name__}: {first_line(error)})") from error
 
 
 def reopen(summary: ModelSummary, *, trust: bool = False, placement: Placement | None = None) -> Model:
