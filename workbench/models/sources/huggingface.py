@@ -123,6 +123,10 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
             f"{file} asks for Python code of its own (auto_map), which is never run; use a version of the model that "
             "transformers knows by itself, or open the .safetensors file for the weights only"
         )
+    if config.get("configuration_files"):
+        raise UnsafeModelError(
+            f"{file} has another file read in its place (configuration_files), which is not checked; remove that entry"
+        )
     _require_no_pickles(config, file)
     if config.get("quantization_config") and not quantized:
         settings = config["quantization_config"]
@@ -306,10 +310,12 @@ def _class_and_settings(transformers: Any, folder: Path, architecture: str) -> t
 
 
 def _without_others_weights(settings: Any) -> None:
-    """Have no part of a network begin with weights of its own, which are fetched and unpickled."""
-    for value in (settings, *vars(settings).values()):
-        if getattr(value, "use_pretrained_backbone", None):
-            value.use_pretrained_backbone = False
+    """Have no part of a network, at any depth, begin with weights of its own, which are fetched and unpickled."""
+    if getattr(settings, "use_pretrained_backbone", None):
+        settings.use_pretrained_backbone = False
+    for part in vars(settings).values():
+        if hasattr(part, "model_type"):
+            _without_others_weights(part)
 
 
 def names_in_network(folder: Path, architecture: str, names: Collection[str]) -> dict[str, str]:
