@@ -75,3 +75,9 @@ def test_the_archive_holds_what_was_shown(tmp_path: Path, monkeypatch: pytest.Mo
     with zipfile.ZipFile(tmp_path / "problem.zip") as archive:
         assert {name: archive.read(name).decode() for name in archive.namelist()} == parts
     assert "ann/llama.gguf" in problem_report([], [], with_names=True)["log/engine-1.log"]
+
+
+def test_the_log_holds_no_control_characters() -> None:
+    """Names in files are data: in a terminal that shows the log, too."""
+    record = logging.LogRecord("x", logging.INFO, __file__, 1, "layer %s\nend", ("\x1b[31m\u202ea\r",), None)
+    assert PrivateFormatter("%(message)s").format(record) == "layer \\x1b[31m\\u202ea\\r\nend"

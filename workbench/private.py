@@ -7,6 +7,8 @@ import os
 import re
 from pathlib import Path
 
+from workbench.readable import readable
+
 NAMES_VARIABLE = "WORKBENCH_LOG_NAMES"
 """Set in the environment, this lets the log name the user's files."""
 
@@ -94,9 +96,9 @@ def without_names(text: str, *others: str) -> str:
 
 
 class PrivateFormatter(logging.Formatter):
-    """Formats records without the names of the user's files."""
+    """Formats records without the names of the user's files, and with what no terminal should get escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record's line, and its traceback."""
         text = super().format(record)
-        return text if os.environ.get(NAMES_VARIABLE) else without_names(text)
+        return readable(text if os.environ.get(NAMES_VARIABLE) else without_names(text), lines=True)

@@ -12,7 +12,16 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.plots.plot import Plot
-from workbench.gui.tables.files import raw_rows
+from workbench.gui.tables.files import as_cell, raw_rows
+
+
+@pytest.mark.parametrize(("value", "cell"), [
+    ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"), ("@SUM(A1)", "'@SUM(A1)"), ("+1+cmd", "'+1+cmd"),
+    ("-2+3+cmd", "'-2+3+cmd"), ("a\tb\n=c", "a\\tb\\n=c"), ("\t=c", "\\t=c"), ("\x1b[31m", "\\x1b[31m"),
+    ("-1.5e-3", "-1.5e-3"), ("-inf", "-inf"), (-2, "-2"), ("+5", "+5"), ("-", "-"), ("", ""), ("layer.0", "layer.0"),
+])  # fmt: skip
+def test_no_name_becomes_a_formula_or_another_cell(value: object, cell: str) -> None:
+    assert as_cell(value) == cell
 
 
 def entry(menu: QMenu, words: str) -> None:

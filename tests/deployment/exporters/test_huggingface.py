@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,24 @@ def test_settings_are_copied_and_code_is_not(model: Model, result: QuantizedMode
     assert "modeling.py" not in names
     config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
     assert config.get("dtype", config.get("torch_dtype")) == "float32"
+
+
+def test_links_out_of_the_folder_are_not_copied(folder: Path, tmp_path: Path) -> None:
+    """A stranger's archive may hold one to a private file, which the export would then show to everybody."""
+    own = tmp_path / "snapshots" / "1"
+    shutil.copytree(folder, own)
+    (tmp_path / "blobs").mkdir()
+    (own / "LICENSE").rename(tmp_path / "blobs" / "abc")
+    (own / "LICENSE").symlink_to("../../blobs/abc")  # as the Hub's cache has it
+    opened = open_model(own)
+    result = quantize(opened, Plan())
+    exporter("huggingface").export(result, opened, tmp_path / "whole", silent)
+    assert (tmp_path / "whole" / "LICENSE").read_text() == "free"
+    (tmp_path / "secret").write_text("private")
+    (own / "NOTICE.txt").symlink_to(tmp_path / "secret")
+    with pytest.raises(ExportError, match=r"NOTICE.txt is a link to .*secret, outside the model's folder"):
+        exporter("huggingface").export(result, opened, tmp_path / "out", silent)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_earlier_export_is_replaced_and_anything_else_is_not(

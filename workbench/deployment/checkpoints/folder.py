@@ -41,7 +41,9 @@ def source_folder(model: Model, *, bare: bool = False) -> Path:
     except ModelError as error:
         raise ExportError(f"the configuration and the tokenizer cannot be copied: {error}") from error
     require_settings(folder)
-    return folder if folder.is_dir() else folder.parent
+    folder = folder if folder.is_dir() else folder.parent
+    _require_own(folder)
+    return folder
 
 
 def require_settings(path: Path) -> None:
@@ -94,12 +96,35 @@ def read_settings(source: Path, *, untied: bool) -> dict[str, Any]:
     return config
 
 
+def _copied(source: Path) -> list[Path]:
+    """Return the tokenizer, generation settings and licence in a model's folder, never weights or code."""
+    return [
+        file for file in sorted(source.iterdir())
+        if file.is_file() and file.name not in (MARKER, "config.json") and (
+            file.name.upper().startswith(("LICENSE", "LICENCE", "NOTICE"))
+            or (file.suffix in COPIED and not file.name.endswith(".index.json"))
+        )
+    ]  # fmt: skip
+
+
+def _require_own(source: Path) -> None:
+    """Raise ExportError for a link to a file elsewhere: an export that somebody shares would hold a private file.
+
+    Links of the Hub's cache lead from ``snapshots/NUMBER`` into ``blobs`` beside that.
+    """
+    own = source.resolve()
+    places = (own, *(parent / "blobs" for parent in own.parents[1:2]))
+    for file in _copied(source):
+        if not any(file.resolve().is_relative_to(place) for place in places):
+            raise ExportError(
+                f"{file} is a link to {file.resolve()}, outside the model's folder, and would be copied into the "
+                "export; put the file itself there"
+            )
+
+
 def copy_settings(source: Path, target: Path, config: dict[str, Any]) -> None:
     """Copy tokenizer, generation settings and licence, never weights or code, and write ``config`` beside them."""
-    for file in sorted(source.iterdir()):
-        legal = file.name.upper().startswith(("LICENSE", "LICENCE", "NOTICE"))
-        settings = file.suffix in COPIED and not file.name.endswith(".index.json")
-        if file.is_file() and (legal or settings) and file.name not in (MARKER, "config.json"):
-            shutil.copyfile(file, target / file.name)
+    for file in _copied(source):
+        shutil.copyfile(file, target / file.name)
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
     (target / "config.json").write_text(text, encoding="utf-8")

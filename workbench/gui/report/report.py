@@ -83,7 +83,8 @@ def _write_pdf(state: State, path: Path) -> None:
     with replacing(path, ExportError, "the report") as temporary:
         writer = QPdfWriter(str(temporary))
         writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
-        writer.setTitle(f"Quantization of {state.session.model.name if state.session else ''}")
+        name = readable(state.session.model.name, LONGEST_TITLE) if state.session else ""
+        writer.setTitle(f"Quantization of {name}")
         document.print_(writer)
         del writer, pictures  # it writes the end of the file
 

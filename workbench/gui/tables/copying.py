@@ -8,7 +8,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu
 
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.files import RAW, raw_rows
+from workbench.gui.tables.files import RAW, as_cell, raw_rows
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -20,7 +20,7 @@ def put(text: str) -> None:
 
 def tabbed(rows: Iterable[Iterable[str]]) -> str:
     """Return rows as text with tabs, which spreadsheets take."""
-    return "\n".join("\t".join(map(str, row)) for row in rows)
+    return "\n".join("\t".join(map(as_cell, row)) for row in rows)
 
 
 def cell_text(index: Index) -> str:

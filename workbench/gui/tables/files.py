@@ -11,9 +11,13 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 
 from workbench.atomic import replacing
 from workbench.errors import ExportError
+from workbench.readable import readable
 
 RAW = Qt.ItemDataRole.UserRole
 """The role in which a model gives its exact values, and headings with their units, as text."""
+
+FORMULA = ("=", "+", "-", "@")
+"""What spreadsheets begin a formula with."""
 
 
 def raw_rows(model: QAbstractItemModel) -> list[list[str]]:
@@ -34,10 +38,23 @@ def _below(model: QAbstractItemModel, parent: QModelIndex | None = None) -> Iter
         yield from _below(model, model.index(row, 0, above))
 
 
+def as_cell(value: object) -> str:
+    """Return a value as a cell of a spreadsheet: one line of text or a number, and never a formula, which can run
+    programs and send other cells away (an apostrophe before it says that it is text)."""
+    text = readable(str(value))
+    if text[:1] not in FORMULA or len(text) == 1:
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
 def as_csv(model: QAbstractItemModel) -> str:
     """Return the table as comma-separated values (RFC 4180)."""
     text = io.StringIO()
-    csv.writer(text).writerows(raw_rows(model))
+    csv.writer(text).writerows([as_cell(value) for value in row] for row in raw_rows(model))
     return text.getvalue()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -51,7 +52,7 @@ def contents(path: Path) -> tuple[memoryview, memoryview, str]:
     Raises SessionError for a path without a file and a file that is not HDF5.
     """
     if path.is_dir():
-        command = f"workbench calibrate {path} --out S.qwb"
+        command = f"workbench calibrate {shlex.quote(str(path))} --out S.qwb"
         raise SessionError(f"{path} is a folder, not a session; of a model, calibration makes one: {command}")
     if path.exists() and not path.is_file():
         raise SessionError(f"{path} is not a session: it is a device or a pipe; choose a .qwb file of the workbench")

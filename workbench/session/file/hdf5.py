@@ -28,6 +28,7 @@ each, not layers in groups: 10,000 layers with statistics of three taps take abo
 from __future__ import annotations
 
 import io
+import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -92,7 +93,8 @@ def read_session(path: Path, kind: type[C]) -> C:
     damaged, lacks a part, or is of a later version.
     """
     image, _, broken = contents(path)
-    advice = f"use a backup or an autosave, or save what is whole: workbench repair {path} --out OTHER.qwb"
+    command = f"workbench repair {shlex.quote(str(path))} --out OTHER.qwb"
+    advice = f"use a backup or an autosave, or save what is whole: {command}"
     if broken:
         raise DamagedSessionError(f"the session {path} is damaged: {broken}; {advice}")
     try:
