@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -10,6 +11,9 @@ UNSAFE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 JOINERS = "\u200c\u200d"
 """Marks inside words of Persian and Hindi and inside emoji; they change no direction."""
+
+NOT_ASCII = re.compile(r"[^ -~]")
+"""Characters that are looked at one by one: the others are safe, and long texts mostly consist of them."""
 
 LONGEST = 1000
 """Characters of a name that are shown."""
@@ -25,7 +29,12 @@ def readable(text: str, limit: int | None = None, *, lines: bool = False) -> str
     if text.isprintable():
         return text
     allowed = f"{JOINERS}\n\t" if lines else JOINERS
-    return "".join(repr(mark)[1:-1] if mark not in allowed and _is_unsafe(mark) else mark for mark in text)
+
+    def shown(match: re.Match[str]) -> str:
+        mark = match[0]
+        return repr(mark)[1:-1] if mark not in allowed and _is_unsafe(mark) else mark
+
+    return NOT_ASCII.sub(shown, text)
 
 
 def few(names: Sequence[str], most: int = 3) -> str:

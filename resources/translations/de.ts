@@ -2804,8 +2804,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>&amp;Markieren</translation>
     </message>
     <message>
-        <source>Select two plans to compare them</source>
-        <translation>Zwei Pläne wählen, um sie zu vergleichen</translation>
+        <source>Select a plan to compare it with the current one, or two to compare them</source>
+        <translation>Einen Plan auswählen, um ihn mit dem aktuellen zu vergleichen, oder zwei, um diese zu vergleichen</translation>
     </message>
     <message>
         <source>How weights are stored</source>
@@ -5846,6 +5846,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>the engine starts again for the next one; nothing is lost</source>
         <translation>die Engine startet für den nächsten neu; nichts geht verloren</translation>
+    </message>
+    <message>
+        <source>checking the prediction by a few measurements</source>
+        <translation>die Vorhersage wird mit einigen Messungen geprüft</translation>
     </message>
 </context>
 </TS>

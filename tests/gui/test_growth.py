@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_monkey import ACTIONS, SEED, Monkey
+from workbench.engine.engine import Engine
 from workbench.gui.context.memory import resident
 from workbench.session.session import Session
 
@@ -23,7 +24,7 @@ DEMOS = ("demo:digits-classifier", "demo:language-model")
 SHARE = 1.05
 
 
-async def _counts(person: Person, session: Session) -> dict[str, int]:
+async def _counts(person: Person, session: Session, engine: Engine) -> dict[str, int]:
     """Count what lives once the same document is open again and nothing waits."""
     await person.open(session)
     await person.settle(0.3)
@@ -35,7 +36,8 @@ async def _counts(person: Person, session: Session) -> dict[str, int]:
     return {
         "objects": len(gc.get_objects()), "top-level widgets": len(tops),
         "Qt objects": sum(len(top.findChildren(QObject)) for top in tops if top.parent() is None),
-        "threads": threading.active_count(), "bytes": resident(os.getpid()) or 0,
+        "threads": threading.active_count(), "bytes of the window": resident(os.getpid()) or 0,
+        "bytes of the engine": resident(engine.pid) or 0,
     }  # fmt: skip
 
 
@@ -61,21 +63,23 @@ async def _open(person: Person, count: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_nothing_grows(live: Callable[..., None]) -> None:
+    engine = Engine()
+
     async def story(person: Person) -> None:
         session = sessions.full(1)
         monkey = Monkey(person, SEED)
         await person.open(session)
         await _act(person, monkey, WARM_ACTIONS)
         await _open(person, WARM_MODELS)
-        before = await _counts(person, session)
+        before = await _counts(person, session, engine)
         await _act(person, monkey, ACTIONS)
-        acted = await _counts(person, session)
+        acted = await _counts(person, session, engine)
         await _open(person, MODELS)
-        opened = await _counts(person, session)
+        opened = await _counts(person, session, engine)
         for what, count in before.items():
             print(f"{what}: {count:,}, {acted[what]:,} after actions, {opened[what]:,} after models")
         grown = {what: (count, acted[what], opened[what]) for what, count in before.items()
                  if max(acted[what], opened[what]) > SHARE * count}  # fmt: skip
         assert not grown, grown
 
-    live(story, seconds=1100)
+    live(story, engine=engine, seconds=1100)

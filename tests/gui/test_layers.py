@@ -172,3 +172,18 @@ def test_the_next_decision_goes_through_the_layers_by_what_more_bits_save(live: 
         assert panel.filter.text() == ""
 
     live(story)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1440, 900)])
+def test_no_number_of_the_tree_is_cut_at_the_border(live: Callable[..., None], size: tuple[int, int]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        view = person.window.panels["layers"].view
+        header, width = view.header(), view.viewport().width()
+        assert header.sectionViewportPosition(LOSS) + header.sectionSize(LOSS) <= width
+        shown = [column for column in range(header.count()) if not header.isSectionHidden(column)]
+        starts = [header.sectionViewportPosition(column) for column in shown]
+        ends = [start + header.sectionSize(column) for start, column in zip(starts, shown, strict=True)]
+        assert not [end for start, end in zip(starts, ends, strict=True) if start < width - 4 and end > width]
+
+    live(story, size=size)

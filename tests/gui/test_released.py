@@ -11,8 +11,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.engine.engine import Engine
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.files.open_model import OPEN, OpenModelOptions
 
@@ -61,3 +63,22 @@ async def _calibrated_with_the_form(person: Person) -> None:
     await person.until(lambda: person.dialog("form"), 10)
     await person.click(person.dialog("form").start_button)
     await person.until(lambda: person.state.session.calibration is not None)
+
+
+def test_statistics_of_a_model_go_when_another_is_opened(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        def alive() -> int:
+            gc.collect()
+            return sum(type(each) is LayerStatistics for each in gc.get_objects())
+
+        before = alive()
+        for name in ("first", "second"):  # of other names: the histograms of one must not stand for the other's
+            session = sessions.opened(sessions.summary(2, name=name, prefix=f"{name}.layers"))
+            count = len(session.statistics)
+            await person.open(session)
+            del session
+        await person.settle(0.3)
+        assert person.window.panels["layers"].view._pixmaps, "histograms were drawn"
+        assert alive() - before <= count
+
+    live(story)

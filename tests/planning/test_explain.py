@@ -40,6 +40,20 @@ def test_every_choice_of_the_front_is_justified_by_the_price(seed: int):
         assert f"{why.saved:,.0f} bytes" in why.sentence and "e-0" not in why.sentence
 
 
+def test_a_scheme_that_another_beats_in_every_respect_has_its_own_loss():
+    summary = decoder(2, 0)
+    table = table_of(summary, seed=0)
+    layer, worse = summary.layers[1].name, table.schemes[-1]
+    score = table.score.copy()
+    score[table.row[layer]] = np.where(np.array(table.schemes) == worse, 1.0, 1e-9)
+    table = replace(table, score=score)
+    front, plan = pareto(summary, table, Plan()), Plan().assign([layer], weights=worse)
+    assert worse not in next(group for group in front.space.groups if layer in group.layers).schemes
+    why = explain(front, resolve(plan, summary.layers), layer, table)
+    assert why.added == 1.0 and "not scored" not in why.sentence
+    assert math.isnan(explain(front, resolve(plan, summary.layers), layer).added), "without a table"
+
+
 def test_the_next_purchase_is_the_next_plan_of_the_front():
     summary = decoder(2, 4)
     front = pareto(summary, table_of(summary, seed=4), Plan())

@@ -135,7 +135,8 @@ def explain(
         added = 0.0 if weights == KEEP else scored
     else:
         of_scheme = [scheme == weights for scheme in group.schemes]
-        added = float(min(group.loss[of_scheme], default=math.nan))
+        scored = math.nan if table is None else sum(table.of(each.name, weights) for each in stored)
+        added = float(min(group.loss[of_scheme], default=scored))
         smaller, bigger = _neighbours(group, bits, added)
     fixed = "" if group is not None else front.space.fixed.get(layer, "outside the search")
     return Explanation(

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 
 from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QObject, QPoint, Qt
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QLineEdit, QMenu
 
 from workbench.gui.context import edits
@@ -113,7 +113,14 @@ class LayersPanel(Panel):
         self.context.messages.say(f"Copied {quantities.plural(len(names), 'layer')} as a table")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Copy the rows with Ctrl+C; edit the scheme with F2 wherever in the row the keyboard is."""
+        """Copy the rows with Ctrl+C; edit the scheme with F2 wherever in the row the keyboard is.
+
+        Give the names what the other important columns leave.
+        """
+        if watched is self.view.viewport():
+            if event.type() == QEvent.Type.Resize:
+                self._fit_names()
+            return False
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.matches(QKeySequence.StandardKey.Copy):
                 self.copy()
@@ -147,6 +154,7 @@ class LayersPanel(Panel):
             view.setItemDelegateForColumn(column, SchemeDelegate(height, f"Scheme of the {part}", choices, view))
         self._prepare_header()
         view.installEventFilter(self)
+        view.viewport().installEventFilter(self)
 
     def _prepare_header(self) -> None:
         header, hidden = self.view.header(), settings.hidden_columns()
@@ -163,11 +171,6 @@ class LayersPanel(Panel):
         metrics, title = QFontMetrics(self.font()), COLUMNS[column].heading("nats")
         return max(metrics.averageCharWidth() * COLUMNS[column].width, metrics.horizontalAdvance(title)) + 12
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give the names what the other important columns leave."""
-        super().resizeEvent(event)
-        self._fit_names()
-
     def _fit_names(self) -> None:
         header, least = self.view.header(), self._width(NAME)
         room = self.view.viewport().width()
@@ -175,7 +178,7 @@ class LayersPanel(Panel):
             left = room - sum(header.sectionSize(column) for column in range(1, count))
             if left >= least:
                 break
-        header.resizeSection(NAME, max(least, left))
+        header.resizeSection(NAME, max(least * 5 // 6, left))  # rather shorter names than half a number
 
     def _show_count(self) -> None:
         session = self.state.session

@@ -33,6 +33,9 @@ TICK_PIXELS = 14.0
 GRID_PIXELS = 12
 """Height of the row below the axis in which a format's values stand."""
 
+SPARSE, DENSE = 3, 70
+"""Pixels between two values of a format that are seen apart, and the ink of values that are closer, of 255."""
+
 MAX_VALUES = 600
 """Formats with more values than this are a solid line, so they are left out."""
 
@@ -193,7 +196,9 @@ class Histogram(Plot):
             bottom, colour = -row * (number + 1), self._colour(number + 1)
             x = np.repeat(values, 2)
             y = np.tile([bottom + 0.1 * row, bottom + 0.85 * row], values.size)
-            self.item.addItem(pg.PlotCurveItem(x, y, connect="pairs", pen=pen(colour)), ignoreBounds=True)
+            dense = values.size * SPARSE > self.item.getViewBox().width()  # would be a bar that outshines the data
+            shade = pen(faded(colour, DENSE) if dense else colour)
+            self.item.addItem(pg.PlotCurveItem(x, y, connect="pairs", pen=shade), ignoreBounds=True)
             self._marks.append(Mark(text=name, colour=colour, row=number))
         return -row * len(grids)
 

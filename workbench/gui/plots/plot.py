@@ -27,7 +27,7 @@ LEGEND_HEIGHT = 190
 AXES = ("left", "bottom")
 
 
-def pen(colour: str, width: int = 1, *, dashed: bool = False) -> QPen:
+def pen(colour: str | QColor, width: int = 1, *, dashed: bool = False) -> QPen:
     """Return a cosmetic pen, by default one pixel wide: wider ones are slow on data."""
     result = QPen(QColor(colour), width, Qt.PenStyle.DashLine if dashed else Qt.PenStyle.SolidLine)
     result.setCosmetic(True)

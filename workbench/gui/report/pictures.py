@@ -11,7 +11,6 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 from PySide6.QtSvg import QSvgGenerator, QSvgRenderer
@@ -106,20 +105,20 @@ def with_plain_strokes(svg: bytes) -> bytes:
         numbers, movable = re.findall(NUMBER, group.get("transform", "")), all(shape.tag in POINTS for shape in group)
         if len(numbers) != 6 or group.get("stroke", "none") == "none" or not movable:
             continue
-        a, b, c, d, e, f = map(float, numbers)
-        matrix = np.array([[a, c, e], [b, d, f]])
+        matrix = tuple(map(float, numbers))
         for shape in group:
             _move(shape, matrix)
         del group.attrib["transform"]
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
-def _move(shape: ElementTree.Element, matrix: np.ndarray) -> None:
-    """Put the points of a shape through ``matrix``, float64 ``[2, 3]``."""
+def _move(shape: ElementTree.Element, matrix: tuple[float, ...]) -> None:
+    """Put the points of a shape through ``matrix``, the six numbers of an SVG transform, column by column."""
+    a, b, c, d, e, f = matrix
 
     def moved(point: re.Match[str]) -> str:
-        x, y = matrix @ (float(point[1]), float(point[2]), 1.0)
-        return f"{x:.6g},{y:.6g}"
+        x, y = float(point[1]), float(point[2])
+        return f"{a * x + c * y + e:.6g},{b * x + d * y + f:.6g}"
 
     attribute = POINTS[shape.tag]
     shape.set(attribute, POINT.sub(moved, shape.get(attribute, "")))

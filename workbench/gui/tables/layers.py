@@ -38,6 +38,7 @@ from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
+from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.session.workspace import State
 
@@ -160,6 +161,12 @@ class LayersModel(QAbstractItemModel):
     def facts(self, layer: Layer) -> LayerFacts:
         """Return the facts of a layer."""
         return self._facts.of(layer)
+
+    def weights_of(self, name: str) -> LayerStatistics | None:
+        """Return the statistics of a layer's weight; None for one that the model does not have."""
+        session = self._state.session
+        layer = session.model.by_name.get(name) if session else None
+        return None if layer is None else self.facts(layer).statistics
 
     def _reason(self, layer: Layer) -> str:
         """Return why the target cannot run the layer, empty where it can."""

@@ -41,7 +41,7 @@ class LayersView(QTreeView):
         self._layers = model
         self._sections: tuple[tuple[int, int, int], ...] = ()
         self._focused = QModelIndex()
-        self._pixmaps: dict[tuple[int, int, int], tuple[LayerStatistics, QPixmap]] = {}
+        self._pixmaps: dict[tuple[str, int, int], tuple[LayerStatistics, QPixmap]] = {}
         self._rows: dict[int, tuple[tuple[object, ...], QPixmap]] = {}
         self._texts: dict[tuple[str, bool, bool, int], tuple[QStaticText, int, int]] = {}
         self._geometry: tuple[object, ...] = ()
@@ -64,6 +64,9 @@ class LayersView(QTreeView):
         """Paint rows again, or all of them: their cells changed."""
         for row in self._rows.copy() if rows is None else rows:
             self._rows.pop(row, None)
+        if rows is None:  # statistics hold the memory of all that came with them: none of another model stays
+            known = self._layers.weights_of
+            self._pixmaps = {key: made for key, made in self._pixmaps.items() if known(key[0]) is made[0]}
         self.viewport().update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -112,10 +115,12 @@ class LayersView(QTreeView):
     def _draw_histogram(self, painter: QPainter, row: Row, top: int, height: int) -> None:
         """Draw a layer's small histogram, unless new ones have taken their share of this frame."""
         place = next(((left, width) for column, left, width in self._sections if column == HISTOGRAM), None)
-        statistics = None if row.layer is None or place is None else self._layers.facts(row.layer).statistics
-        if place is None or statistics is None or not statistics.count or place[1] <= 14:
+        if row.layer is None or place is None or place[1] <= 14:
             return
-        picture = self._picture(statistics, place[1] - 6, height - 4)
+        statistics = self._layers.facts(row.layer).statistics
+        if statistics is None or not statistics.count:
+            return
+        picture = self._picture(row.layer.name, statistics, place[1] - 6, height - 4)
         if picture is None:
             self._is_late = True
         else:
@@ -156,19 +161,20 @@ class LayersView(QTreeView):
         left = area.left() + area.width() - width if numeric or self.isRightToLeft() else area.left()
         painter.drawStaticText(left, area.top() + (area.height() - height) // 2, static)
 
-    def _picture(self, statistics: LayerStatistics, width: int, height: int) -> QPixmap | None:
-        """Return a small histogram; None where there is no time left to make it."""
-        key = (id(statistics), width, height)
-        if key not in self._pixmaps:
+    def _picture(self, name: str, statistics: LayerStatistics, width: int, height: int) -> QPixmap | None:
+        """Return a layer's small histogram; None where there is no time left to make it."""
+        key = name, width, height
+        made = self._pixmaps.get(key)
+        if made is None or made[0] is not statistics:
             if self._spent > HISTOGRAM_SECONDS:
                 return None
             began = time.perf_counter()
             if len(self._pixmaps) > MAX_PIXMAPS:
                 self._pixmaps.clear()
             picture = small_histogram(statistics, QSize(width, height), self._bars, self.devicePixelRatioF())
-            self._pixmaps[key] = statistics, picture  # the statistics stay alive with their id
+            made = self._pixmaps[key] = statistics, picture
             self._spent += time.perf_counter() - began
-        return self._pixmaps[key][1]
+        return made[1]
 
 
 def small_histogram(statistics: LayerStatistics, size: QSize, colour: QColor, ratio: float) -> QPixmap:

@@ -120,6 +120,7 @@ def _check(scoring: Scoring, cells: OpenCells) -> None:
     still = {name: schemes for name, schemes in cells.items() if np.isnan(table.score[table.row[name]]).all()}
     if still and len(still) < len(cells) and scoring.dataset is not None:
         _fill_choosing(scoring, still)
+    scoring.progress(1.0, "checking the prediction by a few measurements")
     message = "" if scoring.dataset is None else disagreement(scoring, scoring.dataset)
     if message:
         scoring.finite.notes.append(message)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QToolButton
 
 from workbench.gui.context import edits
@@ -18,6 +20,9 @@ from workbench.insight.plan_differences import PRESENT, PricedPlan, differences,
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.session.workspace import State
+
+BESIDE = 900
+"""Pixels of width from which on both tables have room beside each other."""
 
 PLANS = (
     Field("Plan", lambda plan: plan.title),
@@ -68,9 +73,18 @@ class PlanHistory(PanelPart):
         tip = "Frame the cells of both plans in the heatmap where they differ, and list the changes in the tree"
         self.mark = switch(QToolButton(), "&Mark", lambda _: self._compare(), tip)
         line = row(self.name, self.keep_button, self.take_button, self.delete_button, self.mark)
-        parts = splitter(self.plans, self.changes, sizes=(200, 300))
-        fill(self, line, parts, self.figure, stretch=parts, focus=self.plans)
+        self._parts = splitter(self.plans, self.changes, sizes=(200, 300))
+        fill(self, line, self._parts, self.figure, stretch=self._parts, focus=self.plans)
         self.plans.selectionModel().selectionChanged.connect(lambda: self._compare())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Put the tables below each other where they would be cut beside each other."""
+        super().resizeEvent(event)
+        wide = event.size().width() >= BESIDE
+        direction = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
+        if self._parts.orientation() != direction:
+            self._parts.setOrientation(direction)
+            self._parts.setSizes([200, 300] if wide else [100, 140])
 
     def redraw(self, old: State, new: State) -> None:
         session = new.session
@@ -120,7 +134,7 @@ class PlanHistory(PanelPart):
         self.context.workspace.show_contrast((pair[0].name, pair[1].name) if marked else ())
         if state.session is None or len(pair) != 2:
             self.changes.show_records(())
-            self.figure.setText("Select two plans to compare them")
+            self.figure.setText("Select a plan to compare it with the current one, or two to compare them")
             return
         first, second = pair
         rows = differences(state.session, first, second, state.metric)
