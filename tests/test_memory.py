@@ -6,12 +6,14 @@ import errno
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from workbench import memory
 from workbench.errors import MemoryLimitError
 from workbench.memory import Scratch, Spill, available_memory, left_text, limit, limited_to, memory_limit, parse_size
+from workbench.models.readers.mapped import MappedFile
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,22 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MemoryLimitError, match=r"cannot be put on the disk, at .*file.*name another"):
         Scratch(tmp_path / "file" / "folder").empty((3,), torch.float32)
+
+
+def test_pages_of_a_passing_file_leave_and_are_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "numbers"
+    file.write_bytes(bytes(range(256)) * 4096)
+    mapped, own = MappedFile(file, passing=True), torch.arange(1 << 20)
+    tensor = mapped.tensor(256, (1 << 19,), torch.uint8)
+    before = tensor.clone()
+    for values in (tensor, tensor[100:9000], tensor[:0], own, own.numpy()):
+        memory.let_go(values)
+    assert torch.equal(tensor, before) and int(own.sum()) == (1 << 19) * ((1 << 20) - 1)
+
+
+def test_arrays_without_values_lie_in_files_beyond_the_room() -> None:
+    spill = Spill(room=1 << 21)
+    inside, outside = (spill.empty((1 << 19, 4), np.dtype(np.uint8)) for _ in range(2))
+    outside[...] = 7
+    memory.put_away_again()
+    assert spill.spilled == inside.nbytes == outside.nbytes and (outside == 7).all()

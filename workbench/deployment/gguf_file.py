@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import re
 import struct
 import sys
@@ -11,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -19,12 +18,14 @@ from workbench.deployment.checkpoints.folder import has_settings, require_settin
 from workbench.deployment.gguf_source import tensors_again
 from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_type, refusals, require_fit
 from workbench.errors import ExportError, ModelError
-from workbench.memory import put_away_again
+from workbench.memory import let_go, passing, put_away_again
+from workbench.models.dtypes import dtype_name, tensor_bytes
 from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of
 from workbench.models.gguf.tensors import gguf_names, library, names_of
 from workbench.models.gguf.values import Value, value_of
 from workbench.models.gguf.vocabulary import vocabulary
 from workbench.models.sources.gguf_file import PLAIN, GgufNetwork, GgufWeights
+from workbench.numerics.bands import in_parallel
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from workbench.models.summary import ModelSummary
     from workbench.quantization.quantized_model import QuantizedModel
 
-_TILE = 1 << 22
 FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9, "Q2_K": 10, "Q3_K": 12,
               "Q4_K": 15, "Q5_K": 17, "Q6_K": 18, "IQ2_XXS": 19, "IQ2_XS": 20, "IQ3_XXS": 23, "IQ1_S": 24, "IQ4_NL": 25,
               "IQ3_S": 26, "IQ2_S": 28, "IQ4_XS": 30, "IQ1_M": 31, "BF16": 32, "TQ1_0": 36, "TQ2_0": 37,
@@ -177,14 +177,29 @@ def write(path: Path, content: Content, progress: Progress) -> None:
         done = 0
         for tensor in content.tensors:
             progress(done / max(content.nbytes, 1), f"writing {tensor.name}")
-            data = tensor.data()
-            if data.nbytes != tensor.nbytes:
-                raise ExportError(f"{tensor.name} has {data.nbytes} bytes, its type and shape need {tensor.nbytes}")
-            writer.write_tensor_data(data)
-            done += data.nbytes
+            writer.write_tensor_data(_Streamed(tensor))
+            done += tensor.nbytes
             put_away_again()
     finally:
         writer.close()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Streamed:
+    """What the package's writer asks of an array, of a tensor that is never whole in memory."""
+
+    tensor: FileTensor
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that are written."""
+        return self.tensor.nbytes
+
+    def tofile(self, file: BinaryIO) -> None:
+        """Write the rows a piece at a time; ExportError where there are more or fewer bytes than the type needs."""
+        written = sum(file.write(self.tensor.data(part).data) for part in self.tensor.bands())
+        if written != self.nbytes:
+            raise ExportError(f"{self.tensor.name} has {written} bytes, its type and shape need {self.nbytes}")
 
 
 def _writer(path: Path, content: Content) -> Any:
@@ -213,15 +228,15 @@ def prove(path: Path, content: Content, progress: Progress) -> None:
         reader = _reader(path)
     except Exception as error:  # the reader has no error of its own
         raise ExportError(f"the package gguf does not read what was written: {error}") from error
+    pages = getattr(reader.data, "_mmap", None)
+    if pages is not None and sys.platform == "linux":
+        passing(pages, reader.data.ctypes.data, reader.data.nbytes)
     stored = {tensor.name: tensor for tensor in reader.tensors}
     if len(stored) != len(content.tensors):
         raise ExportError(f"{len(content.tensors)} tensors were written, the package gguf reads {len(stored)}")
     for place, tensor in enumerate(content.tensors):
         progress(place / len(content.tensors), f"comparing {tensor.name}")
         _compare(tensor, stored[tensor.name])
-        pages = getattr(reader.data, "_mmap", None)
-        if pages is not None and sys.platform == "linux":
-            pages.madvise(mmap.MADV_DONTNEED)  # what was compared need not stay resident
         put_away_again()
 
 
@@ -246,21 +261,28 @@ def _compare(tensor: FileTensor, stored: Any) -> None:
 
     if stored.tensor_type.name != tensor.type:
         raise ExportError(f"{tensor.name} was written as {tensor.type} and reads back as {stored.tensor_type.name}")
-    if tensor.type in PLAIN and tensor.type not in ("F32", "F16", "BF16"):
-        if np.asarray(stored.data).tobytes() != tensor.data().tobytes():
-            raise ExportError(f"{tensor.name} does not read back as it was written; try another place")
-        return
-    expected = tensor.values().float().numpy()
-    width = expected.shape[-1] if expected.ndim > 1 else max(expected.size, 1)
-    rows, expected = np.asarray(stored.data).reshape(expected.size // width, -1), expected.reshape(-1, width)
-    step = max(_TILE // width, 1)
-    for start in range(0, len(rows), step):
-        part = expected[start : start + step]
-        values = np.asarray(dequantize(rows[start : start + step], stored.tensor_type), np.float32).reshape(part.shape)
-        different = np.argwhere(values.view(np.uint32) != part.view(np.uint32))
-        if len(different):
-            row, column = different[0]
-            raise ExportError(
-                f"{tensor.name}[{start + row}, {column}] reads back as {values[row, column]!r}, "
-                f"{part[row, column]!r} was evaluated; please report"
-            )
+    rows = np.asarray(stored.data).reshape(-1).view(np.uint8).reshape(tensor.rows, -1)
+
+    def compare(part: slice) -> None:
+        evaluated = tensor.values(part)
+        if dtype_name(evaluated) != PLAIN.get(tensor.type) or not np.array_equal(
+            rows[part].reshape(-1), tensor_bytes(evaluated)
+        ):
+            if tensor.type in PLAIN and tensor.type not in ("F32", "F16", "BF16"):
+                raise ExportError(f"{tensor.name} does not read back as it was written; try another place")
+            values = dequantize(rows[part].view(stored.data.dtype), stored.tensor_type)
+            _require_equal(tensor.name, part.start, np.asarray(values, np.float32), evaluated.float().numpy())
+        let_go(rows[part])  # what was compared need not stay resident
+
+    in_parallel(compare, tensor.bands())
+
+
+def _require_equal(name: str, start: int, values: np.ndarray, evaluated: np.ndarray) -> None:
+    """Raise ExportError naming the first value of some rows, from the row ``start`` on, that differs in any bit."""
+    values = values.reshape(evaluated.shape)
+    if not np.array_equal(values.view(np.uint32), evaluated.view(np.uint32)):
+        row, column = np.argwhere(values.view(np.uint32) != evaluated.view(np.uint32))[0]
+        raise ExportError(
+            f"{name}[{start + row}, {column}] reads back as {values[row, column]!r}, {evaluated[row, column]!r} was "
+            "evaluated; please report"
+        )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.deployment.gguf_tensors import FileTensor, layer_refusal, matrix_tensor, require_fit, vector_tensor
+from workbench.models.checkpoints.experts import rows_of
 from workbench.models.gguf.architectures import by_name
 from workbench.models.gguf.container import GgufFile
 from workbench.models.gguf.tensors import gguf_names, row_order
 from workbench.models.layer import Layer
-from workbench.models.sources.gguf_file import GgufNetwork, GgufWeights, Reader
+from workbench.models.sources.gguf_file import GgufNetwork, GgufWeights, Reader, encoded_blocks
+from workbench.numerics.formats import parse_scheme
 
 if TYPE_CHECKING:
+    import torch
+
     from workbench.quantization.quantized_model import QuantizedModel
 
 GgufModel = GgufNetwork | GgufWeights
@@ -46,10 +49,16 @@ def tensors_again(quantized: QuantizedModel, model: GgufModel) -> list[FileTenso
 
 def stored_tensor(file: GgufFile, name: str) -> FileTensor:
     """Return a tensor of ``file`` as it is."""
-    facts = file.tensors[name]
+    facts, stored = file.tensors[name], encoded_blocks(file, name)
+
+    def values(part: slice) -> torch.Tensor:
+        if stored is None:
+            return Reader(file)(name).reshape(-1, *facts.shape[-1:])[part]
+        return parse_scheme(stored.scheme).decode(rows_of(stored, part))
+
     return FileTensor(
-        name=name, type=facts.type, shape=facts.shape, nbytes=facts.nbytes, source=name,
-        data=lambda: file.raw(name).reshape(-1), values=partial(Reader(file), name),
+        name=name, type=facts.type, shape=facts.shape, nbytes=facts.nbytes, source=name, values=values,
+        data=lambda part: file.raw(name)[part].reshape(-1),
     )  # fmt: skip
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.tensors import decoded, require_that_all_fit
+from workbench.deployment.tensors import require_that_all_fit
+from workbench.memory import let_go
+from workbench.models.checkpoints.experts import rows_of as matrix_rows
 from workbench.models.dtypes import FLOATING
 from workbench.models.gguf.architectures import Architecture, rope_factors
 from workbench.models.gguf.tensors import (
@@ -24,6 +25,7 @@ from workbench.models.gguf.tensors import (
 )
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSummary
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.cast import CastScheme
 from workbench.numerics.formats.gguf.family import GgufScheme
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
+BAND = 1 << 20
+"""Weights that are written or compared at a time: 4 MB in float32."""
+
 CASTS = {"fp32": "F32", "fp16": "F16", "bf16": "BF16"}
 WIDENED = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F16", "float8_e5m2": "F16"}
 """The GGUF type that holds every value of a stored dtype."""
@@ -44,17 +49,27 @@ WIDENED = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3f
 class FileTensor:
     """One tensor of the file.
 
-    ``type`` is the name of its GGML type, ``shape`` rows first, ``data`` returns its bytes (uint8 ``[nbytes]``),
-    ``values`` what was evaluated (float32, of ``shape``), ``source`` the parameter's name in the network.
+    ``type`` is the name of its GGML type, ``shape`` rows first, ``source`` the parameter's name in the network.  Seen
+    as a matrix of as many ``rows`` as its last axis allows (one for a vector), ``data`` returns the bytes of some rows
+    (uint8), ``values`` what was evaluated there (``[rows, columns]``, in float32 or as the model stores it).
     """
 
     name: str
     type: str
     shape: tuple[int, ...]
     nbytes: int
-    data: Callable[[], np.ndarray]
-    values: Callable[[], torch.Tensor]
+    data: Callable[[slice], np.ndarray]
+    values: Callable[[slice], torch.Tensor]
     source: str
+
+    @property
+    def rows(self) -> int:
+        """Rows of the matrix; 1 for a vector."""
+        return math.prod(self.shape[:-1])
+
+    def bands(self) -> Iterator[slice]:
+        """Yield the rows a piece at a time, as they are written and compared."""
+        return row_tiles(self.rows, math.prod(self.shape[-1:]), elements=BAND)
 
 
 def refusals(
@@ -138,21 +153,28 @@ def matrix_tensor(
     stored = quantized.tensors.get(layer.name)
     kind = file_type(layer, None if stored is None else stored.scheme, name)
 
-    def values() -> torch.Tensor:
-        own = model.weight(layer.name) if stored is None else layer.matrix_of(decoded(quantized, layer))
-        return _ordered(own.float(), order)
 
-    def blocks() -> np.ndarray:
-        assert stored is not None
-        rows = stored.arrays["blocks"].reshape(layer.matrix[0], -1)
-        return np.ascontiguousarray(rows if order is None else rows[order]).reshape(-1)
+    def own(part: slice) -> torch.Tensor:
+        weight = model.weight(layer.name)
+        rows = weight[part] if order is None else _ordered(weight, order[part])
+        let_go(weight[part])
+        return rows
 
-    packed = stored is not None and "blocks" in stored.arrays
+    def values(part: slice) -> torch.Tensor:
+        if stored is None:
+            return own(part)
+        return parse_scheme(stored.scheme).decode(matrix_rows(stored, part if order is None else order[part]))
+
+    def data(part: slice) -> np.ndarray:
+        if stored is not None and "blocks" in stored.arrays:
+            return matrix_rows(stored, part if order is None else order[part]).arrays["blocks"].reshape(-1)
+        return plain(values(part), kind)
+
     rows, columns = layer.matrix[0] if order is None else len(order), layer.matrix[1]
     shape = (rows, columns) if len(layer.viewed) < 3 else (layer.viewed[0], rows // layer.viewed[0], columns)
     return FileTensor(
         name=name, type=kind, shape=shape, nbytes=nbytes(kind, shape), values=values, source=layer.parameter,
-        data=blocks if packed else lambda: plain(values(), kind),
+        data=data,
     )  # fmt: skip
 
 
@@ -168,10 +190,7 @@ def vector_tensor(
         own = quantized.others.get(tensor.name, own).to(own.dtype).float()
         return _ordered(own + 1 if shift else own, order)
 
-    return FileTensor(
-        name=name, type="F32", shape=tensor.shape, nbytes=nbytes("F32", tensor.shape), values=values,
-        source=tensor.name, data=lambda: plain(values(), "F32"),
-    )  # fmt: skip
+    return plain_tensor(name, tensor.shape, values, tensor.name)
 
 
 def constant(name: str, values: np.ndarray) -> FileTensor:
@@ -179,9 +198,18 @@ def constant(name: str, values: np.ndarray) -> FileTensor:
     import torch
 
     tensor = torch.from_numpy(values)
+    return plain_tensor(name, values.shape, lambda: tensor, "")
+
+
+def plain_tensor(name: str, shape: tuple[int, ...], values: Callable[[], torch.Tensor], source: str) -> FileTensor:
+    """Return a small tensor in float32."""
+
+    def rows(part: slice) -> torch.Tensor:
+        return values().reshape(-1, *shape[-1:])[part]
+
     return FileTensor(
-        name=name, type="F32", shape=values.shape, nbytes=values.nbytes, values=lambda: tensor, source="",
-        data=partial(plain, tensor, "F32"),
+        name=name, type="F32", shape=shape, nbytes=nbytes("F32", shape), values=rows, source=source,
+        data=lambda part: plain(rows(part), "F32"),
     )  # fmt: skip
 
 

@@ -120,25 +120,30 @@ def require_that_all_fit(reasons: Mapping[str, str], what: str, target: str) -> 
     )
 
 
-def require_equal(name: str, values: torch.Tensor, evaluated: torch.Tensor, *, ulps: int = 0) -> None:
+def require_equal(
+    name: str, values: torch.Tensor, evaluated: torch.Tensor, *, ulps: int = 0, start: int = 0
+) -> None:
     """Raise ExportError that names the first value that another reader finds otherwise than it was evaluated.
 
-    Both are float32 of one shape.  ``ulps``: how many units in the last place a reader may differ that multiplies the
-    same numbers in another order.
+    Both are float32 of one shape, the first row being the one numbered ``start``.  ``ulps``: how many units in the last
+    place a reader may differ that multiplies the same numbers in another order.
     """
     import torch
 
     if values.shape != evaluated.shape:
         raise ExportError(f"{name} reads back as {tuple(values.shape)}, it is {tuple(evaluated.shape)}; please report")
     first, second = values.float().contiguous(), evaluated.float().contiguous()
+    if torch.equal(first, second):
+        return
     if ulps:
         wrong = (first - second).abs() > ulps * torch.finfo(torch.float32).eps * second.abs()
     else:
         wrong = (first != second) & ~(first.isnan() & second.isnan())
     if bool(wrong.any()):
         place = tuple(int(each) for each in wrong.nonzero()[0])
+        shown = (start + place[0], *place[1:])
         raise ExportError(
-            f"{name}[{', '.join(map(str, place))}] reads back as {float(first[place])!r}, {float(second[place])!r} was "
+            f"{name}[{', '.join(map(str, shown))}] reads back as {float(first[place])!r}, {float(second[place])!r} was "
             "evaluated; please report"
         )
 

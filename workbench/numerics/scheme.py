@@ -100,6 +100,11 @@ class Scheme(ABC):
     def granularity(self) -> Granularity:
         """Which elements share one scale."""
 
+    @property
+    def rows_apart(self) -> bool:
+        """Whether every row is fitted and stored by itself, so that a matrix may be encoded in bands of 8 rows."""
+        return False
+
     @abstractmethod
     def bits(self, shape: tuple[int, int]) -> int:
         """Return the exact bits that a ``rows x columns`` matrix takes, with scales, zero points and padding.

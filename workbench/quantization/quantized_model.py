@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.memory import Spill
@@ -73,11 +73,6 @@ class QuantizedModel:
 def encoded(scheme: str, rounded: Rounded) -> QuantizedTensor:
     """Return the stored form of a weight that is on the grid of ``scheme``."""
     return parse_scheme(scheme).encode(rounded.values, rounded.parameters)
-
-
-def put_away(stored: QuantizedTensor, spill: Spill) -> QuantizedTensor:
-    """Return the stored form with what does not fit into the memory of ``spill`` in files."""
-    return replace(stored, arrays={name: spill.put_away(array) for name, array in stored.arrays.items()})
 
 
 def decoded(tensors: Mapping[str, QuantizedTensor]) -> dict[str, torch.Tensor]:

@@ -18,11 +18,11 @@ from workbench.models.placement import ran_on
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.rounding.algorithm import PrefixMoments
-from workbench.numerics.rounding.round_weight import is_weights_only, round_weight
+from workbench.numerics.rounding.round_weight import encode_weight, is_weights_only
 from workbench.planning.plan import Assignment
 from workbench.progress import Progress
 from workbench.quantization.learning.learn import learn_rounding, without_non_finite
-from workbench.quantization.quantized_model import decoded, encoded, put_away
+from workbench.quantization.quantized_model import decoded, encoded
 from workbench.quantization.sequential import prefix_moments, stages
 
 COMMAND = "workbench apply ... --session S.qwb"
@@ -163,8 +163,9 @@ class Rounding:
             return
         try:
             curvature = None if is_weights_only(algorithm) else self.collected.curvature.get(name)
-            rounded = round_weight(name, self.model.weight(name), scheme, algorithm, curvature, moments)
+            weight = self.model.weight(name)
+            stored = encode_weight(name, weight, scheme, algorithm, curvature, moments, spill=self.spill)
         except (NonFiniteError, AlgorithmError) as error:
             self.left[name] = f"{error}; it was kept in floating point"
         else:
-            self.tensors[name] = put_away(encoded(scheme, rounded), self.spill)
+            self.tensors[name] = stored

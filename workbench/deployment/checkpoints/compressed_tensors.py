@@ -253,8 +253,9 @@ class CompressedTensorsMethod(Method):
         }}  # fmt: skip
 
     def read(
-        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
-    ) -> tuple[torch.Tensor, int]:
+        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any],
+        rows: slice,
+    ) -> tuple[torch.Tensor, int]:  # fmt: skip
         """See the contract: the library decodes what its own reading of config.json says of the module."""
         import torch
 
@@ -263,24 +264,13 @@ class CompressedTensorsMethod(Method):
 
         kind = torch.nn.Embedding if layer.kind is LayerKind.EMBEDDING else torch.nn.Linear
         scheme = _scheme_of(str(config["quantization_config"]), layer.name, kind.__name__)
-        weights = scheme.weights
-        parts = dict(tensors)
+        parts = _rows_of(tensors, rows, scheme)
         if parts["weight_scale"].dtype in (torch.float16, torch.bfloat16):
             parts["weight_scale"] = parts["weight_scale"].float()  # which decodes in the dtype of its scales
         if scheme.format == MICRO["nvfp4"]:
-            return _read_nvfp4(parts, weights), ULPS["nvfp4"]
-        compressor = BaseCompressor.get_value_from_registry(scheme.format)
-        out = torch.empty(stored.shape)
-        for rows in _bands(stored.shape, weights.block_structure):
-            out[rows] = compressor.decompress(_rows_of(parts, rows, scheme), scheme)["weight"]
-        return out, 0
-
-
-def _bands(shape: tuple[int, int], block: Sequence[int] | None) -> Iterator[slice]:
-    """Yield bands of rows, which keep the library's copies small; they start where packed zero points and blocks do."""
-    unit = 32 * (block[0] if block else 1)
-    step = max((1 << 22) // max(shape[1], 1) // unit, 1) * unit
-    return (slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step))
+            return _read_nvfp4(parts, scheme.weights), ULPS["nvfp4"]
+        values: torch.Tensor = BaseCompressor.get_value_from_registry(scheme.format).decompress(parts, scheme)["weight"]
+        return values, 0
 
 
 def _rows_of(parts: Mapping[str, torch.Tensor], rows: slice, scheme: Any) -> dict[str, torch.Tensor]:

@@ -29,7 +29,8 @@ def packed_entries(scheme: ScaledScheme, stored: QuantizedTensor) -> Iterator[En
 
     def pack() -> np.ndarray:
         codes = stored.arrays["codes"]
-        return np.ascontiguousarray(np.pad(codes, ((0, 0), (0, 4 * words - codes.shape[1])))).view(np.int32)
+        missing = 4 * words - codes.shape[1]
+        return np.ascontiguousarray(np.pad(codes, ((0, 0), (0, missing))) if missing else codes).view(np.int32)
 
     yield Entry(name="weight_packed", dtype="int32", shape=(rows, words), load=pack)
     yield Entry(name="weight_shape", dtype="int64", shape=(2,), load=lambda: np.array(stored.shape, np.int64))
@@ -49,7 +50,7 @@ def scale_entries(scheme: ScaledScheme, stored: QuantizedTensor, how: str) -> It
     def zero_points() -> torch.Tensor:
         import torch
 
-        shifts = scheme.unpacked(stored)[2]
+        shifts = scheme.zero_points(stored)
         assert shifts is not None
         signed: torch.Tensor = shifts.sub(2 ** (bits - 1)).to(torch.int8).reshape(shape)
         if whole:

@@ -19,7 +19,6 @@ from workbench.deployment.checkpoints.write import Job, Method, is_linear, unpac
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
-from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.integer import IntegerElement
 from workbench.numerics.formats.scaled import ScaledScheme
@@ -135,20 +134,18 @@ class GptqMethod(Method):
         }}  # fmt: skip
 
     def read(
-        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
-    ) -> tuple[torch.Tensor, int]:
+        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any],
+        rows: slice,
+    ) -> tuple[torch.Tensor, int]:  # fmt: skip
         """See the contract: unpacked shift by shift in 64-bit integers, as the specification says."""
-        import torch
-
         settings = config["quantization_config"]
-        rows, columns = stored.shape
-        bits = _bits(settings, layer.name)
-        shifts = unpacked_words(tensors["qzeros"], rows, bits) + (settings["checkpoint_format"] == "gptq")
-        index, out = tensors["g_idx"].long(), torch.empty(rows, columns)
-        for part in row_tiles(rows, columns):
-            codes = unpacked_words(tensors["qweight"][:, part].T, columns, bits) - shifts.T[part][:, index]
-            out[part] = tensors["scales"][:, part].float().T[:, index] * codes.to(torch.float32)
-        return out, 0
+        columns, bits = stored.shape[1], _bits(settings, layer.name)
+        words = slice(rows.start * bits // 32, -(-rows.stop * bits // 32))
+        shifts = unpacked_words(tensors["qzeros"][:, words], rows.stop - rows.start, bits)
+        shifts = shifts + (settings["checkpoint_format"] == "gptq")
+        index = tensors["g_idx"].long()
+        codes = unpacked_words(tensors["qweight"][:, rows].T, columns, bits) - shifts.T[:, index]
+        return tensors["scales"][:, rows].float().T[:, index] * codes.float(), 0
 
 
 def _scheme_refusal(name: str) -> str | None:

@@ -17,7 +17,6 @@ from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_ta
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
-from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.integer import IntegerElement
 from workbench.numerics.formats.scaled import ScaledScheme
@@ -81,24 +80,20 @@ class MlxMethod(Method):
         return {"quantization": settings, "quantization_config": settings}
 
     def read(
-        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
-    ) -> tuple[torch.Tensor, int]:
+        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any],
+        rows: slice,
+    ) -> tuple[torch.Tensor, int]:  # fmt: skip
         """See the contract: each code shifted out of its word, as the specification says."""
         import torch
 
         settings = config["quantization"]
         settings = settings.get(layer.parameter.removesuffix(".weight"), settings)
-        rows, columns = stored.shape
-        scales = tensors["scales"]
-        out, groups = torch.empty(rows, columns), torch.arange(columns) // int(settings["group_size"])
-        for part in row_tiles(rows, columns):
-            codes = unpacked_words(tensors["weight"][part], columns, int(settings["bits"]))
-            if settings["mode"] == "affine":
-                values = scales[part].float()[:, groups] * codes + tensors["biases"][part].float()[:, groups]
-            else:
-                values = torch.ldexp(_small_float(codes, settings["mode"]), scales[part].int()[:, groups] - 127)
-            out[part] = values
-        return out, 0
+        columns, scales = stored.shape[1], tensors["scales"][rows]
+        groups = torch.arange(columns) // int(settings["group_size"])
+        codes = unpacked_words(tensors["weight"][rows], columns, int(settings["bits"]))
+        if settings["mode"] == "affine":
+            return scales.float()[:, groups] * codes + tensors["biases"][rows].float()[:, groups], 0
+        return torch.ldexp(_small_float(codes, settings["mode"]), scales.int()[:, groups] - 127), 0
 
 
 def _scheme_refusal(name: str, layer: Layer) -> str | None:

@@ -38,6 +38,7 @@ class TorchaoMethod(Method):
     """See :class:`workbench.deployment.checkpoints.write.Method`."""
 
     kind = "torchao"
+    reads_whole = True
     what = "a torchao checkpoint"
     target = "torchao"
 
@@ -111,8 +112,9 @@ class TorchaoMethod(Method):
         return {**descriptions, "tensor_names": json.dumps(list(descriptions))}
 
     def read(
-        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any]
-    ) -> tuple[torch.Tensor, int]:
+        self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any],
+        rows: slice,
+    ) -> tuple[torch.Tensor, int]:  # fmt: skip
         """See the contract: torchao's own reader makes its tensor, which dequantizes itself."""
         import torch
         from torchao.prototype.safetensors.safetensors_support import unflatten_tensor_state_dict

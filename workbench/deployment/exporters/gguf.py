@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workbench.atomic import replacing
 from workbench.deployment.tensors import check, refuse_quantized_activations
 from workbench.errors import ExportError
+from workbench.memory import in_pieces
 from workbench.progress import Progress, part_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Gguf:
         opened = check(quantized, model)
         refuse_quantized_activations(quantized, opened, "a GGUF file", "gguf")
         content = content_of(quantized, opened, self.pre_tokenizer)
-        with replacing(out, ExportError, "the GGUF file") as temporary:
+        with replacing(out, ExportError, "the GGUF file") as temporary, in_pieces():
             write(temporary, content, part_of(progress, 0.0, 0.6))
             try:
                 prove(temporary, content, part_of(progress, 0.6, 1.0))

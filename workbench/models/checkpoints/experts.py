@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.models.layer import Layer, LayerKind, StoredTensor
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
 PROJECTIONS = {"gate_up_proj": (("gate_proj", "up_proj"), ("w1", "w3")), "down_proj": (("down_proj",), ("w2",))}
@@ -72,11 +73,23 @@ def _pieces(layer: Layer, owner: str, tensors: Mapping[str, StoredTensor]) -> tu
     return ()
 
 
-def rows_of(stored: QuantizedTensor, rows: slice) -> QuantizedTensor:
-    """Return some rows of a symmetric matrix whose scales are those of rows or of groups; views where possible."""
-    height = stored.shape[0]
-    arrays = {name: np.ascontiguousarray(array.reshape(height, -1)[rows]) for name, array in stored.arrays.items()}
-    return QuantizedTensor(scheme=stored.scheme, shape=(rows.stop - rows.start, stored.shape[1]), arrays=arrays)
+def rows_of(stored: QuantizedTensor, rows: slice | np.ndarray) -> QuantizedTensor:
+    """Return some rows of a matrix whose scales are those of rows or of groups; views where possible.
+
+    Where zero points are packed, ``rows`` is a slice that begins at a multiple of 8.
+    """
+    height, width = stored.shape
+    arrays = {}
+    for name, array in stored.arrays.items():
+        if name == "zero_points" and isinstance(rows, slice):
+            scheme = parse_scheme(stored.scheme)
+            assert isinstance(scheme, ScaledScheme)
+            each = scheme.element.bits * stored.arrays["scales"].size // height
+            arrays[name] = array[rows.start * each // 8 : -(-rows.stop * each // 8)]
+        else:
+            arrays[name] = np.ascontiguousarray(array.reshape(height, -1)[rows])
+    count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+    return QuantizedTensor(scheme=stored.scheme, shape=(count, width), arrays=arrays)
 
 
 def joined(parts: Sequence[QuantizedTensor]) -> QuantizedTensor | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from workbench import memory
 from workbench.errors import ModelError
 from workbench.plain_file import opened
 
@@ -39,10 +40,11 @@ def require_whole(address: int) -> None:
 class MappedFile:
     """The bytes of a file; ``tensor`` makes tensors of them without a copy, which may be written into (not the file).
 
+    ``passing``: nobody writes into them, and their pages may leave (see :func:`workbench.memory.let_go`).
     Raises OSError.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, passing: bool = False) -> None:
         with opened(path) as stream:
             self.size = stream.seek(0, 2)
             if not self.size:
@@ -55,6 +57,8 @@ class MappedFile:
                 self.data = mmap.mmap(stream.fileno(), self.size, access=mmap.ACCESS_COPY)
             self._start = ctypes.addressof(ctypes.c_char.from_buffer(self.data))
             _mapped[self.data] = path, self.size, self._start
+            if passing and sys.platform == "linux":
+                memory.passing(self.data, self._start, self.size)
 
     def let_go(self, start: int, end: int) -> None:
         """Have the pages between two bytes leave the process, if the system can; what uses them reads them again.

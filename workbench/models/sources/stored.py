@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
-from workbench.memory import available_memory, left_text, limit, size_text, uncollected
+from workbench.memory import available_memory, left_text, let_go, limit, size_text, uncollected
 from workbench.models.dtypes import FLOATING, dtype_name, hash_of
 from workbench.models.layer import StoredTensor
 from workbench.models.readers.mapped import MappedFile
@@ -22,6 +24,9 @@ WORKING_SHARE = 1.2
 
 RESIDENT = 1 << 28
 """Bytes of a file that stay resident where its tensors are read one after another."""
+
+PIECE = 1 << 23
+"""Numbers of a tensor that are looked through at a time."""
 
 LARGEST_COPIES = 2
 """A weight is rounded beside itself."""
@@ -50,7 +55,7 @@ class _SafetensorsFile:
             status = self._path.stat()
             stamp = status.st_mtime_ns, status.st_size
             if self._opened is None or self._stamp != stamp:
-                file = MappedFile(self._path)
+                file = MappedFile(self._path, passing=self._window is not None)
                 self._opened, self._stamp = (file, read_header(file)), stamp
             return self._opened
         except UnknownDtypeError as error:
@@ -134,7 +139,30 @@ def tensors_in_memory(state: Mapping[str, torch.Tensor]) -> TensorStore:
 def fingerprint(store: TensorStore) -> str:
     """Return ``sha256:`` and the hash over every tensor's name, dtype, shape and bytes, in the order of names."""
     facts = (store.tensors[name] for name in sorted(store.tensors))
-    return hash_of((f"{t.name}\0{t.dtype}\0{','.join(map(str, t.shape))}\0", store.read(t.name)) for t in facts)
+    return hash_of((_label(tensor), store.read(tensor.name)) for tensor in facts)
+
+
+def _label(tensor: StoredTensor) -> str:
+    return f"{tensor.name}\0{tensor.dtype}\0{','.join(map(str, tensor.shape))}\0"
+
+
+def examined(store: TensorStore) -> tuple[str, list[str]]:
+    """Return the :func:`fingerprint`, and the names of the tensors that hold NaN or infinity.
+
+    Every tensor is read once and a piece at a time: one thread hashes the piece that another one looks through.
+    """
+    total, bad = hashlib.sha256(), set[str]()
+    with ThreadPoolExecutor(1) as hashing:
+        for name in sorted(store.tensors):
+            total.update(_label(store.tensors[name]).encode())
+            flat = store.read(name).detach().cpu().contiguous().reshape(-1)
+            for piece in torch.split(flat, PIECE) if flat.numel() else ():
+                hashed = hashing.submit(total.update, piece.view(torch.uint8).numpy().data)
+                if store.tensors[name].dtype in FLOATING and not all_finite(piece):
+                    bad.add(name)
+                hashed.result()
+                let_go(piece)
+    return "sha256:" + total.hexdigest(), [name for name in store.tensors if name in bad]
 
 
 def all_finite(tensor: torch.Tensor) -> bool:
@@ -144,12 +172,6 @@ def all_finite(tensor: torch.Tensor) -> bool:
     values = tensor.float() if tensor.dtype.itemsize == 1 else tensor
     low, high = torch.aminmax(values.detach())
     return bool(torch.isfinite(low) and torch.isfinite(high))
-
-
-def non_finite_tensors(store: TensorStore) -> list[str]:
-    """Return the names of the tensors that hold NaN or infinity, reading one tensor at a time."""
-    floating = [name for name, tensor in store.tensors.items() if tensor.dtype in FLOATING]
-    return [name for name in floating if not all_finite(store.read(name))]
 
 
 def memory_to_run(tensors: Iterable[StoredTensor], itemsize: int = 4) -> int:

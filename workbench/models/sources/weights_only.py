@@ -13,7 +13,7 @@ from workbench.models.layer import LayerKind, StoredTensor
 from workbench.models.model import Model, Overrides
 from workbench.models.sources.layers import PACKED, Role, is_norm, module_role, unknown_role
 from workbench.models.sources.source import display_name
-from workbench.models.sources.stored import TensorStore, fingerprint, non_finite_tensors
+from workbench.models.sources.stored import TensorStore, examined
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 
 CANNOT_RUN = (
@@ -44,10 +44,11 @@ def weights_only_model(source: ModelSource, store: TensorStore) -> WeightsOnlyMo
             layers[tensor.name] = replace(role.layer(tensor), macs=None)
         else:
             unquantized.append(tensor)
+    fingerprint, non_finite = examined(store)
     summary = ModelSummary(
-        name=display_name(Path(source.path)), source=source, fingerprint=fingerprint(store), output=OutputKind.NONE,
+        name=display_name(Path(source.path)), source=source, fingerprint=fingerprint, output=OutputKind.NONE,
         layers=tuple(layers.values()), others=tuple(unquantized), cannot_run=CANNOT_RUN,
-        non_finite=tuple(layers[name].name if name in layers else name for name in non_finite_tensors(store)),
+        non_finite=tuple(layers[name].name if name in layers else name for name in non_finite),
     )  # fmt: skip
     return WeightsOnlyModel(summary, store)
 

@@ -37,6 +37,10 @@ class CastScheme(Scheme):
         """There is no scale; by convention one for the whole tensor."""
         return PerTensor()
 
+    @property
+    def rows_apart(self) -> bool:
+        return True
+
     def bits(self, shape: tuple[int, int]) -> int:
         return self.element.bits * shape[0] * shape[1]
 

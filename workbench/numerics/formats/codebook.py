@@ -84,6 +84,10 @@ class DoubleScheme(CodebookScheme):
     def name(self) -> str:
         return f"{self.element.name}-b{self.granularity.size}-dq"
 
+    @property
+    def rows_apart(self) -> bool:
+        return False  # which share the mean of the scales
+
     def _scale_bits(self, entries: int) -> int:
         return 8 * entries + 32 * -(-entries // _BLOCK) + 32
 

@@ -111,6 +111,10 @@ class NvScheme(ScaledScheme):
     granularity: Granularity = PerGroup(16)
     scale_format: ScaleFormat = E4M3
 
+    @property
+    def rows_apart(self) -> bool:
+        return False  # which share the scale for the tensor
+
     def _scale_bits(self, entries: int) -> int:
         return self.scale_format.bits * entries + FP32.bits
 

@@ -36,6 +36,7 @@ from workbench.numerics.formats.extremes import extremes
 from workbench.numerics.granularity import (
     Granularity,
     Grid,
+    PerChannel,
     PerGroup,
     check_granularity,
     granularity_name,
@@ -96,6 +97,10 @@ class ScaledScheme(Scheme):
     @property
     def family(self) -> str:
         return "integer" if self.element.shiftable else "floating"
+
+    @property
+    def rows_apart(self) -> bool:
+        return isinstance(self.granularity, PerGroup | PerChannel)
 
     def bits(self, shape: tuple[int, int]) -> int:
         cut = grid(self.granularity, shape)
@@ -282,6 +287,10 @@ class ScaledScheme(Scheme):
         codes = unpack(stored.arrays["codes"], cut.columns, self.element.bits)
         affine = self._stored_affine(stored, cut)
         return codes, affine.scale, affine.zero_point
+
+    def zero_points(self, stored: QuantizedTensor) -> torch.Tensor | None:
+        """Return the zero points alone, float32 ``[bands, groups]``; None where there are none."""
+        return self._stored_affine(stored, grid(self.granularity, stored.shape)).zero_point
 
     def _stored_affine(self, stored: QuantizedTensor, cut: Grid) -> Affine:
         """Return scales, zero points and offsets, float32 ``[bands, groups]``."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError, SchemeError
+from workbench.memory import Spill
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.rounding import Algorithm, Context, Need, Rounded, algorithm
 from workbench.numerics.rounding.algorithm import PrefixMoments
+from workbench.numerics.rounding.by_rows import encode_by_rows
+from workbench.numerics.rounding.rtn import Rtn
 
 if TYPE_CHECKING:
     import torch
@@ -28,8 +35,32 @@ def round_weight(
     the scheme cannot hold, NonFiniteError.  SchemeError for a scheme that does not exist.
     """
     method, parsed = algorithm(algorithm_name), parse_scheme(scheme)
-    try:
+    with _named(layer, method, scheme):
         return method.quantize(weight, parsed, context_for(layer, method, curvature, prefix).on(weight.device))
+
+
+def encode_weight(
+    layer: str, weight: torch.Tensor, scheme: str, algorithm_name: str, curvature: Curvature | None = None,
+    prefix: PrefixMoments | None = None, *, spill: Spill,
+) -> QuantizedTensor:  # fmt: skip
+    """Return the stored form of what :func:`round_weight` returns, its arrays where ``spill`` has room; raises alike.
+
+    Plain rounding takes a matrix in bands of rows.
+    """
+    method, parsed = algorithm(algorithm_name), parse_scheme(scheme)
+    if isinstance(method, Rtn) and parsed.rows_apart and weight.device.type == "cpu" and weight.numel():
+        with _named(layer, method, scheme):
+            return encode_by_rows(weight, parsed, clip_search=method.clip_search, empty=spill.empty)
+    rounded = round_weight(layer, weight, scheme, algorithm_name, curvature, prefix)
+    stored = parsed.encode(rounded.values, rounded.parameters)
+    return replace(stored, arrays={name: spill.put_away(array) for name, array in stored.arrays.items()})
+
+
+@contextmanager
+def _named(layer: str, method: Algorithm, scheme: str) -> Iterator[None]:
+    """Have errors name the layer."""
+    try:
+        yield
     except NonFiniteError:
         raise NonFiniteError(
             f"the weight of {layer} holds NaN or infinite values; it can only stay in floating point"

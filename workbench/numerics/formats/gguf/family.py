@@ -100,6 +100,10 @@ class GgufScheme(Scheme):
         """One block: the columns whose parameters are found together (a K-quant's groups are narrower)."""
         return PerGroup(self.block.width)
 
+    @property
+    def rows_apart(self) -> bool:
+        return True
+
     def fallback(self, shape: tuple[int, int]) -> Scheme:
         """Return the scheme that llama.cpp's quantizer takes for a matrix of ``shape``: this one if its rows fit.
 
