@@ -134,7 +134,7 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage, message", [
     ({f"{Q}.scales": torch.ones(3, 64).half()}, "do not fit together"),
-    ({f"{Q}.scales": torch.ones(2, 48).half()}, "take .* bytes"),
+    ({f"{Q}.scales": torch.ones(2, 48).half()}, "scales of"),
     ({f"{Q}.qzeros": torch.zeros(2, 3, dtype=torch.int32)}, "do not fit together"),
     ({f"{Q}.scales": torch.ones(2, 64, dtype=torch.int32)}, "does not say what gptq needs"),
 ])  # fmt: skip

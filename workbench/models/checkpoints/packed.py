@@ -14,6 +14,7 @@ from workbench.errors import NotAModelError, first_line
 from workbench.models.layer import StoredTensor
 from workbench.models.sources.stored import TensorStore
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.packing import pack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
@@ -57,9 +58,12 @@ class PackedWeight:
             return None
         try:
             stored = self.load()
+            scheme = parse_scheme(stored.scheme)
+            if isinstance(scheme, ScaledScheme):
+                scheme.require_arrays(stored)
         except (RuntimeError, ValueError, IndexError, KeyError) as error:
             raise NotAModelError(f"{self.parts[0]} cannot be read as {self.scheme}: {first_line(error)}") from error
-        bits = parse_scheme(stored.scheme).bits(stored.shape)
+        bits = scheme.bits(stored.shape)
         if 8 * stored.nbytes != bits or math.prod(stored.shape) != math.prod(self.shape):
             raise NotAModelError(
                 f"{self.parts[0]} and the tensors beside it take {stored.nbytes} bytes, {self.scheme} of "

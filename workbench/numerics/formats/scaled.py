@@ -260,9 +260,21 @@ class ScaledScheme(Scheme):
         """Return the effective scales, float32 ``[bands, groups]``."""
         return self.scale_format.load(stored.arrays["scales"])
 
+    def require_arrays(self, stored: QuantizedTensor) -> None:
+        """Raise ValueError where an array is not as :meth:`encode` makes it: compiled decoders trust their sizes."""
+        cut = grid(self.granularity, stored.shape)
+        expected: dict[str, tuple[int, ...]] = {"codes": (cut.rows, packed_width(cut.columns, self.element.bits))}
+        expected |= dict.fromkeys({"scales", "offsets"} & stored.arrays.keys(), (cut.bands, cut.groups))
+        if "zero_points" in stored.arrays:
+            expected["zero_points"] = (packed_width(cut.bands * cut.groups, self.element.bits),)
+        for name, shape in expected.items():
+            if stored.arrays[name].shape != shape:
+                raise ValueError(f"it has {name} of {stored.arrays[name].shape}, and {shape} were expected")
+
     def decode(self, stored: QuantizedTensor) -> torch.Tensor:
         import torch
 
+        self.require_arrays(stored)
         cut = grid(self.granularity, stored.shape)
         parameters = self._settled(self._stored_affine(stored, cut), cut)
         if cut.rows * cut.columns >= COMPILED_FROM:
@@ -283,6 +295,7 @@ class ScaledScheme(Scheme):
 
         Symmetric integers are stored with ``2**(b-1)`` added; floats as their bit patterns.
         """
+        self.require_arrays(stored)
         cut = grid(self.granularity, stored.shape)
         codes = unpack(stored.arrays["codes"], cut.columns, self.element.bits)
         affine = self._stored_affine(stored, cut)
