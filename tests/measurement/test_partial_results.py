@@ -153,3 +153,17 @@ def test_export_goes_on_in_the_middle_of_quantizing(folder: Path, tmp_path: Path
     again, notes, texts = interrupted(run, "writing", folder)
     assert "an interrupted run was found" in notes[0] and not any("quantizing" in text for text in texts[:-3])
     assert again == whole
+
+
+def test_pieces_that_a_full_disk_does_not_take_stop_no_step(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writer in Rust has an error of its own for that."""
+    import safetensors.numpy
+
+    def full(*_: object) -> None:
+        raise safetensors.SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    start = calibrated()
+    whole = CALIBRATE(start, OPTIONS)
+    monkeypatch.setattr(safetensors.numpy, "save_file", full)
+    again = CALIBRATE(start, OPTIONS)
+    assert identical(again.statistics, whole.statistics) and not pieces(folder)

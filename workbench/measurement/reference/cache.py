@@ -75,6 +75,7 @@ class ArrayCache:
         nbytes = sum(array.nbytes for array in arrays.values())
         if self.folder is None or not self._make_room(key, nbytes):
             return False
+        from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
         path = self._path(key, name)
@@ -82,7 +83,7 @@ class ArrayCache:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with replacing(path, SessionError, "a model's outputs") as temporary:
                 save_file(dict(arrays), temporary, {"checksum": _checksum(arrays)})
-        except (OSError, SessionError):
+        except (OSError, SessionError, SafetensorError):  # the last of a disk that became full
             return False
         return True
 
