@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,18 +17,31 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize(("what", "writers"), [("files", 8), pytest.param("folders", 2, marks=pytest.mark.slow)])
-def test_every_write_may_be_the_one_that_fails(tmp_path: Path, what: str, writers: int) -> None:
-    shim, folder = tmp_path / "full.so", tmp_path / "files"
+def answers(place: Path, module: str, *words: str) -> list[Any]:
+    """Run one of the programs beside this file with the shim preloaded; returns its lines of JSON."""
+    shim, folder = place / "full.so", place / "files"
     folder.mkdir()
     source = Path(__file__).with_name("full_disk.c")
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
     environment = {**os.environ, "LD_PRELOAD": str(shim), "FULL_FOLDER": str(folder), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.faults.full_disk", str(shim), str(folder), what]
+    command = [sys.executable, "-m", module, str(shim), str(folder), *words]
     ended = subprocess.run(command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-3000:]
-    lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+    return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+
+
+@pytest.mark.parametrize(("what", "writers"), [("files", 8), pytest.param("folders", 2, marks=pytest.mark.slow)])
+def test_every_write_may_be_the_one_that_fails(tmp_path: Path, what: str, writers: int) -> None:
+    lines = answers(tmp_path, "tests.faults.full_disk", what)
     for line in lines:
         print(line)
         assert line["writes"] >= 2 and not line["problems"], line
     assert len(lines) == writers
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_commands_on_a_disk_that_becomes_full_at_a_random_write(tmp_path: Path) -> None:
+    (answer,) = answers(tmp_path, "tests.faults.full_moments", "500", "14")
+    print(answer)
+    assert not answer["problems"] and answer["ends"]["full"] > 100
