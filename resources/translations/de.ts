@@ -5851,5 +5851,141 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>checking the prediction by a few measurements</source>
         <translation>die Vorhersage wird mit einigen Messungen geprüft</translation>
     </message>
+    <message>
+        <source>%</source>
+        <translation>%</translation>
+    </message>
+    <message>
+        <source>Cosine of the angle between both models' outputs; 1 is equal, higher is better</source>
+        <translation>Kosinus des Winkels zwischen den Ausgaben beider Modelle; 1 ist gleich, höher ist besser</translation>
+    </message>
+    <message>
+        <source>Cosine similarity</source>
+        <translation>Kosinusähnlichkeit</translation>
+    </message>
+    <message>
+        <source>Half squared distance</source>
+        <translation>Halber quadratischer Abstand</translation>
+    </message>
+    <message>
+        <source>Half the squared distance of both models' outputs, which is what the predicted loss predicts where they are not logits; 0 is equal, lower is better</source>
+        <translation>Der halbe quadratische Abstand der Ausgaben beider Modelle, den der vorhergesagte Verlust dort vorhersagt, wo sie keine Logits sind; 0 ist gleich, niedriger ist besser</translation>
+    </message>
+    <message>
+        <source>Intersection over union of the predicted and the labelled pixels of each class, over all images, mean over the classes that occur, in %; higher is better</source>
+        <translation>Schnittmenge durch Vereinigung der vorhergesagten und der markierten Pixel jeder Klasse, über alle Bilder, im Mittel der vorkommenden Klassen, in %; höher ist besser</translation>
+    </message>
+    <message>
+        <source>Mean IoU</source>
+        <translation>Mittlere IoU</translation>
+    </message>
+    <message>
+        <source>Rank correlation of the cosine between the two texts of a pair (or of a regressor's number) with the score in the data, as STS-B is quoted; 1 is the same order, higher is better</source>
+        <translation>Rangkorrelation des Kosinus zwischen den beiden Texten eines Paars (oder der Zahl einer Regression) mit dem Wert in den Daten, wie STS-B angegeben wird; 1 ist dieselbe Reihenfolge, höher ist besser</translation>
+    </message>
+    <message>
+        <source>Share of samples for which the label is the model's most likely answer, in %; higher is better</source>
+        <translation>Anteil der Beispiele, deren Label die wahrscheinlichste Antwort des Modells ist, in %; höher ist besser</translation>
+    </message>
+    <message>
+        <source>Share of samples whose label is among the five most likely classes, in %; higher is better</source>
+        <translation>Anteil der Beispiele, deren Label unter den fünf wahrscheinlichsten Klassen ist, in %; höher ist besser</translation>
+    </message>
+    <message>
+        <source>Spearman correlation</source>
+        <translation>Spearman-Korrelation</translation>
+    </message>
+    <message>
+        <source>Squared distance of both models' outputs over the squared size of the floating-point model's; no unit, lower is better</source>
+        <translation>Quadratischer Abstand der Ausgaben beider Modelle durch die quadratische Größe derer des Gleitkommamodells; ohne Einheit, niedriger ist besser</translation>
+    </message>
+    <message>
+        <source>Top-1 accuracy</source>
+        <translation>Top-1-Genauigkeit</translation>
+    </message>
+    <message>
+        <source>Top-5 accuracy</source>
+        <translation>Top-5-Genauigkeit</translation>
+    </message>
+    <message>
+        <source>Word error rate</source>
+        <translation>Wortfehlerrate</translation>
+    </message>
+    <message>
+        <source>Words that are wrong, missing or too many, over the words of the transcripts, in %; lower is better</source>
+        <translation>Wörter, die falsch sind, fehlen oder zu viel sind, durch die Wörter der Transkripte, in %; niedriger ist besser</translation>
+    </message>
+    <message>
+        <source>half squared distance</source>
+        <translation>halber quadratischer Abstand</translation>
+    </message>
+    <message>
+        <source>hessian trace (HAWQ)</source>
+        <translation>Hesse-Spur (HAWQ)</translation>
+    </message>
+    <message>
+        <source>layer-output error</source>
+        <translation>Fehler der Schichtausgabe</translation>
+    </message>
+    <message>
+        <source>measured KL of inputs</source>
+        <translation>gemessener KL der Eingaben</translation>
+    </message>
+    <message>
+        <source>measured KL of the KV cache</source>
+        <translation>gemessener KL des KV-Caches</translation>
+    </message>
+    <message>
+        <source>measured distance</source>
+        <translation>gemessenem Abstand</translation>
+    </message>
+    <message>
+        <source>measured distance of inputs</source>
+        <translation>gemessenem Abstand der Eingaben</translation>
+    </message>
+    <message>
+        <source>measured distance of the KV cache</source>
+        <translation>gemessenem Abstand des KV-Caches</translation>
+    </message>
+    <message>
+        <source>predicted KL of inputs</source>
+        <translation>vorhergesagter KL der Eingaben</translation>
+    </message>
+    <message>
+        <source>predicted KL of the KV cache</source>
+        <translation>vorhergesagter KL des KV-Caches</translation>
+    </message>
+    <message>
+        <source>predicted distance</source>
+        <translation>vorhergesagtem Abstand</translation>
+    </message>
+    <message>
+        <source>predicted distance of inputs</source>
+        <translation>vorhergesagtem Abstand der Eingaben</translation>
+    </message>
+    <message>
+        <source>predicted distance of the KV cache</source>
+        <translation>vorhergesagtem Abstand des KV-Caches</translation>
+    </message>
+    <message>
+        <source>refined KL</source>
+        <translation>verfeinerter KL</translation>
+    </message>
+    <message>
+        <source>refined distance</source>
+        <translation>verfeinertem Abstand</translation>
+    </message>
+    <message>
+        <source>relative squared error</source>
+        <translation>relativer quadratischer Fehler</translation>
+    </message>
+    <message>
+        <source>Devices: asking the engine…</source>
+        <translation>Geräte: die Engine wird gefragt…</translation>
+    </message>
+    <message>
+        <source>Devices: the engine did not answer</source>
+        <translation>Geräte: die Engine hat nicht geantwortet</translation>
+    </message>
 </context>
 </TS>

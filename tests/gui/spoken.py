@@ -21,7 +21,9 @@ from workbench.gui.shell.step_keys import BUTTONS
 from workbench.insight.arrangement import Order
 from workbench.insight.deployments import FORMS
 from workbench.insight.roles import ROLES
-from workbench.sensitivity.metrics import METRICS
+from workbench.measurement.metrics import METRICS as EVALUATED
+from workbench.measurement.units import HALF_SQUARED_DISTANCE
+from workbench.sensitivity.metrics import METRICS, metric_phrase
 from workbench.session.workspace import BudgetUnit
 from workbench.steps import STEPS
 from workbench.steps.options import option_fields
@@ -92,6 +94,8 @@ def of_tables() -> set[str]:
     texts |= {each.title for each in (*PANELS, *STAGES)} | {title for _, title in BUTTONS.values()}
     texts |= {text for each in ROLES for text in (each.title, each.text)} | {form.title for form in FORMS}
     texts |= {text for metric in METRICS for text in (metric.title, metric.meaning)} | {*map(str, Order), *BudgetUnit}
+    texts |= {metric_phrase(metric.name, unit) for metric in METRICS for unit in (metric.unit, HALF_SQUARED_DISTANCE)}
+    texts |= {text for metric in EVALUATED for text in (metric.title, metric.unit, metric.meaning)}
     texts |= {text for each in EXPORTERS for text in (each.title, each.description)} | {*MEANINGS.values()}
     texts |= {text for stop in STOPS for text in (stop.title, stop.text)}
     requested = {"calibrate", "sensitivity", "refine", "evaluate", "audit", "train", "time-kernels", "export"}

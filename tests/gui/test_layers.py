@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QMenu
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.shell import settings
-from workbench.gui.tables.layer_columns import BITS, CACHE, LOSS, MEASURED, SCHEME, SIZE, TIME
+from workbench.gui.tables.layer_columns import BITS, CACHE, COLUMNS, LOSS, MEASURED, SCHEME, SIZE, TIME
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.insight import quantities
 from workbench.insight.decisions import decisions
@@ -180,6 +180,9 @@ def test_no_number_of_the_tree_is_cut_at_the_border(live: Callable[..., None], s
         await person.open(sessions.full(3))
         view = person.window.panels["layers"].view
         header, width = view.header(), view.viewport().width()
+        metrics = view.fontMetrics()
+        for unit in ("nats", "½ d²"):
+            assert metrics.horizontalAdvance(COLUMNS[LOSS].heading(unit)) + 10 <= header.sectionSize(LOSS)
         assert header.sectionViewportPosition(LOSS) + header.sectionSize(LOSS) <= width
         shown = [column for column in range(header.count()) if not header.isSectionHidden(column)]
         starts = [header.sectionViewportPosition(column) for column in shown]

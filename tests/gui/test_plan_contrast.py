@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QEvent, QObject, QPoint
+import pytest
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtGui import QFontMetrics
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.plots import heatmap_picture
 from workbench.gui.plots.cells import Cells
 from workbench.gui.plots.minimap import worst_rows
+from workbench.gui.shell.foreign import elided
 from workbench.gui.tables.layer_columns import CHANGE
 from workbench.insight.arrangement import Order, arranged
 from workbench.insight.plan_differences import PRESENT
@@ -123,3 +127,25 @@ def test_layers_stand_by_the_loss_of_each_byte_that_rounding_them_saves() -> Non
 
     rates = [rate(name) for name in shown.layers]
     assert rates == sorted(rates, reverse=True) and len(set(rates)) > 3
+
+
+def test_names_of_experts_that_are_cut_still_differ(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: dict[str, str] = {}
+
+    def noted(metrics: QFontMetrics, text: str, room: int, cut: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> str:
+        shown[text] = elided(metrics, text, room, cut)
+        return shown[text]
+
+    monkeypatch.setattr(heatmap_picture, "elided", noted)
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        rows = tuple(f"{block}.a_mixture_of_experts.experts.25.down_projection" for block in range(8))
+        score, chosen = np.ones((8, 1)), np.zeros(8, np.int64)
+        cells = Cells(rows=rows, columns=("int4",), score=score, chosen=chosen, low=0.1, high=1.0)
+        await person.act(lambda: person.window.panels["sensitivity"].heatmap.show_cells(cells))
+        names = {text: cut for text, cut in shown.items() if "mixture" in text}
+        assert len(names) > 3 and all("…" in cut for cut in names.values())
+        assert len(set(names.values())) == len(names), names
+
+    live(story)

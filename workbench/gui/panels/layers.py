@@ -24,6 +24,7 @@ from workbench.gui.tables.row_painter import LayersView
 from workbench.insight import legality, quantities
 from workbench.insight.dashboard import cost_in_words
 from workbench.insight.layer_facts import FLOATING
+from workbench.measurement.units import HALF_SQUARED_DISTANCE, NATS, short_unit
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.session.workspace import State
@@ -168,8 +169,10 @@ class LayersPanel(Panel):
             header.setSectionHidden(position, column.hidden if hidden is None else column.title in hidden)
 
     def _width(self, column: int) -> int:
-        metrics, title = QFontMetrics(self.font()), COLUMNS[column].heading("nats")
-        return max(metrics.averageCharWidth() * COLUMNS[column].width, metrics.horizontalAdvance(title)) + 12
+        metrics, column_of = QFontMetrics(self.font()), COLUMNS[column]
+        units = map(short_unit, (NATS, HALF_SQUARED_DISTANCE))
+        titles = (metrics.horizontalAdvance(column_of.heading(unit)) for unit in units)
+        return max(metrics.averageCharWidth() * column_of.width, *titles) + 12
 
     def _fit_names(self) -> None:
         header, least = self.view.header(), self._width(NAME)

@@ -324,7 +324,7 @@ class HeatmapPicture(QAbstractScrollArea):
                 _paint_lock(painter, rect.left() + 3, rect.center().y(), QColor(self._colours.muted))
                 room -= LOCK_WIDTH
             painter.setPen(QColor(self._colours.text))
-            text = elided(painter.fontMetrics(), self._names[row], room, Qt.TextElideMode.ElideLeft)
+            text = elided(painter.fontMetrics(), self._names[row], room, Qt.TextElideMode.ElideMiddle)
             painter.drawText(rect.adjusted(4, 0, -6, 0), RIGHT, text)
 
     def _paint_heads(self, painter: QPainter, cells: Cells) -> None:
