@@ -4992,6 +4992,10 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Grober Plan: einen Verlust von {n} nats sagt die zweite Ordnung nicht gut voraus: den Plan evaluieren oder prüfen (Bereich erweitert auf {n} %, {n} %).</translation>
     </message>
     <message>
+        <source>Coarse plan: the second order says {n}; plans of {n} to {n} bits, measured on {n} samples of the calibration, cost {n} times as much at this size, and the prediction counts that.</source>
+        <translation>Grober Plan: die zweite Ordnung sagt {n}; Pläne von {n} bis {n} Bit, gemessen auf {n} Proben der Kalibrierung, kosten bei dieser Größe das {n}-fache, und die Vorhersage rechnet damit.</translation>
+    </message>
+    <message>
         <source>Outputs of {w}</source>
         <translation>Ausgaben von {w}</translation>
     </message>
@@ -5286,6 +5290,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>scoring {} as {}</source>
         <translation>{} wird als {} bewertet</translation>
+    </message>
+    <message>
+        <source>measuring whole plans, number {n}</source>
+        <translation>Messen ganzer Pläne, Nummer {n}</translation>
     </message>
     <message>
         <source>the plan as a whole, batch {n}</source>

@@ -59,8 +59,9 @@ def main() -> None:
         result = evaluate(model, quantize(model, plan).bind(model), held_out, batch_size=options.batch_size)
         loss = result.get("kl") or result["half_squared_distance"]
         assert sums.predicted is not None
-        stated = interval(sums.predicted, sums.error, nats="kl" in result)
+        stated = interval(sums.predicted, sums.error, sums.doubt)
         return {"plan": name, "bits": bits_of(plan, layers), "bytes": sums.nbytes, "predicted": sums.predicted,
+                "second_order": sums.second_order,
                 "error": sums.error, "stated": stated, "measured": loss.value, "low": loss.low, "high": loss.high,
                 "ratio": sums.predicted / loss.value}  # fmt: skip
 

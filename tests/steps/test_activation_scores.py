@@ -100,9 +100,9 @@ def test_the_loss_of_a_plan_counts_its_activations(scored: Session) -> None:
         n: a.weights for n, a in resolve(bare, scored.model.layers).items()
     }
     activations = sum(inputs.of(name, "int4-token") for name in names)
-    alone, both = (plan_totals(scored.model, plan, weights, table).predicted for table in (None, inputs))
+    alone, both = (plan_totals(scored.model, plan, weights, table).second_order for table in (None, inputs))
     assert alone is not None and both == pytest.approx(alone + activations, rel=1e-12) and activations > 0
-    lossless = 0.99 * activations
+    lossless = 0.99 * weights.whole(activations)
     assert wb.search(scored, loss=lossless, minimise="nbytes")
     with pytest.raises(BudgetError, match="the least possible loss"):
         wb.search(scored, loss=lossless, minimise="nbytes", inputs="int4-token")
@@ -169,7 +169,7 @@ def test_the_window_counts_rounded_inputs(scored: Session) -> None:
     )  # fmt: skip
     assert before is not None and after == expected
     cost = scored.sensitivities["predicted_kl_inputs"].of(names[0], "int4-token")
-    assert after.predicted == pytest.approx(before.predicted + cost, rel=1e-12) and cost > 0
+    assert after.second_order == pytest.approx(before.second_order + cost, rel=1e-12) and cost > 0
     workspace.undo()
     assert workspace.state.totals == before
 

@@ -18,7 +18,7 @@ from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.units import short_unit
 from workbench.planning.plan import Plan
 from workbench.planning.totals import Totals, layer_bits
-from workbench.sensitivity.confidence import coarseness, interval
+from workbench.sensitivity.confidence import interval
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -182,16 +182,16 @@ def _width(low: float, high: float) -> str:
 
 def _predicted(session: Session, state: State, totals: Totals, differences: tuple[Difference, ...]) -> KeyFigure:
     unit, table = shown_unit(session, state.metric), session.table(state.metric)
-    nats = table is not None and table.unit == "nats"
-    sure = interval(totals.predicted, totals.error, nats=nats)
+    sure = interval(totals.predicted, totals.error, totals.doubt)
     missing = "not known with transforms" if session.plan.transforms else "not scored"
     tip = "Sum of the scores of all layers' schemes, and of what their errors cost together; lower is better."
     if table is not None and table.samples:
         tip += f"\nFrom {quantities.plural(table.samples, 'sample')} of {_data(session)}."
     if sure:
         tip += "\nThe range holds the mean of other samples of the same data 95 times in 100."
-    if nats and coarseness(totals.predicted):
-        tip += f"\nCoarse plan: {quantities.marked_in(coarseness(totals.predicted))}."
+    remark = table.remark(totals.second_order) if table is not None else ""
+    if remark:
+        tip += f"\nCoarse plan: {quantities.marked_in(remark)}."
     title, missing_parts = _with_unit(metric_title(state.metric, unit), unit), activations(state)[1]
     if missing_parts:
         tip += (

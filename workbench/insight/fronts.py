@@ -142,9 +142,9 @@ def _uniform_sums(
     unquantized = sum(layer_bits(layer, KEEP) for layer in stored)
     plans = []
     for scheme, loss in zip(table.schemes, losses, strict=True):
-        if sums.predicted is not None and not np.isnan(loss):
+        if sums.second_order is not None and not np.isnan(loss):
             nbytes = sums.nbytes + (sum(layer_bits(layer, scheme) for layer in stored) - unquantized) / 8
-            plans.append((scheme, nbytes / 1e6, sums.predicted + float(loss)))
+            plans.append((scheme, nbytes / 1e6, table.whole(sums.second_order + float(loss))))
     return tuple(plans)
 
 

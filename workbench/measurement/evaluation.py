@@ -58,7 +58,8 @@ class Evaluation:
     """A plan's measured figures on one data set, with the prediction it is to be compared with.
 
     ``predicted_kl`` in the unit of ``divergence`` (None where the session holds no prediction for every layer);
-    ``predicted_error`` is its standard error by the ``predicted_samples`` that made it, None where that is not known;
+    ``predicted_error`` is its standard error by the ``predicted_samples`` that made it, None where that is not known,
+    ``predicted_doubt`` what its form may be wrong by, as a logarithm at 95 % (None in files of older versions);
     ``nbytes`` of all tensors; ``plan_hash`` identifies the plan, ``data_hash`` the data.  ``changed`` lists the most
     changed tokens or samples; ``notes`` what was not as asked for, such as layers that were kept because their weights
     hold NaN.
@@ -76,6 +77,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()
     predicted_error: float | None = None
     predicted_samples: int = 0
+    predicted_doubt: float | None = None
 
     @property
     def divergence(self) -> Metric | None:

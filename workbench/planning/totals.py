@@ -26,9 +26,12 @@ from workbench.sensitivity.table import Sensitivity
 class Totals:
     """``nbytes`` of every tensor of the model under the plan; ``bits_per_weight`` over the quantizable layers and
     whatever else the plan quantizes; ``predicted`` the sum of the metric's scores (None where a cell is missing) and
-    of ``interaction``, what the layers' errors cost together beyond that sum where the table knows their slopes (see
-    :func:`workbench.sensitivity.interaction.interaction`).  ``error`` is the standard error of ``predicted`` by how the
-    table's ``samples`` scatter, taking all layers to err alike; None where that is not known."""
+    of ``interaction``, what the layers' errors cost together beyond that sum: where the table knows their slopes (see
+    :func:`workbench.sensitivity.interaction.interaction`), and whole plans that were measured (see
+    :class:`workbench.sensitivity.checks.plan_checks.PlanChecks`).  ``second_order`` is without the latter.  ``error``
+    is the standard error of ``predicted`` by how the table's ``samples`` scatter, taking all layers to err alike; None
+    where that is not known.  ``doubt`` is what the form of the prediction may be wrong by (see
+    :meth:`workbench.sensitivity.table.Sensitivity.doubt`)."""
 
     nbytes: int
     bits_per_weight: float
@@ -37,6 +40,8 @@ class Totals:
     interaction: float = 0.0
     error: float | None = None
     samples: int = 0
+    second_order: float | None = None
+    doubt: float = 0.0
 
 
 @lru_cache(maxsize=65536)
@@ -219,15 +224,19 @@ class Ledger:
     @property
     def totals(self) -> Totals:
         """The sums as the user reads them; losses together cannot be below zero."""
-        sums, together = self.amounts, interaction(*self.slopes)
-        predicted = None
+        sums, together, doubt = self.amounts, interaction(*self.slopes), 0.0
+        error = second_order = predicted = None
         if self.table is not None and not sums.missing:
-            predicted = max(sums.known_loss + together, 0.0) if together else sums.known_loss
+            second_order = max(sums.known_loss + together, 0.0) if together else sums.known_loss
+            predicted, doubt = self.table.whole(second_order), self.table.doubt(second_order)
+            together += predicted - second_order if math.isfinite(second_order) else 0.0
+            if not sums.unsure and sums.error:
+                error = self._error * (predicted / second_order if second_order > 0 else 1.0)
         return Totals(
             nbytes=sums.bits // 8 + self.summary.other_nbytes,
             bits_per_weight=sums.counted_bits / sums.counted_weights if sums.counted_weights else 0.0,
-            predicted=predicted, missing=sums.missing, interaction=together,
-            error=None if predicted is None or sums.unsure or not sums.error else self._error,
+            predicted=predicted, missing=sums.missing, interaction=together, error=error, second_order=second_order,
+            doubt=doubt,
             samples=self.table.samples if self.table is not None else 0,
         )  # fmt: skip
 

@@ -44,6 +44,7 @@ class Audit:
     sums.  ``notes`` say what was left out.  ``predicted_interaction`` is what the errors are predicted to cost together
     beyond the sum, where the table knows that.  ``low`` and ``high`` bound the 95 % bootstrap interval of ``whole``,
     ``predicted_error`` is the standard error of the whole prediction by its own ``predicted_samples`` (NaN: not known).
+    ``predicted_doubt`` is what its form may be wrong by, as a logarithm at 95 % (NaN: not known).
     ``uniform`` are plans of one scheme and at most this size, the best predicted first.
     """
 
@@ -60,6 +61,7 @@ class Audit:
     predicted_error: float = math.nan
     predicted_samples: int = 0
     uniform: tuple[UniformLoss, ...] = ()
+    predicted_doubt: float = math.nan
 
     @property
     def predicted_sum(self) -> float:
@@ -153,8 +155,8 @@ class PlanAudit:
 def audit_weights(
     model: Model, weights: Mapping[str, torch.Tensor], data: Data, *, predicted: Mapping[str, float] | None = None,
     predicted_interaction: float = 0.0, predicted_error: float | None = None, predicted_samples: int = 0,
-    uniform: Mapping[tuple[str, float], Mapping[str, torch.Tensor]] | None = None, batch_size: int = 8,
-    progress: Progress = silent,
+    predicted_doubt: float = math.nan, uniform: Mapping[tuple[str, float], Mapping[str, torch.Tensor]] | None = None,
+    batch_size: int = 8, progress: Progress = silent,
 ) -> Audit:  # fmt: skip
     """Measure ``weights`` (layer to its quantized matrix) one by one, all together, and all but one.
 
@@ -193,7 +195,7 @@ def audit_weights(
         alone=np.array([alone[name] for name in layers]), joined=whole - np.array(losses[len(others) :]), whole=whole,
         samples=len(data), notes=(*finite.notes, *unreached), predicted_interaction=predicted_interaction, low=low,
         high=high, predicted_error=math.nan if predicted_error is None else predicted_error,
-        predicted_samples=predicted_samples, uniform=tuple(
+        predicted_samples=predicted_samples, predicted_doubt=predicted_doubt, uniform=tuple(
             UniformLoss(scheme=scheme, bits_per_weight=bits, loss=loss, low=bounds[0], high=bounds[1])
             for (scheme, bits), loss, bounds in zip(
                 others, losses, (_interval(each[0] - other, units) for other in each[1:]), strict=False

@@ -22,17 +22,16 @@ MORE = 5
 """The sentence says what so many times the samples would do."""
 
 
-def interval(predicted: float | None, error: float | None, *, nats: bool = False) -> tuple[float, float] | None:
+def interval(predicted: float | None, error: float | None, doubt: float = 0.0) -> tuple[float, float] | None:
     """Return the 95 % interval of a predicted loss with that standard error, both in its unit; None where not known.
 
-    It is one of the logarithm: losses are positive, and a few samples carry most of them.  ``nats``: the loss is a
-    divergence, whose higher orders count too.
+    It is one of the logarithm: losses are positive, and a few samples carry most of them.  ``doubt`` is what the form
+    of the prediction may be wrong by, as a logarithm at 95 % (see :meth:`Sensitivity.doubt`).
     """
     relative = relative_width(predicted, error)
     if relative is None or predicted is None:
         return None
-    if nats:
-        relative = math.hypot(relative, higher_orders(predicted))
+    relative = min(math.hypot(relative, doubt), 700.0)
     return predicted * math.exp(-relative), predicted * math.exp(relative)
 
 

@@ -40,7 +40,7 @@ def close_cells(
     layers, schemes = [summary.by_name[name] for name in table.layers], [parse_scheme(name) for name in table.schemes]
     bits = np.array([[float(scheme.bits(layer.matrix)) for scheme in schemes] for layer in layers])
     loss = np.where(np.isnan(table.score), np.inf, table.score)
-    total = loss + bits * _price(loss, bits, bits_per_weight * sum(layer.parameters for layer in layers))
+    total = loss + bits * price_within(loss, bits, bits_per_weight * sum(layer.parameters for layer in layers))
     closeness: dict[tuple[str, str], float] = {}
     for row, layer in enumerate(table.layers):
         best = int(total[row].argmin())
@@ -106,7 +106,7 @@ def _open_cells(measured: Sensitivity, cells: Sequence[tuple[str, str]]) -> dict
     }  # fmt: skip
 
 
-def _price(loss: np.ndarray, bits: np.ndarray, budget: float) -> float:
+def price_within(loss: np.ndarray, bits: np.ndarray, budget: float) -> float:
     """Return the loss for each bit at which the layers' choices just fit into ``budget`` bits."""
     rows = np.flatnonzero(np.isfinite(loss).any(axis=1))
     low, high = 0.0, float(np.max(loss, where=np.isfinite(loss), initial=0.0)) + 1e-300

@@ -103,7 +103,7 @@ def _going_on(previous: Sensitivity, table: Sensitivity) -> Sensitivity:
     )  # fmt: skip
     return replace(
         table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions, error=error,
-        rerouting=_rerouting(previous, table), measured=previous.measured,
+        rerouting=_rerouting(previous, table), measured=previous.measured, checks=previous.checks,
     )
 
 

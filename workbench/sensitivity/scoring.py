@@ -16,6 +16,7 @@ from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.progress import Progress
+from workbench.sensitivity.checks.plan_checks import PlanChecks
 from workbench.sensitivity.interaction import Directions, relative_error
 from workbench.sensitivity.table import Sensitivity
 
@@ -43,10 +44,12 @@ class Scoring:
     slopes: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
     measured: set[str] = field(default_factory=set)
+    checks: PlanChecks | None = None
     rerouted: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self.measured.update(self.table.measured)
+        self.checks = self.table.checks
         known_parts = self.table.rerouting
         self.rerouted = np.zeros_like(self.table.score) if known_parts is None else known_parts.copy()
         if self.table.error is not None:
@@ -66,7 +69,7 @@ class Scoring:
         rerouting = self.rerouted.copy() if self.rerouted.any() else None
         return replace(
             self.table, score=self.table.score.copy(), directions=directions, error=error, rerouting=rerouting,
-            measured=tuple(name for name in self.table.layers if name in self.measured),
+            measured=tuple(name for name in self.table.layers if name in self.measured), checks=self.checks,
         )  # fmt: skip
 
     def reroute(self, name: str, scheme: str, loss: float) -> float:

@@ -9,6 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from workbench.measurement.units import NATS
+from workbench.sensitivity.checks.plan_checks import PlanChecks
+from workbench.sensitivity.confidence import coarseness, higher_orders
 from workbench.sensitivity.interaction import Directions
 
 
@@ -24,6 +27,8 @@ class Sensitivity:
     None, where that is not known.  ``rerouting`` (float64 ``[layers, schemes]``) is the part of the scores that tokens
     cost which are sent to other experts, None for none: of several layers these parts add up in squares.
     ``measured`` are layers of a predicted table whose losses were measured, since no gradient reaches them.
+    ``checks`` are whole plans that were measured: what the sum of scores of a plan is predicted to cost (None: as it
+    is).
     """
 
     metric: str
@@ -40,6 +45,7 @@ class Sensitivity:
     error: np.ndarray | None = None
     rerouting: np.ndarray | None = None
     measured: tuple[str, ...] = ()
+    checks: PlanChecks | None = None
 
     @cached_property
     def row(self) -> dict[str, int]:
@@ -69,6 +75,26 @@ class Sensitivity:
         if score == 0 or self.error is None or layer not in self.row:
             return 0.0 if score == 0 else float("nan")
         return score * float(self.error[self.row[layer]])
+
+    def whole(self, loss: float) -> float:
+        """Return what a plan of that second-order loss is predicted to cost by the measured plans, where there are."""
+        return loss if self.checks is None else self.checks.whole(loss)
+
+    def second_order(self, loss: float) -> float:
+        """Return the largest second-order loss of plans that are predicted to cost at most ``loss``."""
+        return loss if self.checks is None else self.checks.second_order(loss)
+
+    def doubt(self, loss: float) -> float:
+        """Return what the form may be wrong by for a plan of that second-order loss, as a logarithm at 95 %."""
+        if self.checks is not None:
+            return self.checks.doubt(loss)
+        return higher_orders(loss) if self.unit == NATS else 0.0
+
+    def remark(self, loss: float | None) -> str:
+        """Return what is to be said of a prediction from that second-order loss; empty where that is nothing."""
+        if loss is None or self.checks is not None:
+            return "" if loss is None or self.checks is None else self.checks.sentence(loss)
+        return coarseness(loss) if self.unit == NATS else ""
 
     def cells(self, layers: Sequence[str], schemes: Sequence[str]) -> np.ndarray:
         """Return the scores of ``layers`` x ``schemes``, NaN where they were not computed."""

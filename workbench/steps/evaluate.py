@@ -109,7 +109,7 @@ def evaluate(
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
-        predicted_error=sums.error, predicted_samples=sums.samples,
+        predicted_error=sums.error, predicted_samples=sums.samples, predicted_doubt=sums.doubt,
         changed=changed.units(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes, *notes))),
     )  # fmt: skip
 

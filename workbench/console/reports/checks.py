@@ -9,8 +9,8 @@ from workbench.console.command import Outcome
 from workbench.console.report import Report, Row, Table, figure, percent, row
 from workbench.insight.compare import SessionComparison, Side
 from workbench.measurement.data_quality import CalibrationQuality
-from workbench.sensitivity.audit import PlanAudit
-from workbench.sensitivity.confidence import interval, resolution
+from workbench.sensitivity.audit import Audit, PlanAudit
+from workbench.sensitivity.confidence import higher_orders, interval, resolution
 from workbench.sensitivity.error_budget import BudgetPair
 
 
@@ -33,7 +33,7 @@ def audited(outcome: Outcome[Any, PlanAudit]) -> Report:
     return Report(
         facts=row(
             audit, "samples correction notes low high", sentence=audit.sentence(), **sums,
-            predicted_interval=interval(audit.predicted_whole, audit.predicted_error, nats=True),
+            predicted_interval=interval(audit.predicted_whole, audit.predicted_error, _doubt(audit)),
             uniform=[asdict(plan) for plan in audit.uniform], against_uniform=audit.against_uniform(),
             left_out=outcome.result.rounded_inputs, cache_left_out=outcome.result.cached,
         ),
@@ -47,6 +47,11 @@ def audited(outcome: Outcome[Any, PlanAudit]) -> Report:
             ),
         ],
     )  # fmt: skip
+
+
+def _doubt(audit: Audit) -> float:
+    known = audit.predicted_doubt == audit.predicted_doubt
+    return audit.predicted_doubt if known else higher_orders(audit.predicted_whole)
 
 
 def _audit_lines(checked: PlanAudit) -> list[str]:

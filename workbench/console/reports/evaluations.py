@@ -11,7 +11,7 @@ from workbench.console.report import Report, Row, Table, figure, readable_bytes,
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.metrics import HALF_DISTANCE, KL
 from workbench.measurement.paired import against_baseline
-from workbench.sensitivity.confidence import interval, resolution
+from workbench.sensitivity.confidence import higher_orders, interval, resolution
 from workbench.steps.checks.compare_plans import paired_differences
 
 CHANGED = {"context": "after", "baseline": "floating point", "quantized": "quantized", "actual": "actual"}
@@ -51,7 +51,7 @@ def figures_of(evaluation: Evaluation) -> Row:
     metrics = {
         name: row(metric, "unit value baseline low high samples") for name, metric in evaluation.metrics.items()
     }
-    bounds = interval(evaluation.predicted_kl, evaluation.predicted_error, nats=KL.name in evaluation.metrics)
+    bounds = _predicted_interval(evaluation)
     return row(
         evaluation, "bits_per_weight bytes=nbytes predicted_kl notes", predicted_interval=bounds, metrics=metrics
     )
@@ -73,9 +73,16 @@ def _heading(evaluation: Evaluation) -> str:
     if evaluation.predicted_kl is None:
         return heading
     unit = "KL {:.4g} nats" if KL.name in evaluation.metrics else f"{HALF_DISTANCE.unit} {{:.4g}}"
-    bounds = interval(evaluation.predicted_kl, evaluation.predicted_error, nats=KL.name in evaluation.metrics)
+    bounds = _predicted_interval(evaluation)
     heading = f"{heading}, predicted {unit.format(evaluation.predicted_kl)}"
     return heading if bounds is None else f"{heading} ({bounds[0]:.3g} to {bounds[1]:.3g})"
+
+
+def _predicted_interval(evaluation: Evaluation) -> tuple[float, float] | None:
+    predicted, doubt = evaluation.predicted_kl, evaluation.predicted_doubt
+    if doubt is None and predicted is not None and KL.name in evaluation.metrics:
+        doubt = higher_orders(predicted)
+    return interval(predicted, evaluation.predicted_error, doubt or 0.0)
 
 
 def _comparable(evaluation: Evaluation, earlier: Sequence[Evaluation]) -> Evaluation | None:

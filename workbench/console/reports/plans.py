@@ -14,7 +14,7 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.search.search import Front
 from workbench.planning.totals import Totals, cache_bits, cached_layers, quantized_inputs, totals
-from workbench.sensitivity.confidence import coarseness, interval, resolution
+from workbench.sensitivity.confidence import interval, resolution
 from workbench.sensitivity.metrics import TABLE_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
@@ -37,15 +37,14 @@ def planned(session: Session, plan: Plan, metric: str | None = None, *, correcte
         "cache": cached_layers(layers, assignments),
     }
     token, plain = (bits / 8 for bits in cache_bits(layers, assignments))
-    nats = scores is not None and scores.unit == "nats"
-    bounds = interval(sums.predicted, sums.error, nats=nats)
+    bounds = interval(sums.predicted, sums.error, sums.doubt)
     lines = [
         f"{sums.bits_per_weight:.3f} bits per weight, {readable_bytes(sums.nbytes)}, "
         + ("no prediction" if sums.predicted is None else f"predicted {sums.predicted:.4g}")
         + ("" if bounds is None else f" ({bounds[0]:.3g} to {bounds[1]:.3g})")
     ]
-    coarse = coarseness(sums.predicted) if nats else ""
-    lines += filter(None, [resolution(sums.predicted, sums.error, sums.samples), coarse])
+    remark = scores.remark(sums.second_order) if scores else ""
+    lines += filter(None, [resolution(sums.predicted, sums.error, sums.samples), remark])
     if counts not in (None, "weights"):
         lines.append(f"the prediction counts {counts}")
     if correction:
@@ -57,7 +56,8 @@ def planned(session: Session, plan: Plan, metric: str | None = None, *, correcte
         lines.append(f"key-value cache: {token:,.0f} bytes a token, as computed {plain:,.0f}")
     return Report(
         facts=row(
-            sums, "bits_per_weight bytes=nbytes predicted", predicted_interval=bounds, predicted_counts=counts,
+            sums, "bits_per_weight bytes=nbytes predicted", predicted_interval=bounds, second_order=sums.second_order,
+            predicted_counts=counts,
             corrected=correction,
             schemes={name: chosen.weights for name, chosen in assignments.items()}, **activations,
             cache_bytes_per_token={"plan": token, "as computed": plain},

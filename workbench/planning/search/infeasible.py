@@ -27,7 +27,7 @@ def infeasible(
             if not math.isinf(_least(space, quantity, others)):
                 alone = [quantity]
                 break
-    smallest = "; ".join(_smallest(space, quantity, others) for quantity in alone)
+    smallest = "; ".join(_smallest(space, quantity, others, table) for quantity in alone)
     beside = " under the other budgets" if others else ""
     barred = _barred(space, table, rules) or _wide(space, budgets, table, rules)
     error = BudgetError(
@@ -35,18 +35,20 @@ def infeasible(
         f"{_aside(space)}"
     )
     if len(limits) == len(alone) == 1:
-        error.smallest = _least_amount(space, budgets, alone[0])
+        error.smallest = _least_amount(space, budgets, alone[0], table)
     return error
 
 
-def _least_amount(space: SearchSpace, budgets: Budgets, quantity: str) -> str:
+def _least_amount(space: SearchSpace, budgets: Budgets, quantity: str, table: Sensitivity) -> str:
     """Return the smallest budget within which a plan is, in the unit of the one that there is."""
     least = _least(space, quantity, {})
     if quantity == "bits" and budgets.bits_per_weight is not None:
         return repr(space.bits_per_weight(int(least)))
     if quantity == "bits":
         return str(space.nbytes(int(least)))
-    return repr(least + (space.fixed_loss if quantity == "loss" else space.fixed_microseconds))
+    return repr(
+        table.whole(least + space.fixed_loss) if quantity == "loss" else least + space.fixed_microseconds
+    )  # fmt: skip
 
 
 def as_stored(space: SearchSpace) -> list[str]:
@@ -113,7 +115,7 @@ def _least(space: SearchSpace, quantity: str, limits: dict[str, float]) -> float
     return math.inf if solution is None else problem.total(solution.picks)
 
 
-def _smallest(space: SearchSpace, quantity: str, limits: dict[str, float]) -> str:
+def _smallest(space: SearchSpace, quantity: str, limits: dict[str, float], table: Sensitivity) -> str:
     least = _least(space, quantity, limits)
     if quantity == "bits":
         bits = int(least)
@@ -121,5 +123,5 @@ def _smallest(space: SearchSpace, quantity: str, limits: dict[str, float]) -> st
             f"the smallest possible takes {space.nbytes(bits)} bytes, {space.bits_per_weight(bits):.4f} bits per weight"
         )
     if quantity == "loss":
-        return f"the least possible loss is {least + space.fixed_loss:.6g}"
+        return f"the least possible loss is {table.whole(least + space.fixed_loss):.6g}"
     return f"the fastest possible takes {least + space.fixed_microseconds:.6g} microseconds"

@@ -42,7 +42,8 @@ class Front:
 
     ``nbytes`` (int64) of the whole model, ``bits_per_weight`` (float64) and predicted ``loss`` (float64) of plan ``i``,
     which comes of the first ``steps[i]`` (int64) of ``moves`` (costs in bits, or in microseconds).  ``microseconds``
-    (float64) are those of all timed layers one after another, None for a front of size.  Plan 0 gives every group its
+    (float64) are those of all timed layers one after another, None for a front of size.  ``loss`` is what plans are
+    predicted to cost by the measured ones, the moves' is of the second order.  Plan 0 gives every group its
     cheapest choice.  The moves are those of the layers' own losses; where their interaction is known the loss counts
     it, and a plan that is worse for it than a cheaper one is left out.
     """
@@ -68,7 +69,7 @@ class Front:
         return max(int(np.searchsorted(self.microseconds, limit + slack, side="right")) - 1, 0)
 
     def price(self, limit: float) -> float:
-        """Return the shadow price at that limit, the loss that the next byte (or microsecond) avoids.
+        """Return the shadow price at that limit, the second-order loss that the next byte (or microsecond) avoids.
 
         0.0 if nothing is left to buy.
         """
@@ -113,11 +114,15 @@ def pareto(
     space = search_space(
         summary, table, base, constraints, times=times, algorithms=algorithms, inputs=inputs, cache=cache
     )
-    return front_of(space, base, Joint.of(space, table, algorithms), timed=times is not None)
+    front = front_of(space, base, Joint.of(space, table, algorithms), timed=times is not None)
+    return front if table.checks is None else replace(front, loss=table.checks.wholes(front.loss))
 
 
 def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, timed: bool = False) -> Front:
-    """Return the front of what is open in ``space``; ``joint`` knows the interaction of its options."""
+    """Return the front of what is open in ``space``; ``joint`` knows the interaction of its options.
+
+    Losses are those of the second order.
+    """
     bits, loss = (padded([getattr(group, name) for group in space.groups]) for name in ("bits", "loss"))
     costs = padded([group.microseconds for group in space.groups]) if timed else bits
     moves = walk(costs, loss)
@@ -177,13 +182,14 @@ def search(
     )  # fmt: skip
     require_scored(space, table)
     _require_loss(space, budgets)
-    limits = limits_of(space, budgets)
+    within = budgets if budgets.loss is None else replace(budgets, loss=table.second_order(budgets.loss))
+    limits = limits_of(space, within)
     solution = solve(problem_of(space, minimise, limits))
     if solution is None:
         raise infeasible(space, budgets, limits, table, constraints)
     joint = Joint.of(space, table, algorithms)
     if joint is not None:
-        solution = _together(space, joint, minimise, limits, budgets)
+        solution = _together(space, joint, minimise, limits, budgets, table)
     goal = "" if minimise == "loss" else f"least {TITLES[minimise]} "
     return plan_of(space, solution.picks, f"{goal}within {budgets}{'' if solution.proven else f' {UNPROVEN}'}")
 
@@ -202,7 +208,9 @@ def _require_goal(minimise: str, budgets: Budgets, untimed: bool) -> None:
         )
 
 
-def _together(space: SearchSpace, joint: Joint, minimise: str, limits: dict[str, float], budgets: Budgets) -> Solution:
+def _together(
+    space: SearchSpace, joint: Joint, minimise: str, limits: dict[str, float], budgets: Budgets, table: Sensitivity
+) -> Solution:
     """Return a choice that counts the interaction of layers, in what it minimises and in a budget of loss.
 
     The knapsack is solved for a smaller and smaller sum of losses until the whole is within the budget.
@@ -223,7 +231,7 @@ def _together(space: SearchSpace, joint: Joint, minimise: str, limits: dict[str,
         tight["loss"] *= min(limits["loss"] / whole, 0.95)
     raise BudgetError(
         f"no plan was found within {budgets}: the errors of its layers cost more together than separately, "
-        f"{least + space.fixed_loss:.6g} at the least; raise the budget or allow larger schemes"
+        f"{table.whole(least + space.fixed_loss):.6g} at the least; raise the budget or allow larger schemes"
     )
 
 

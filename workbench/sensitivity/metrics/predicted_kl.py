@@ -108,22 +108,27 @@ def _note_measured(scoring: Scoring) -> None:
 
 
 def _check(scoring: Scoring, cells: OpenCells) -> None:
-    """Measure the layers that no prediction reached; leave out errors of losses that a few measurements do not confirm.
+    """Measure the layers that no prediction reached, then a few whole plans and a few cells; say where these disagree.
 
     Here, where all of the table is: a worker's piece may hold such layers alone.
     """
     import numpy as np
 
-    from workbench.sensitivity.spot_check import disagreement
+    from workbench.sensitivity.checks.spot_check import disagreement
+    from workbench.sensitivity.checks.whole_plans import measured_plans
 
     table = scoring.table
     still = {name: schemes for name, schemes in cells.items() if np.isnan(table.score[table.row[name]]).all()}
     if still and len(still) < len(cells) and scoring.dataset is not None:
         _fill_choosing(scoring, still)
+    if scoring.dataset is None:
+        return
+    scoring.checks = measured_plans(scoring, scoring.dataset)
     scoring.progress(1.0, "checking the prediction by a few measurements")
-    message = "" if scoring.dataset is None else disagreement(scoring, scoring.dataset)
+    message = disagreement(scoring, scoring.dataset)
     if message:
         scoring.finite.notes.append(message)
+    if message and scoring.checks is None:
         scoring.errors.update(dict.fromkeys(scoring.table.layers, math.nan))
 
 

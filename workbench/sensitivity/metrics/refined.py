@@ -17,7 +17,7 @@ def refined_table(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
     """Return measured losses where there are any, elsewhere the prediction times its scheme's median ratio to them.
 
     The ratio is that of the scheme's own measured cells, or of all where the scheme has none: a calibrated prediction,
-    to be shown as such.
+    to be shown as such.  Measured plans do not go with it: they were predicted by other losses.
     """
     score = table.score.copy()
     known = measured.cells(table.layers, table.schemes)
@@ -27,7 +27,7 @@ def refined_table(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
     for column in range(len(table.schemes)):
         own = ratios[np.isfinite(ratios[:, column]), column]
         score[:, column] *= float(np.median(own)) if own.size else everywhere
-    return replace(table, score=np.where(np.isnan(known), score, known))
+    return replace(table, score=np.where(np.isnan(known), score, known), checks=None)
 
 
 REFINED = SensitivityMetric(

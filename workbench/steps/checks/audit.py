@@ -10,7 +10,6 @@ from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import cached_layers, plan_totals, quantized_inputs
 from workbench.progress import part_of
 from workbench.sensitivity.audit import Audit, PlanAudit, audit_weights
-from workbench.sensitivity.interaction import interaction_of
 from workbench.steps import session_data
 from workbench.steps.options import BATCH_SIZE, EVALUATION_DATA, SAMPLES, option
 from workbench.steps.quantize import quantize
@@ -57,10 +56,10 @@ def _audit(context: Context, options: AuditOptions) -> Audit:
     cells = [] if table is None else [(name, stored.scheme) for name, stored in quantized.tensors.items()]
     sums = plan_totals(session.model, plan, table)
     predicted = {name: table.of(name, scheme) for name, scheme in cells if table is not None}
-    slopes = [table.slopes(name, scheme) for name, scheme in cells if table is not None]
     return audit_weights(
         quantized.rewritten(model), weights, dataset, predicted=predicted, batch_size=options.batch_size,
-        predicted_interaction=interaction_of(slopes), predicted_error=sums.error, predicted_samples=sums.samples,
+        predicted_interaction=sums.interaction, predicted_error=sums.error, predicted_samples=sums.samples,
+        predicted_doubt=sums.doubt,
         uniform=_uniform(context, list(weights), sums.nbytes), progress=part_of(progress, 0.2, 1.0),
     )  # fmt: skip
 

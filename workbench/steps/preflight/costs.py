@@ -32,11 +32,12 @@ from workbench.planning.totals import totals
 from workbench.preflight import SHORT, Estimate, clock
 from workbench.quantization.learning.loop import LearnOptions
 from workbench.quantization.learning.trial import learning_trial
+from workbench.sensitivity.checks.spot_check import CHECKED, samples_checked
+from workbench.sensitivity.checks.whole_plans import BITS, samples_measured
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.measured import replaced_rows
 from workbench.sensitivity.predicted import Form, form_of
-from workbench.sensitivity.spot_check import CHECKED, samples_checked
 from workbench.session.calibrated_ranges import all_ranges
 from workbench.steps.preflight.pilot import FirstSamples, Pilot, pilot
 from workbench.steps.preflight.rounding import TRIED, Cell, is_quick, moment_seconds, rounding_seconds
@@ -107,7 +108,8 @@ def predicted_table(
     ]  # fmt: skip
     if not all(is_quick(assignment) for _, assignment in cells):
         return None
-    seconds = rounding_seconds(model, cells, scores=True)
+    measured = samples_measured(len(data))
+    seconds = rounding_seconds(model, cells, scores=True) * (1 + bool(measured) * len(BITS) / max(len(schemes), 1))
     largest = max((layer.parameters for layer in summary.stored), default=0)
     nbytes = largest * 4 * MATRICES
     paired = model.inputs.has_decoder
@@ -121,15 +123,18 @@ def predicted_table(
         if line is not None:
             seconds += line.seconds(len(data), batch) * max(total / DIFFERENCE_BYTES, 1.0)
             nbytes += min(total, DIFFERENCE_BYTES) + line.nbytes(batch)
-    check, held = _spot_check(model, data)
+    check, held = _checks(model, data, measured)
     seconds += check
-    return _estimate(seconds, before, max(nbytes, held + CHECKED * 4 * largest)) if seconds >= SHORT else None
+    kept = 4 * sum(layer.parameters for layer in summary.stored) if measured else CHECKED * 4 * largest
+    return _estimate(seconds, before, max(nbytes, held + kept)) if seconds >= SHORT else None
 
 
-def _spot_check(model: Model, data: Data) -> tuple[float, int]:
-    """Return the seconds and bytes of measuring a few cells of the table, nothing where that is short."""
+def _checks(model: Model, data: Data, measured: int) -> tuple[float, int]:
+    """Return the seconds and bytes of measuring whole plans on so many samples, and a few cells of the table; nothing
+    where that is short."""
     batch = next(batches_of(model, FirstSamples(data, 1), 1))
     passes = (CHECKED + 1) * min(len(data), samples_checked(units_of(batch, model.summary)))
+    passes += (len(BITS) + 1) * measured
     line = pilot(lambda count: measure(model, model, FirstSamples(data, 1), repeatable=True), passes, 1, passes=0.5)
     return (0.0, 0) if line is None else (line.seconds(passes, 1) / 2, line.nbytes(1))
 

@@ -56,9 +56,10 @@ def disagreement(scoring: Scoring, data: Data) -> str:
     if 1 / FACTOR <= mean <= FACTOR:
         return ""
     names = ", ".join(layer for layer, _ in losses)
+    left_out = "Whole plans are predicted by those that were measured" if scoring.checks else "Intervals are left out"
     return (
         f"the predicted losses are about {mean:.2g} times what {names} cost when measured: the answers may be all but "
-        "certain, or the model may choose by rank. Their intervals are left out; use the metric measured_kl"
+        f"certain, or the model may choose by rank. {left_out}; use the metric measured_kl"
     )
 
 

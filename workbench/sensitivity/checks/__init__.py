@@ -1,0 +1,1 @@
+"""Whether predicted losses are those of the model: single layers and whole plans, measured beside them."""

@@ -1,0 +1,178 @@
+"""A few whole plans of several sizes, measured on a part of the calibration's samples.
+
+What they say about all others is in :mod:`workbench.sensitivity.checks.plan_checks`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from workbench.measurement.divergence import sample_divergence
+from workbench.measurement.finite_batches import FiniteBatches
+from workbench.memory import Spill, available_memory
+from workbench.models.data.batches import Data, samples_of, units_of
+from workbench.models.data.record import DataRecord
+from workbench.models.model import Batch, Model
+from workbench.models.summary import embeddings
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.rounding.round_weight import round_weight
+from workbench.sensitivity.checks.plan_checks import PlanChecks
+from workbench.sensitivity.interaction import FEWEST, interaction_of
+from workbench.sensitivity.refine import price_within
+from workbench.sensitivity.scoring import Scoring
+from workbench.sensitivity.table import Sensitivity
+
+BITS = (2.5, 3.0, 4.0, 5.5)
+"""The bits per weight of the plans that are measured, as far as the table's schemes reach."""
+
+SHARE = 4
+"""One of so many samples is measured on, but no fewer than FEWEST."""
+
+MOST = 256
+"""No more samples than that are measured on."""
+
+ROOM = 0.5
+"""A plan's weights may take so much of the free memory; else nothing is measured, and ranges stay wide."""
+
+SMALLEST = 1e-9
+"""A loss below this is rounding of float32."""
+
+UNSURE = 0.25
+"""A measured loss of a larger relative standard error says nothing: a few samples carry it all."""
+
+Plan = dict[str, str]
+"""The scheme of each layer."""
+
+
+class Row(NamedTuple):
+    """A plan's second-order loss, its measured one, that one's relative standard error, and its bits per weight."""
+
+    predicted: float
+    measured: float
+    error: float
+    bits: float
+
+
+def measured_plans(scoring: Scoring, data: Data) -> PlanChecks | None:
+    """Measure the best plans of a few sizes by the table so far; None where that is not possible.
+
+    Takes ``1 + len(BITS)`` passes over a quarter of the samples, and rounds all weights for each plan.  Embeddings, and
+    what is not quantized by default, stay as they are.
+    """
+    table, model, count = scoring.snapshot(), scoring.model, samples_measured(len(data))
+    names = _searched(scoring)
+    weights = sum(model.summary.by_name[name].parameters for name in names)
+    if not names or count < FEWEST or 4 * weights > ROOM * available_memory():
+        return None
+    part = EvenSamples(data, count, model.inputs.batch)
+    size = model.inputs.batch or scoring.batch_size
+    finite, spill = FiniteBatches(model=model), Spill()
+    references = [(batch, spill.keep(output)) for _, batch, output in finite.of(part, size)]
+    rows: list[Row] = []
+    for number, plan in enumerate(_plans(table, model, names)):
+        scoring.progress(1.0, f"measuring whole plans, number {number + 1}")
+        loss = second_order(table, plan)
+        if SMALLEST < loss < math.inf:
+            rows.append(_row(scoring, plan, loss, references))
+    distinct = sorted({row.predicted: row for row in rows if row.measured > SMALLEST and row.error <= UNSURE}.values())
+    if not distinct:
+        return None
+    predicted, measured, error, bits = np.array(distinct).T.copy()
+    samples = sum(samples_of(batch) for batch, _ in references)
+    return PlanChecks(predicted=predicted, measured=measured, error=error, bits=bits, samples=samples)
+
+
+def samples_measured(count: int) -> int:
+    """Return how many of ``count`` samples are measured on; 0 where they are too few to tell anything."""
+    return 0 if count < FEWEST else min(max(count // SHARE, FEWEST), MOST)
+
+
+def second_order(table: Sensitivity, plan: Mapping[str, str]) -> float:
+    """Return the second-order loss of a plan as the totals of a plan add it up (see ``planning.totals``)."""
+    rerouted = [table.rerouting_of(*cell) for cell in plan.items()]
+    own = math.fsum(table.of(*cell) for cell in plan.items()) - math.fsum(rerouted)
+    together = interaction_of(table.slopes(*cell) for cell in plan.items())
+    return max(own + math.hypot(*rerouted) + together, 0.0)
+
+
+def _searched(scoring: Scoring) -> list[str]:
+    """Return the layers that a plan quantizes by default and whose losses are known, in the order of the table."""
+    table, summary = scoring.table, scoring.model.summary
+    tables = embeddings(summary.layers)
+    return [
+        name for name in table.layers
+        if name not in table.unused and name not in tables and not summary.by_name[name].keep
+        and np.isfinite(table.score[table.row[name]]).any()
+    ]  # fmt: skip
+
+
+def _plans(table: Sensitivity, model: Model, names: list[str]) -> Iterator[Plan]:
+    """Yield the plan of the least second-order loss for each of BITS, or the closest; each plan once."""
+    layers, schemes = [model.summary.by_name[name] for name in names], [parse_scheme(name) for name in table.schemes]
+    bits = np.array([[float(scheme.bits(layer.matrix)) for scheme in schemes] for layer in layers])
+    loss = table.cells(names, table.schemes)
+    loss = np.where(np.isnan(loss), np.inf, loss)
+    weights, seen = sum(layer.parameters for layer in layers), set[tuple[int, ...]]()
+    for budget in BITS:
+        picks = (loss + price_within(loss, bits, budget * weights) * bits).argmin(axis=1).tolist()
+        if tuple(picks) not in seen:
+            seen.add(tuple(picks))
+            yield {name: table.schemes[pick] for name, pick in zip(names, picks, strict=True)}
+
+
+@torch.no_grad()
+def _row(scoring: Scoring, plan: Plan, loss: float, references: list[tuple[Batch, torch.Tensor]]) -> Row:
+    """Quantize the model by a plan and measure it."""
+    model, spill, rounded = scoring.model, Spill(), {}
+    for name, scheme in plan.items():
+        known = scoring.curvature.get(name)
+        rounded[name] = spill.keep(round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values)
+    view, losses, units = model.with_weights(rounded), [], 0
+    for batch, output in references:
+        losses.append(sample_divergence(output, view.run(batch), batch, model.summary.output).double().cpu())
+        units += units_of(batch, model.summary)
+    each = torch.cat(losses).numpy()
+    stored = [model.summary.by_name[name] for name in plan]
+    bits = sum(parse_scheme(plan[layer.name]).bits(layer.matrix) for layer in stored)
+    mean = float(each.mean())
+    return Row(
+        predicted=loss, measured=float(each.sum()) / max(units, 1),
+        error=float(each.std(ddof=1)) / mean / math.sqrt(each.size) if mean > 0 else 0.0,
+        bits=bits / sum(layer.parameters for layer in stored),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class EvenSamples:
+    """About ``count`` samples evenly through ``data``; whole batches where the model takes ``fixed`` ones only."""
+
+    data: Data
+    count: int
+    fixed: int | None = None
+
+    @property
+    def record(self) -> DataRecord:
+        """The record of all of the data."""
+        return self.data.record
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return self.count
+
+    def batches(self, batch_size: int) -> Iterator[Batch]:
+        """Yield what is chosen of each batch of all samples, as far as anything is."""
+        step, start = max(len(self.data) // self.count, 1), 0
+        for number, batch in enumerate(self.data.batches(batch_size)):
+            size = samples_of(batch)
+            rows = torch.arange(size)[-start % step :: step]
+            if self.fixed:
+                rows = torch.arange(size if number % step == 0 else 0)
+            start += size
+            if len(rows):
+                yield {name: tensor[rows] for name, tensor in batch.items()}
