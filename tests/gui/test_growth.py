@@ -19,7 +19,7 @@ from workbench.engine.engine import Engine
 from workbench.gui.context.memory import resident
 from workbench.session.session import Session
 
-WARM_ACTIONS, WARM_MODELS, MODELS = 400, 6, 50
+WARM_ACTIONS, WARM_MODELS, MODELS = 1000, 6, 50  # caches of texts and pictures are filled by then
 DEMOS = ("demo:digits-classifier", "demo:language-model")
 SHARE = 1.05
 
