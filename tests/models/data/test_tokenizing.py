@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,20 @@ def test_what_the_library_raises_and_its_panics_are_told(tmp_path: Path) -> None
     for work, reason in ((panics, "makes the library that reads it"), (raises, "cannot be used: no such token$")):
         with pytest.raises(DataError, match=reason):
             tokenizing.tokenized(work, tmp_path, ["a"])
+
+
+def test_without_forks_panics_are_told_and_the_environment_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr("workbench.limited.FORKS", False)
+    monkeypatch.delenv(tokenizing.PARALLEL, raising=False)
+
+    def panics() -> Any:
+        raise type("PanicException", (BaseException,), {})("called `Option::unwrap()` on a `None` value")
+
+    with pytest.raises(DataError, match="cannot be used: called `Option"):
+        tokenizing.tokenized(panics, tmp_path, ["a"])
+    assert tokenizing.PARALLEL not in os.environ
 
 
 def test_tables_of_every_size_come_back(tmp_path: Path) -> None:

@@ -121,3 +121,53 @@ def test_the_body_of_a_loop_multiplies_with_a_layer(tmp_path: Path) -> None:
     exporter("onnx").export(quantized, model, tmp_path / "q.onnx", silent)
     ours, theirs = output_of(quantized.bind(model), values), onnxruntime_output(tmp_path / "q.onnx", values)
     assert theirs == pytest.approx(ours, rel=1e-3, abs=1e-5) and not np.allclose(ours, onnxruntime_output(path, values))
+
+
+def _by_mode(path: Path, branches: tuple[Any, Any], dtype: int) -> Path:
+    """A graph whose number ``mode`` says which of two branches runs, and a product behind them."""
+    import onnx
+    from onnx import helper
+
+    value = helper.make_tensor_value_info
+    nodes = [helper.make_node("Equal", ["mode", "seven"], ["first"]),
+             helper.make_node("If", ["first"], ["chosen"], then_branch=branches[0], else_branch=branches[1]),
+             helper.make_node("MatMul", ["chosen", "last"], ["out"])]  # fmt: skip
+    tensors = {"seven": np.array(7, np.int64), "last": numbers(8, 4).astype({1: np.float32, 10: np.float16}[dtype])}
+    takes = [value("x", dtype, ["n", WIDTH]), value("mode", 7, [])]
+    graph = helper.make_graph(nodes, "g", takes, [value("out", dtype, None)], initializers(tensors))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), str(path))
+    return path
+
+
+def test_branches_of_half_precision(tmp_path: Path) -> None:
+    from onnx import helper
+
+    def branch(seed: int) -> Any:
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Tanh", ["product"], ["given"])]
+        own = {"w": numbers(WIDTH, 8, seed=seed).astype(np.float16)}
+        given = helper.make_tensor_value_info("given", 10, ["n", 8])
+        return helper.make_graph(nodes, "branch", [], [given], initializers(own))
+
+    path = _by_mode(tmp_path / "m.onnx", (branch(1), branch(2)), 10)
+    model = open_model(path)
+    assert {layer.dtype for layer in model.summary.stored} == {"float16"}
+    for mode in (7, 3):
+        theirs = onnxruntime_output(path, {**batch(mode), "x": batch(mode)["x"].astype(np.float16)})
+        assert output_of(model, data(mode)) == pytest.approx(theirs.astype(np.float32), abs=5e-3)
+
+
+def test_a_weight_that_moves_out_is_not_hidden_by_a_name_in_another_branch(tmp_path: Path) -> None:
+    from onnx import helper
+
+    given = [helper.make_tensor_value_info("given", 1, None)]
+    one = helper.make_graph([helper.make_node("MatMul", ["x", "k"], ["given"])], "one", [], given,
+                            initializers({"k": numbers(WIDTH, 8)}))  # fmt: skip
+    other = helper.make_graph(
+        [helper.make_node("Mul", ["x", "k"], ["scaled"]), helper.make_node("MatMul", ["scaled", "w"], ["given"])],
+        "other", [], given, initializers({"k": numbers(WIDTH, seed=1), "w": numbers(WIDTH, 8, seed=2)}),
+    )  # fmt: skip
+    path = _by_mode(tmp_path / "m.onnx", (one, other), 1)
+    model = open_model(path)
+    assert len(model.summary.stored) == 3
+    for mode in (7, 3):
+        assert output_of(model, data(mode)) == pytest.approx(onnxruntime_output(path, batch(mode)), rel=1e-4, abs=1e-5)

@@ -73,6 +73,31 @@ def test_edges_of_pooling(kind: str, more: dict[str, Any], tmp_path: Path) -> No
     agrees(path, {"x": numbers(2, 3, 9, 8)})
 
 
+def test_ids_below_0_count_from_the_end(tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("Sub", ["ids", "two"], ["moved"]), helper.make_node("Gather", ["table", "moved"], ["y"]),
+             helper.make_node("ReduceMax", ["y", "axis"], ["most"], keepdims=0),
+             helper.make_node("MatMul", ["most", "w"], ["z"])]  # fmt: skip
+    tensors = {"table": numbers(20, 8), "w": numbers(8, 5, seed=1), "two": np.array(2, np.int64),
+               "axis": np.array([1], np.int64)}  # fmt: skip
+    path = save(tmp_path / "m.onnx", nodes, {"ids": (7, ["n", "t"])}, ["z"], tensors)
+    model = agrees(path, {"ids": np.array([[0, 1, 2], [5, 19, 0]])})
+    assert [layer.kind for layer in model.summary.stored] == [LayerKind.EMBEDDING, LayerKind.LINEAR]
+
+
+@pytest.mark.parametrize("keepdims", (0, 1))
+@pytest.mark.parametrize("axes", ([1], [1, -1], [2, 1]), ids=str)
+def test_products_along_axes(axes: list[int], keepdims: int, tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]),
+             helper.make_node("ReduceProd", ["y", "axes"], ["z"], keepdims=keepdims)]  # fmt: skip
+    tensors = {"w": numbers(4, 4), "axes": np.array(axes, np.int64)}
+    agrees(save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 3, 4, 4])}, ["z"], tensors),
+           {"x": numbers(2, 3, 4, 4)})  # fmt: skip
+
+
 @pytest.mark.parametrize("more", ({"alpha": 0.5, "beta": 2.0}, {"transA": 1, "transB": 1}, {"alpha": 3.0, "beta": 0.0}),
                          ids=str)  # fmt: skip
 def test_factors_of_gemm(more: dict[str, Any], tmp_path: Path) -> None:

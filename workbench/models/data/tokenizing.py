@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.errors import DataError, first_line
+from workbench.errors import DataError
 from workbench.limited import MEMORY, SECONDS, limited
+from workbench.models.data.tried import made
 
 Rows = Sequence[Sequence[int]]
 
@@ -33,12 +34,9 @@ def tokenized(work: Callable[[], Sequence[Rows]], tokenizer: Path, texts: Sequen
     def answer() -> list[np.ndarray]:
         os.environ[PARALLEL] = "false"  # the threads of the library are not in the fork
         try:
-            tables = work()
-        except MemoryError:
-            raise
-        except Exception as error:  # the tokenizers' own errors have no common type
-            raise DataError(f"{what} cannot be used: {first_line(error)}") from error
+            tables = made(work, what)
         finally:  # where there are no forks
+            del os.environ[PARALLEL]
             os.environ.update({} if before is None else {PARALLEL: before})
         return [_numbers(each) for rows in tables for each in (map(len, rows), chain.from_iterable(rows))]
 

@@ -5,6 +5,7 @@ Names of the outer graph are known in the inner ones, so nothing else changes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,6 +71,10 @@ class _Hoist:
         self.graph, self.nodes = graph, list[Any]()
         self.fixed = {tensor.name for tensor in graph.initializer}
         self.taken = {*self.fixed, *(value.name for value in graph.input)}
+        self.inside = Counter(
+            name for node in with_inner(graph.node) for inner in inner_graphs(node) for name in _Scope(inner).names
+        )
+        """How many inner graphs have each name: one that stays there would hide what moves out of another."""
         for node in graph.node:
             self.taken.update(node.output)
             if _moves(node) and self.fixed.issuperset(name for name in node.input if name):
@@ -136,7 +141,8 @@ class _Hoist:
 
     def _fresh(self, name: str) -> str:
         new, number = name, 2
-        while new in self.taken:
+        self.inside[name] -= 1
+        while new in self.taken or self.inside[new] > 0:
             new, number = f"{name}_{number}", number + 1
         self.taken.add(new)
         return new

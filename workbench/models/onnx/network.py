@@ -204,7 +204,10 @@ def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: boo
     run, values = network._onnx, dict[str, Any](inputs)
     for place, step in enumerate(run.steps):
         if isinstance(step, LayerStep):
-            values[step.output] = network.get_submodule(step.path)(values[step.input])
+            module, taken = network.get_submodule(step.path), values[step.input]
+            if isinstance(module, nn.Embedding):  # ONNX counts ids below 0 from the end
+                taken = torch.where(taken < 0, taken + module.num_embeddings, taken)
+            values[step.output] = module(taken)
         else:
             own = {name: _tensor(network, name) for name in step.parameters}
             inputs = {**{name: values[name] for name in step.inputs}, **own}

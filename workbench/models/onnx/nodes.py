@@ -31,6 +31,9 @@ def in_single_precision(nodes: Iterable[Any]) -> None:
                     values = numpy_helper.to_array(tensor).astype("float32")
                     tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
             for graph in inner:
+                for value in (*graph.input, *graph.output, *graph.value_info):
+                    if value.type.tensor_type.elem_type in FLOATS:
+                        value.type.tensor_type.elem_type = 1
                 in_single_precision(graph.node)
 
 

@@ -77,6 +77,12 @@ def _reduce(function: Callable[[Tensor, list[int], bool], Tensor]) -> Operator:
     return reduce
 
 
+def _product(x: Tensor, axes: list[int], keep: bool) -> Tensor:
+    for axis in sorted((axis % x.ndim for axis in axes), reverse=True):  # torch multiplies along one axis at a time
+        x = x.prod(axis, keep)
+    return x
+
+
 def _reshape(attributes: Attributes, inputs: Inputs) -> Tensor:
     x, sizes = inputs[0], inputs[1].tolist()
     if not attributes.get("allowzero"):
@@ -402,7 +408,7 @@ OPERATORS: dict[str, Operator] = {
     "ReduceMin": _reduce(torch.amin),
     "ReduceL2": _reduce(lambda x, axes, keep: torch.linalg.vector_norm(x, 2, axes, keep)),
     "ReduceSumSquare": _reduce(lambda x, axes, keep: x.square().sum(axes, keep)),
-    "ReduceProd": _reduce(lambda x, axes, keep: x.prod(axes[0], keep) if len(axes) == 1 else x.prod()),
+    "ReduceProd": _reduce(_product),
     "ArgMax": lambda s, t: t[0].argmax(s.get("axis", 0), keepdim=bool(s.get("keepdims", 1))),
     "Identity": lambda s, t: t[0], "Dropout": lambda s, t: t[0], "Cast": lambda s, t: t[0].to(_dtype(s["to"])),
     "CastLike": lambda s, t: t[0].to(t[1].dtype), "Constant": lambda s, t: s["value"],
