@@ -87,6 +87,31 @@ def test_layers_that_share_their_input_at_one_call_only_are_kept_apart():
         np.testing.assert_allclose(whole[name].full, (x.T @ x / len(x)).numpy(), rtol=1e-4, atol=1e-6)
 
 
+class Chosen(nn.Module):
+    """Of two layers, each gets the rows that choose it, in some batches none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.ways, self.last = nn.ModuleList([nn.Linear(6, 6) for _ in range(2)]), nn.Linear(6, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros_like(x)
+        for number, way in enumerate(self.ways):
+            rows = ((x[:, 0] > 0).long() == number).nonzero().flatten()
+            total = total.index_add(0, rows, way(x[rows]))
+        return self.last(total)
+
+
+def test_layers_that_get_no_rows_of_a_batch():
+    x = torch.randn(8, 6, generator=torch.Generator().manual_seed(1))
+    x[:, 0] = torch.tensor([1.0] * 4 + [-1.0] * 4)
+    whole = whole_curvature(model_of(Chosen(), OutputKind.EMBEDDING), Rows(inputs=x), batch_size=4)
+    for name, rows in (("ways.0", x[4:]), ("ways.1", x[:4])):
+        np.testing.assert_allclose(whole[name].full, (rows.T @ rows / 4).numpy(), rtol=1e-4, atol=1e-6)
+        assert np.isfinite(whole[name].outputs).all()
+
+
 def test_a_batch_with_nan_is_left_out():
     model, data = convolutions(), images()
     spoiled = data.tensors["inputs"].clone()

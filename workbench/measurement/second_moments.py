@@ -229,7 +229,7 @@ class _Sums:
 
     def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
         layer = self.layers[name]
-        if layer.kind is not LayerKind.LINEAR or layer.matrix[0] > OUTPUT_ROWS:
+        if layer.kind is not LayerKind.LINEAR or layer.matrix[0] > OUTPUT_ROWS or not gradient.numel():
             return
         samples = self._samples if gradient.numel() % (self._samples * layer.matrix[0]) == 0 else 1
         each = gradient.reshape(samples, -1, layer.matrix[0])
