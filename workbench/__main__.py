@@ -8,7 +8,11 @@ import os
 import sys
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] == [os.getcwd()] != [_OWN]:
+try:
+    _HERE = os.getcwd()
+except OSError:  # the folder has been removed
+    _HERE = ""
+if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] == [_HERE] != [_OWN]:
     del sys.path[0]  # ``python -m`` would import a stranger's torch.py from the folder in which it is started
 
 import signal  # noqa: E402

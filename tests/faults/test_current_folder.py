@@ -73,6 +73,15 @@ def test_the_program_as_a_module_leaves_it_out(hostile: Path) -> None:
     assert "calibrate" in run(hostile, "-m", "workbench", "--help")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no folder in which a program runs")
+def test_a_folder_that_has_been_removed(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    command = ["sh", "-c", f"rmdir ../gone && exec '{sys.executable}' -m workbench --version"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ended = subprocess.run(command, cwd=tmp_path / "gone", env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.stdout.startswith("workbench ") and not ended.stderr
+
+
 def test_processes_that_it_starts_leave_it_out(hostile: Path) -> None:
     """``multiprocessing`` itself imports from there: the program would run a stranger's ``threading.py``."""
     script = hostile.parent / "engine.py"

@@ -183,11 +183,9 @@ def _parts(content: _Line, where: str) -> EditableParts:
 
 def _flush(descriptor: int) -> None:
     """Flush a file, whose descriptor is closed then."""
-    try:
+    for end in (os.fsync, os.close):  # a descriptor that fails to close is closed: trying again would close another's
         with contextlib.suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            end(descriptor)
 
 
 def _write(descriptor: int, line: bytes) -> None:
