@@ -70,7 +70,9 @@ def _verdict(opened: Any, path: Path) -> tuple[str, str]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _in_place(work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: bool) -> int:
+def _in_place(
+    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: Sequence[Path]
+) -> int:
     """Do what the fork of a limited process would, here; where C or Rust hangs, this process ends."""
     limited.RESULT = result
     signal.setitimer(signal.ITIMER_VIRTUAL, min(seconds, SECONDS))
