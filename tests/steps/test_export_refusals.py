@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment.endings import ENDINGS
 from workbench.deployment.exporters import EXPORTERS, Refuses, exporter
 from workbench.errors import ExportError
 from workbench.insight.legality import repair
@@ -52,6 +53,17 @@ def test_it_is_refused_before_anything_is_quantized(
     with pytest.raises(ExportError) as later:
         exporter(kind).export(quantized, model, tmp_path / "out", silent)
     assert str(later.value) == str(caught.value) and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [kind for kind, ending in ENDINGS.items() if not ending])
+def test_a_folder_with_other_files_is_refused_before_anything_is_quantized(
+    kind: str, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    monkeypatch.setattr("workbench.steps.files.export.quantize", lambda *_, **__: pytest.fail("it was quantized"))
+    with pytest.raises(ExportError, match="exists and holds more than an earlier export"):
+        apply(model, Plan().assign([Q], weights="int4-g32", algorithm="rtn"), kind, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 @pytest.mark.parametrize("kind", ("gguf", "compressed-tensors"))

@@ -18,6 +18,7 @@ from tests.deployment.onnx.networks import IMAGES, TOKENS, pictures, tagger
 from tests.models.networks import Rows, model_of
 from workbench.deployment.exporters import exporter
 from workbench.deployment.onnx import capture as capturing
+from workbench.deployment.targets import target
 from workbench.deployment.tensors import check, expected_nbytes
 from workbench.errors import CannotRunError, ExportError
 from workbench.models.model import Batch, Model
@@ -75,8 +76,6 @@ def apart(quantized: QuantizedModel, model: Model, batch: Batch, file: Path) -> 
 
 
 def fitting(model: Model, name: str, scheme: str) -> str:
-    from workbench.deployment.targets import target
-
     layer = model.summary.by_name[name]
     return scheme if scheme == "keep" or target("onnxruntime").legal(layer, scheme) is None else "keep"
 
@@ -100,6 +99,25 @@ def test_random_plans_have_the_plans_bytes_and_run_as_they_were_evaluated(
     assert apart(quantized, model, batch, out) < 1e-5
 
 
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(which=st.sampled_from(sorted(MODELS)), data=st.data())
+def test_random_plans_run_in_openvino_as_they_were_evaluated(
+    which: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    openvino = pytest.importorskip("openvino")
+    (model, batch), plan, runtime = MODELS[which], Plan(), target("openvino")
+    for layer in model.summary.stored:
+        fit = ["keep", *(each.name for each in all_schemes() if runtime.legal(layer, each.name) is None)]
+        plan = plan.assign([layer.name], weights=data.draw(st.sampled_from(fit)), algorithm="rtn")
+    quantized, out = quantize(model, plan), tmp_path_factory.mktemp("out") / "model.onnx"
+    exporter("onnx").export(quantized, model, out, silent)
+    exact = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    compiled = openvino.Core().compile_model(str(out), "CPU", exact)
+    there = np.asarray(compiled({name: tensor.numpy() for name, tensor in batch.items()})[0])
+    ours = quantized.bind(model).run(batch).detach().numpy()
+    assert float(np.abs(there - ours).max() / np.abs(ours).max()) < 1e-4
+
+
 @pytest.mark.parametrize("which, weights, inputs, most", [
     ("tagger", "int8-channel", "int8-tensor", 2e-2), ("tagger", "int8-channel", "int8-tensor-asym", 2e-2),
     ("tagger", "int8-channel", "int8-token", 2e-2), ("tagger", "int8-channel", "int8-token-asym", 2e-2),
@@ -121,8 +139,6 @@ def test_quantized_inputs(which: str, weights: str, inputs: str, most: float, tm
 
 
 def test_every_scheme_that_the_target_accepts_runs_and_no_other_is_written(tmp_path: Path) -> None:
-    from workbench.deployment.targets import target
-
     model, batch = MODELS["tagger"]
     layer = model.summary.by_name["up"]
     accepted = [s.name for s in all_schemes() if target("onnxruntime").legal(layer, s.name) is None]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
+import psutil
 import pytest
 import torch
 
 from workbench.errors import NonFiniteError
+from workbench.memory import Spill
 from workbench.models.checkpoints.experts import rows_of
 from workbench.numerics.formats import all_schemes, parse_scheme
 from workbench.numerics.rounding import by_rows
@@ -61,3 +65,13 @@ def test_a_band_with_nan_is_refused() -> None:
     weight[250, 5] = torch.nan
     with pytest.raises(NonFiniteError):
         encode_by_rows(weight, parse_scheme("int4-g32"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say what is resident")
+def test_codes_that_lie_in_files_do_not_stay_resident() -> None:
+    weight, scheme = torch.randn(4096, 4096).bfloat16(), parse_scheme("int8-channel")
+    encode_by_rows(weight[:64], scheme)  # whatever that loads
+    before = psutil.Process().memory_info().shared
+    stored = encode_by_rows(weight, scheme, empty=Spill(room=0).empty)
+    assert psutil.Process().memory_info().shared - before < stored.arrays["codes"].nbytes / 4
+    torch.testing.assert_close(scheme.decode(stored), scheme.quantize(weight), rtol=0, atol=0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.memory import in_pieces, let_go
+from workbench.memory import in_pieces, let_go, put_away_again
 from workbench.numerics.bands import in_parallel, row_tiles
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scheme import Scheme
@@ -59,4 +59,5 @@ def encode_by_rows(
     place(first, start)
     with in_pieces():
         in_parallel(lambda part: place(part, encoded(part)), others)
+    put_away_again()  # arrays that lie in files are resident where they were written
     return QuantizedTensor(scheme=start.scheme, shape=(rows, columns), arrays=arrays)

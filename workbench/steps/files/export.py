@@ -74,13 +74,16 @@ def apply(
     """Quantize ``model`` by ``plan`` and write it to ``out`` in the form ``kind``; returns the paths written.
 
     ``settings`` (``option=value``) change the options of the form from their defaults.  A plan that the form cannot
-    hold is refused before anything is quantized.
+    hold, and a folder that holds more than an earlier export, are refused before anything is quantized.
     """
+    from workbench.deployment.checkpoints.folder import check_place
     from workbench.deployment.exporters import Refuses, exporter
     from workbench.deployment.tensors import planned
 
     chosen = exporter(kind, settings)
     require_same(model.summary, plan, session)
+    if ENDINGS.get(chosen.name) == "":
+        check_place(Path(out), Path(model.summary.source.path))
     if isinstance(chosen, Refuses) and not plan.transforms:  # these change what there is to hold
         chosen.refuse(planned(plan, model, ranges_of_plan(session, plan) if session is not None else {}), model)
     quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
