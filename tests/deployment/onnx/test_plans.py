@@ -18,6 +18,7 @@ from tests.deployment.onnx.networks import IMAGES, TOKENS, pictures, tagger
 from tests.models.networks import Rows, model_of
 from workbench.deployment.exporters import exporter
 from workbench.deployment.onnx import capture as capturing
+from workbench.deployment.proof.onnx_process import IN_FLOATING_POINT, saturates
 from workbench.deployment.targets import target
 from workbench.deployment.tensors import check, expected_nbytes
 from workbench.errors import CannotRunError, ExportError
@@ -65,6 +66,8 @@ def with_ranges(model: Model, batch: Batch, plan: Plan) -> QuantizedModel:
 def answers(file: Path, batch: Batch) -> np.ndarray:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    if saturates():
+        options.add_session_config_entry(*IN_FLOATING_POINT)
     session = onnxruntime.InferenceSession(str(file), options)
     return np.asarray(session.run(None, {name: tensor.numpy() for name, tensor in batch.items()})[0])
 
