@@ -134,7 +134,7 @@ def test_the_whole_job(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     result = call(capsys, "plan", str(scored), "--bits-per-weight", "4.5", "--out", str(plan_path))
     assert set(result) == {
         "bits_per_weight", "bytes", "predicted", "predicted_interval", "predicted_counts", "schemes", "inputs", "cache",
-        "cache_bytes_per_token", "corrected",
+        "cache_bytes_per_token", "corrected", "second_order",
     }  # fmt: skip
     assert 4.2 < result["bits_per_weight"] <= 4.5
     assert len(set(result["schemes"].values())) > 2
