@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from workbench.deployment.proof.onnx_process import saturates
+
 FEATURES, CLASSES, CHANNELS, SIZE, WORDS = 32, 5, 3, 8, 40
 
 
@@ -146,14 +148,17 @@ def in_blocks(path: Path, out: Path, *, symmetric: bool, block: int = 16, bits: 
 
 
 def in_integers(kind: str, path: Path, out: Path, *, dynamic: bool, per_channel: bool) -> None:
-    """Quantize a file by ONNX Runtime's own tool into operators of integers."""
+    """Quantize a file by ONNX Runtime's own tool into operators of integers, which are right on every processor."""
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
 
     if dynamic:
         weights = QuantType.QInt8 if per_channel else QuantType.QUInt8
-        quantize_dynamic(str(path), str(out), per_channel=per_channel, weight_type=weights)
+        quantize_dynamic(
+            str(path), str(out), per_channel=per_channel, weight_type=weights, reduce_range=saturates()
+        )
         return
     quantize_static(
         str(path), str(out), calibration(kind), quant_format=QuantFormat.QOperator, per_channel=per_channel,
+        reduce_range=saturates(),
         weight_type=QuantType.QInt8, activation_type=QuantType.QInt8 if per_channel else QuantType.QUInt8,
     )  # fmt: skip

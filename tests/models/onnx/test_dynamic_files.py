@@ -11,6 +11,7 @@ import torch
 
 import workbench as wb
 from workbench.deployment.exporters import exporter
+from workbench.deployment.proof.onnx_process import saturates
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.progress import silent
@@ -81,7 +82,7 @@ def in_nodes(path: Path) -> None:
 def integers(source: Path, out: Path, **options: Any) -> Path:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    quantize_dynamic(source, out, weight_type=QuantType.QUInt8, **options)
+    quantize_dynamic(source, out, weight_type=QuantType.QUInt8, reduce_range=saturates(), **options)
     return out
 
 
