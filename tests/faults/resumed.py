@@ -31,7 +31,7 @@ COMMANDS = {
 
 
 def bits(file: Path) -> bytes:
-    """Return what a file holds: a session's results without its environment and notes, which name the moment."""
+    """Return what a file holds: a session's results without its notes and what the step took, which name the moment."""
     if file.suffix != ".qwb":
         return file.read_bytes()
     from dataclasses import replace
@@ -40,7 +40,8 @@ def bits(file: Path) -> bytes:
 
     session = Session.load(file)
     again = file.with_name("bits.qwb")
-    replace(session, notes=()).save(again)
+    results = {name: result for name, result in session.results.items() if name != "resources"}
+    replace(session, notes=(), results=results).save(again)
     content = again.read_bytes()
     again.unlink()
     return content

@@ -137,6 +137,20 @@ def test_scoring_goes_on(folder: Path, metric: str) -> None:
     assert identical(again, whole)
 
 
+def test_a_table_that_was_whole_but_not_checked_is_checked(folder: Path) -> None:
+    """Its warning, and intervals that are left out for it, belong to the result."""
+    start, options = calibrated(), ScoreOptions(metric="predicted_kl", schemes=("int8", "int4-g32"), samples=16)
+
+    def run(progress: Any, notes: list[str]) -> Any:
+        return SCORE(start, options, progress=progress, notes=notes)
+
+    whole = run(Interrupt("nothing"), [])
+    again, notes, texts = interrupted(run, "checking the prediction", folder)
+    assert "scoring continues after 12 of 12 cells" in notes[0]
+    assert any("checking the prediction" in text for text in texts)
+    assert identical(again, whole)
+
+
 @pytest.mark.parametrize("algorithm", ["gptq", "rtn-clip", "learned"])
 def test_export_goes_on_in_the_middle_of_quantizing(folder: Path, tmp_path: Path, algorithm: str) -> None:
     start = calibrated()

@@ -66,7 +66,8 @@ def score(
         "curvature": digest_of(curvature or {}),
     })  # fmt: skip
     interrupted = saved.load("table")
-    if interrupted is not None and interrupted.computed_like(table):
+    unchecked = interrupted is not None and interrupted.computed_like(table)
+    if interrupted is not None and unchecked:
         previous = interrupted
         cells = int(np.isfinite(interrupted.score).sum())
         saved.goes_on(f"scoring continues after {cells} of {interrupted.score.size} cells")
@@ -85,9 +86,10 @@ def score(
         if workers is not None:
             scoring.finite.notes.append("scored in this process: workers take no tables of this kind")
         record.fill(scoring, open_cells)
-    if record.check is not None and open_cells:
+    unchecked |= bool(open_cells)  # a run that was interrupted after its last cell has checked nothing yet
+    if record.check is not None and unchecked:
         record.check(scoring, open_cells)
-    if open_cells and layers is None and record.part == "weights" and table.samples:
+    if unchecked and layers is None and record.part == "weights" and table.samples:
         _say_if_nothing_counts(scoring)
     if record.part == "weights" and table.samples:
         _set_aside(scoring)
