@@ -6,6 +6,7 @@ It imports nothing of the workbench, and ends with its work: a runtime may end a
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import platform
 import resource
@@ -81,7 +82,7 @@ def _onnxruntime(file: str, threads: int, tapped: bool) -> tuple[list[str], str,
 
     options, version = onnxruntime.SessionOptions(), f"ONNX Runtime {onnxruntime.__version__}"
     options.intra_op_num_threads, options.log_severity_level = threads, 3
-    if saturates():
+    if rounds_inputs(file) and saturates():
         options.add_session_config_entry(*IN_FLOATING_POINT)
         version += " (8-bit products in floating point: no VNNI here)"
     try:
@@ -97,6 +98,12 @@ def _onnxruntime(file: str, threads: int, tapped: bool) -> tuple[list[str], str,
 
     names = [each.name for each in session.get_inputs()]
     return names, session.get_outputs()[0].name, run, version
+
+
+def rounds_inputs(file: str) -> bool:
+    """Return whether a file has QuantizeLinear, by its bytes; "DequantizeLinear" has another q."""
+    with open(file, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(b"QuantizeLinear") >= 0
 
 
 def saturates() -> bool:
