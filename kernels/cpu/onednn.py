@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -18,7 +19,16 @@ def missing() -> str | None:
         return f"this torch ({torch.__version__}) has no oneDNN"
     if not hasattr(torch.ops.quantized, "linear_dynamic"):
         return f"this torch ({torch.__version__}) has no quantized::linear_dynamic"
+    if _saturates():
+        return "oneDNN's sums of 8-bit products saturate on this processor, which has no VNNI"
     return None
+
+
+@functools.cache
+def _saturates() -> bool:
+    """Return whether the largest codes give another product: without VNNI two products are added in 16 bits."""
+    packed = _packed(torch.ones(16, 32), torch.full((16,), 1 / 127))
+    return bool((torch.ops.quantized.linear_dynamic(torch.ones(1, 32), packed, False) - 32).abs().max() > 0.5)
 
 
 def _packed(weight: torch.Tensor, scale: torch.Tensor) -> Any:
