@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from workbench.errors import DataError, MemoryLimitError, ModelError, first_line
 from workbench.memory import available_memory, limit
 from workbench.models.placement import Placement
 from workbench.models.summary import ModelSource
+from workbench.progress import Progress
 from workbench.steps.step import Context, Step
 
 
@@ -113,20 +115,48 @@ def test_a_model_file_that_changes_during_a_step_is_told(which: str, tmp_path: P
         assert reads(session, Written()) == 1
 
 
-def test_a_calibration_tells_that_the_model_file_changed_meanwhile(tmp_path: Path) -> None:
+MEANWHILE: dict[str, Callable[[Path, wb.Model, wb.Session, wb.Plan, Progress], object]] = {
+    "calibrate": lambda folder, model, session, plan, progress: wb.calibrate(
+        model, folder / "tokens.npy", batch_size=2, progress=progress
+    ),
+    "evaluate": lambda folder, model, session, plan, progress: wb.evaluate(
+        session, plan, model=model, data=folder / "tokens.npy", batch_size=2, progress=progress
+    ),
+    "score": lambda folder, model, session, plan, progress: wb.score(
+        session, model=model, schemes=["int4", "int8"], progress=progress
+    ),
+    "quantize": lambda folder, model, session, plan, progress: wb.quantize(
+        model, plan, session=session, progress=progress
+    ),
+    "apply": lambda folder, model, session, plan, progress: wb.apply(
+        model, plan, "state-dict", folder / "written.pt", session=session, progress=progress
+    ),
+    "export": lambda folder, model, session, plan, progress: wb.export(
+        session, "safetensors", folder / "written.safetensors", plan=plan, model=model, progress=progress
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MEANWHILE)
+def test_from_python_it_is_told_that_the_model_file_changed_meanwhile(name: str, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     config = transformers.LlamaConfig(
-        hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=32
+        hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=32
     )
     transformers.LlamaForCausalLM(config).save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
     np.save(tmp_path / "tokens.npy", np.random.default_rng(0).integers(0, 32, (8, 16)))
+    model = wb.open(tmp_path)
+    session = wb.calibrate(model, tmp_path / "tokens.npy", batch_size=2)
+    layers = [layer for layer in session.model.stored if "layers" in layer.name]
 
     def progress(fraction: float, text: str, partial: object = None) -> None:
-        if "batch 2 of" in text:
-            os.utime(tmp_path / "model.safetensors", (1, 1))
+        if fraction > 0.8 and file.stat().st_mtime != 1:  # while it is written, where that is what is done
+            os.utime(file, (1, 1))
 
-    with pytest.raises(ModelError, match=r"Calibrate: .*model\.safetensors changed while it was read"):
-        wb.calibrate(wb.open(tmp_path), tmp_path / "tokens.npy", batch_size=2, progress=progress)
+    with pytest.raises(ModelError, match=r": .*model\.safetensors changed while it was read"):
+        MEANWHILE[name](tmp_path, model, session, wb.Plan.uniform(layers, "int4-g32", algorithm="gptq"), progress)
+    assert not list(tmp_path.glob("written*"))
 
 
 @pytest.mark.parametrize("name", ["calibrate", "score", "quantize", "evaluate", "apply", "train"])

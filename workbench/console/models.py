@@ -29,7 +29,6 @@ from workbench.console.report import Report, Table, readable_bytes, row
 from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.plans import left_to_the_runtime
 from workbench.console.tensors import largest_tensors
-from workbench.deployment.exporters import exporter
 from workbench.errors import PlanError, SessionError, WorkbenchError
 from workbench.insight.experts import expert_tokens
 from workbench.insight.plan_parts import transitions
@@ -37,15 +36,14 @@ from workbench.insight.quantities import layers_of
 from workbench.models.model import Model
 from workbench.planning.plan import Plan, resolve
 from workbench.preflight import Estimate
-from workbench.progress import Progress, part_of
+from workbench.progress import Progress
 from workbench.session.session import Environment, Session
 from workbench.steps.calibrate import CALIBRATE as STEP
 from workbench.steps.calibrate import CalibrateOptions, calibrate
-from workbench.steps.files.export import EXPORT, ExportOptions
+from workbench.steps.files.export import EXPORT, ExportOptions, applied
 from workbench.steps.files.open_model import OpenModelOptions
 from workbench.steps.files.open_model import open as open_model
 from workbench.steps.preflight.record import with_estimate
-from workbench.steps.quantize import quantize
 from workbench.steps.session_data import opened_once
 from workbench.steps.step import Context
 
@@ -60,14 +58,12 @@ def _model(arguments: argparse.Namespace) -> Model:
 
 def _apply(arguments: argparse.Namespace, progress: Progress) -> Report:
     model, plan, options = _model(arguments), Plan.load(arguments.plan), options_of(ExportOptions, arguments)
-    chosen = exporter(options.kind, options.settings)
     session = Session.load(arguments.session) if arguments.session else None
     about = session or Session(model=model.summary, environment=Environment.here(), plan=plan)
     context = Context(document=replace(about, plan=plan), opened=model, says=progress)
     with opened_once(), EXPORT.estimated(context, options):
-        quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
-        paths = chosen.export(quantized, model, Path(options.out), part_of(progress, 0.7, 1.0))
-    left = () if chosen.name == "compressed-tensors" else left_to_the_runtime(quantized.summary, plan)
+        quantized, paths = applied(model, plan, session=session, progress=progress, **asdict(options))
+    left = () if options.kind == "compressed-tensors" else left_to_the_runtime(quantized.summary, plan)
     return written(paths, (*quantized.notes, *left))
 
 

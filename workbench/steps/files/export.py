@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.deployment.endings import ENDINGS
 from workbench.errors import ExportError
@@ -17,11 +18,15 @@ from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
+from workbench.steps.changed_files import unchanged
 from workbench.steps.options import Choice, OptionInfo, option
 from workbench.steps.quantize import costs, quantize, require_same
 from workbench.steps.requirements import with_moments
 from workbench.steps.session_data import shown_inputs
 from workbench.steps.step import Context, Step, short
+
+if TYPE_CHECKING:
+    from workbench.quantization.quantized_model import QuantizedModel
 
 
 def kinds() -> tuple[Choice, ...]:
@@ -74,8 +79,17 @@ def apply(
     """Quantize ``model`` by ``plan`` and write it to ``out`` in the form ``kind``; returns the paths written.
 
     ``settings`` (``option=value``) change the options of the form from their defaults.  A plan that the form cannot
-    hold, and a folder that holds more than an earlier export, are refused before anything is quantized.
+    hold, and a folder that holds more than an earlier export, are refused before anything is quantized.  Raises
+    ModelError, and removes what was written, where a file of the model's weights changes meanwhile.
     """
+    return applied(model, plan, kind, out, session=session, settings=settings, progress=progress)[1]
+
+
+def applied(
+    model: Model, plan: Plan, kind: str, out: str | Path, *, session: Session | None, settings: Sequence[str],
+    progress: Progress,
+) -> tuple[QuantizedModel, tuple[Path, ...]]:  # fmt: skip
+    """Do what :func:`apply` does, and return the quantized model, too."""
     from workbench.deployment.checkpoints.folder import check_place
     from workbench.deployment.exporters import Refuses, exporter
     from workbench.deployment.tensors import planned
@@ -86,8 +100,11 @@ def apply(
         check_place(Path(out), Path(model.summary.source.path))
     if isinstance(chosen, Refuses) and not plan.transforms:  # these change what there is to hold
         chosen.refuse(planned(plan, model, ranges_of_plan(session, plan) if session is not None else {}), model)
-    quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
-    return chosen.export(quantized, shown_inputs(model, session), Path(out), part_of(progress, 0.7, 1.0))
+    with unchanged(model, "Export") as written:
+        quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
+        paths = chosen.export(quantized, shown_inputs(model, session), Path(out), part_of(progress, 0.7, 1.0))
+        written += paths
+    return quantized, paths
 
 
 def export(
