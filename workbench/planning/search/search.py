@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from workbench.errors import BudgetError, MissingResultError, PlanError
+from workbench.memory import uncollected
 from workbench.models.summary import ModelSummary
 from workbench.planning.budgets import GOALS, TITLES, Budgets, Times
 from workbench.planning.compact import compact_plan
@@ -111,10 +112,11 @@ def pareto(
     candidate there; a layer of which no time is known (no matrix product) counts nothing, and takes the candidate of
     least loss.  Raises what :func:`search_space` raises.
     """
-    space = search_space(
-        summary, table, base, constraints, times=times, algorithms=algorithms, inputs=inputs, cache=cache
-    )
-    front = front_of(space, base, Joint.of(space, table, algorithms), timed=times is not None)
+    with uncollected():
+        space = search_space(
+            summary, table, base, constraints, times=times, algorithms=algorithms, inputs=inputs, cache=cache
+        )
+        front = front_of(space, base, Joint.of(space, table, algorithms), timed=times is not None)
     return front if table.checks is None else replace(front, loss=table.checks.wholes(front.loss))
 
 

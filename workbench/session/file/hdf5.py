@@ -39,6 +39,7 @@ import numpy as np
 from workbench.atomic import replacing
 from workbench.errors import DamagedSessionError, SessionError
 from workbench.measurement.evaluation import Timing
+from workbench.memory import uncollected
 from workbench.planning.plan import Assignment, Plan
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.coherence import require_coherent
@@ -102,8 +103,9 @@ def read_session(path: Path, kind: type[C]) -> C:
         if "sealed" in tree.attrs and len(image) == path.stat().st_size:
             raise DamagedSessionError(f"{BROKEN}; {advice}")
         _check_version(tree)
-        session = session_of(tree, kind, Attempt())
-        require_coherent(session)
+        with uncollected():
+            session = session_of(tree, kind, Attempt())
+            require_coherent(session)
     except SessionError as error:
         raise type(error)(f"the session {path} cannot be read: {error}") from error
     except DAMAGE as error:
