@@ -33,13 +33,15 @@ Squares = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 NO_SAMPLES = torch.zeros(0, dtype=torch.float64)
 
 
-def linear_gradients(x: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
-    """Return ``sum_t d_t x_t^T`` of every sample, ``[samples, rows, columns]``.
+def linear_gradients(x: torch.Tensor, d: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    """Return ``sum_t d_t x_t^T`` of every sample, ``[samples, rows, columns]``, in ``out`` (flat) where there is one.
 
     ``x`` (samples x ... x columns) is the layer's input, ``d`` (samples x ... x rows) the gradient at its output.
     """
     x = x.reshape(x.shape[0], -1, x.shape[-1])
-    return torch.bmm(d.reshape(x.shape[0], -1, d.shape[-1]).transpose(1, 2), x)
+    d = d.reshape(x.shape[0], -1, d.shape[-1]).transpose(1, 2)
+    shape = (x.shape[0], d.shape[1], x.shape[2])
+    return torch.bmm(d, x, out=None if out is None else out[: math.prod(shape)].view(shape))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

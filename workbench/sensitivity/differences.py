@@ -6,11 +6,24 @@ from dataclasses import dataclass
 
 import torch
 
-TILE = 1 << 16
+from workbench.memory import Spill, disk_room, put_away_again
+
+TILE = 1 << 14
 """So many cells of every scheme are widened to float32 at once, and stay in a cache."""
 
 DIFFERENCE_CELL = 2
 """The bytes of a cell."""
+
+HELD = 1 << 24
+"""So many bytes of differences stay in memory; of the others those of one layer are there at a time."""
+
+
+def differences_spill(nbytes: int) -> Spill:
+    """Return where ``nbytes`` of differences lie: in files but for HELD, where the disk has room for them.
+
+    Of MiniLM's 430 MB each batch reads all, which takes 2 % of its time from files that the system holds.
+    """
+    return Spill(room=HELD if disk_room() > nbytes else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,17 +32,24 @@ class Differences:
 
     The scale is the largest difference, so that each is right to 1/2,048 of itself or to 6e-8 of the largest; products
     with gradients, sums of many of them, are nearer.  ``rows`` (int64, in order): only these of the matrix are there.
+    ``away``: the values lie in a file.
     """
 
     values: torch.Tensor
     scale: torch.Tensor
     rows: torch.Tensor | None = None
+    away: bool = False
 
     @staticmethod
-    def empty(schemes: int, weight: torch.Tensor, rows: torch.Tensor | None = None) -> Differences:
-        """Return room for differences from ``weight`` ``[rows, columns]``."""
-        values = weight.new_empty(schemes, *weight.shape, dtype=torch.float16)
-        return Differences(values=values, scale=weight.new_ones(schemes, dtype=torch.float32), rows=rows)
+    def empty(
+        schemes: int, weight: torch.Tensor, rows: torch.Tensor | None = None, spill: Spill | None = None
+    ) -> Differences:  # fmt: skip
+        """Return room for differences from ``weight`` ``[rows, columns]``, in memory or where ``spill`` has it."""
+        like, spill = weight.new_empty(0, dtype=torch.float16), spill or Spill()
+        before = spill.spilled
+        values = spill.zeros(like, schemes, *weight.shape)
+        scale = weight.new_ones(schemes, dtype=torch.float32)
+        return Differences(values=values, scale=scale, rows=rows, away=spill.spilled > before)
 
     def put(self, scheme: int, difference: torch.Tensor) -> None:
         """Hold the difference (float32 ``[rows, columns]``, which is overwritten) that a scheme makes."""
@@ -38,6 +58,11 @@ class Differences:
             self.scale[scheme] = largest
             difference /= largest
         self.values[scheme] = difference
+
+    def put_away(self) -> None:
+        """Have values that lie in a file leave the memory until they are read again."""
+        if self.away:
+            put_away_again(self.values.numpy())
 
     def of(self, scheme: int) -> torch.Tensor:
         """Return the difference that a scheme makes, float32 ``[rows, columns]``."""
@@ -51,9 +76,11 @@ class Differences:
         if self.rows is not None:
             gradients = gradients[:, self.rows.to(gradients.device)]
         gradients, flat = gradients.flatten(1), self.values.flatten(1)
-        sums = gradients.new_zeros(len(gradients), len(flat))
+        sums, wide = gradients.new_zeros(len(gradients), len(flat)), gradients.new_empty(len(flat), TILE)
         for start in range(0, flat.shape[1], TILE):
-            sums.addmm_(gradients[:, start : start + TILE], flat[:, start : start + TILE].float().T)
+            part = flat[:, start : start + TILE]
+            sums.addmm_(gradients[:, start : start + TILE], wide[:, : part.shape[1]].copy_(part).T)
+        self.put_away()
         return sums * self.scale
 
     def looked_up(self, ids: torch.Tensor, gradients: torch.Tensor) -> torch.Tensor:
@@ -68,4 +95,5 @@ class Differences:
             used, place = own.unique(return_inverse=True)
             by_row = torch.zeros(len(used), gradient.shape[-1], device=gradient.device).index_add_(0, place, gradient)
             sums[sample] = torch.stack([torch.sum(each[used] * by_row, dtype=torch.float32) for each in self.values])
+        self.put_away()
         return sums * self.scale

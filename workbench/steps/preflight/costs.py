@@ -20,7 +20,7 @@ from workbench.measurement.gradients import fitting_batch
 from workbench.measurement.reference.cache import ArrayCache, cache_folder
 from workbench.measurement.reference.outputs import ReferenceOutputs
 from workbench.measurement.second_moments import SecondMoments
-from workbench.memory import anonymous_memory, limit, scratch_folder
+from workbench.memory import anonymous_memory, disk_room, limit, scratch_folder
 from workbench.models.data.batches import Data, batches_of, units_of
 from workbench.models.model import Model
 from workbench.numerics.rounding import Need
@@ -34,8 +34,8 @@ from workbench.quantization.learning.loop import LearnOptions
 from workbench.quantization.learning.trial import learning_trial
 from workbench.sensitivity.checks.spot_check import CHECKED, samples_checked
 from workbench.sensitivity.checks.whole_plans import BITS, samples_measured
-from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
-from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
+from workbench.sensitivity.differences import DIFFERENCE_CELL, HELD, Differences
+from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses, slopes_batch
 from workbench.sensitivity.measured import replaced_rows
 from workbench.sensitivity.predicted import Form, form_of
 from workbench.session.calibrated_ranges import all_ranges
@@ -118,11 +118,11 @@ def predicted_table(
         total = sum(layer.parameters for layer in directional) * DIFFERENCE_CELL * len(schemes)
         share = min(DIFFERENCE_BYTES / total, 1.0)
         count = max(int(len(directional) * share), 1)
-        batch = fitting_batch(batch_size, data, model, gradients=True)
+        batch = slopes_batch(batch_size, data, model)
         line = _slopes(model, data, [layer.name for layer in directional[:count]], len(schemes), batch)
         if line is not None:
             seconds += line.seconds(len(data), batch) * max(total / DIFFERENCE_BYTES, 1.0)
-            nbytes += min(total, DIFFERENCE_BYTES) + line.nbytes(batch)
+            nbytes += min(total, HELD if disk_room() > DIFFERENCE_BYTES else DIFFERENCE_BYTES) + line.nbytes(batch)
     check, held = _checks(model, data, measured)
     seconds += check
     kept = 4 * sum(layer.parameters for layer in summary.stored) if measured else CHECKED * 4 * largest
