@@ -55,9 +55,11 @@ COPIES_OF_LOGITS = 4
 
 
 def fitting_batch(
-    batch_size: int, dataset: Data, model: Model, *, gradients: bool, most: int = PASS_BYTES
+    batch_size: int, dataset: Data, model: Model, *, gradients: bool, most: int | None = None
 ) -> int:  # fmt: skip
-    """Return at most ``batch_size`` samples, so few that a pass fits ``most`` bytes and PASS_SHARE; at least one.
+    """Return at most ``batch_size`` samples, so few that a pass fits ``most`` bytes (PASS_BYTES) and PASS_SHARE.
+
+    At least one.
 
     Counts the logits of token models, and where ``gradients`` flow back the linear layers' inputs and outputs; other
     data are taken as they are.  Results do not depend on it, but for the order in which numbers are added.
@@ -72,7 +74,7 @@ def fitting_batch(
     values = sum(sum(layer.matrix) for layer in linear) if gradients else 0
     if summary.output.per_token:
         values += (COPIES_OF_LOGITS if gradients else 1) * (model.inputs.vocabulary or 0)
-    room = min(most, (limit() or available_memory()) // PASS_SHARE)
+    room = min(PASS_BYTES if most is None else most, (limit() or available_memory()) // PASS_SHARE)
     return max(1, min(batch_size, room // max(4 * values * ids.shape[1], 1)))
 
 
