@@ -82,15 +82,6 @@ def content_of(quantized: QuantizedModel, model: Model, pre_tokenizer: str = "")
     return Content(architecture=architecture.name, metadata=metadata, tensors=tensors)
 
 
-def require_place(planned: QuantizedModel, model: Model) -> None:
-    """Raise ExportError as :func:`content_of` does; ``planned`` holds schemes and shapes alone."""
-    library()
-    if isinstance(model, GgufNetwork | GgufWeights):
-        tensors_again(planned, model)
-    else:
-        fitting(model.summary, {name: stored.scheme for name, stored in planned.tensors.items()})
-
-
 def _named(summary: ModelSummary, words: Mapping[str, Any]) -> str:
     """Return the model's name; llama.cpp looks for Phi-3's own tokens in every file that is called so, and crashes."""
     tokens = set(words.get("tokenizer.ggml.tokens", ()))

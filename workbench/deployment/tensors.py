@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.models.model import Model
     from workbench.planning.plan import Plan
     from workbench.quantization.quantized_model import QuantizedModel
+    from workbench.quantization.transforms.rewrite import RewrittenTensors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,22 +58,43 @@ def check(quantized: QuantizedModel, model: Model | None) -> Model:
     return model
 
 
-def planned(plan: Plan, model: Model, ranges: Ranges) -> QuantizedModel:
+def planned(plan: Plan, model: Model, ranges: Ranges, changes: RewrittenTensors | None = None) -> QuantizedModel:
     """Return what quantizing ``model`` by ``plan`` would give: schemes and shapes, and no values.
 
-    What an exporter refuses by these it refuses before weights are rounded.  ``plan`` has no transforms.
+    What an exporter refuses by these it refuses before weights are rounded.  ``changes`` are what the plan's transforms
+    made of the model (default: nothing).
     """
-    from workbench.numerics.quantized_tensor import QuantizedTensor
-    from workbench.quantization.quantized_model import QuantizedModel
+    import torch
 
-    summary, tensors = model.summary, {}
+    from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.quantization.correction import corrected
+    from workbench.quantization.quantized_model import QuantizedModel
+    from workbench.quantization.transforms.rewrite import RewrittenTensors
+
+    changes = changes or RewrittenTensors()
+    summary, tensors = model.summary.untied(changes.untied), {}
     left = {name: f"{name} has values that are not finite" for name in summary.non_finite}
     for name, assignment in resolve(plan, summary.layers).items():
         layer = summary.by_name[name]
         if layer.tied_to is None and assignment.weights != KEEP and name not in left:
             scheme = parse_scheme(assignment.weights).name
             tensors[name] = QuantizedTensor(scheme=scheme, shape=layer.matrix, arrays={})
-    return QuantizedModel(summary=summary, plan=plan, tensors=tensors, ranges=ranges, left=left)
+    result = QuantizedModel(summary=summary, plan=plan, tensors=tensors, ranges=ranges, left=left, changes=changes)
+    return replace(result, others=dict.fromkeys(corrected(result), torch.empty(0)))
+
+
+def possible(plan: Plan, model: Model, ranges: Ranges) -> Iterator[QuantizedModel]:
+    """Yield what quantizing can give as far as it is known before the model is rewritten: a rotation gives tied layers
+    a weight of their own; one without a seed does so where that costs less."""
+    from workbench.planning.transform_names import planned_summary
+    from workbench.quantization.transforms.rewrite import RewrittenTensors
+
+    tied = tuple(layer.name for layer in model.summary.tied)
+    untied = bool(tied) and not planned_summary(model.summary, plan.transforms).tied
+    if untied:
+        yield planned(plan, model, ranges, RewrittenTensors(untied=tied))
+    if not untied or "rotation" in plan.transforms:
+        yield planned(plan, model, ranges)
 
 
 def expected_nbytes(quantized: QuantizedModel, model: Model) -> int:

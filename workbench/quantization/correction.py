@@ -18,6 +18,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from workbench.errors import CannotRunError, MissingResultError, TransformError
 from workbench.models.data.batches import Data, batches_of, numbered_batches, require_data
 from workbench.models.model import Batch, Model
+from workbench.models.summary import ModelSummary
 from workbench.models.tracing import trace
 from workbench.numerics.equivalences.bias_correction import corrected_bias, corrected_mean
 from workbench.numerics.formats import parse_scheme
@@ -39,6 +40,17 @@ def require_data_for(names: Iterable[str], data: Data | None) -> None:
             f"{name} compares the rounded model with the original on the calibration's data, and none is given; "
             f"calibrate first and give the session (--session S.qwb), or take {name} out of the plan's transforms"
         )
+
+
+def corrected(planned: QuantizedModel) -> frozenset[str]:
+    """Return the biases and the statistics of batch norms that the corrections of a plan may change."""
+    names: set[str] = set()
+    if "bias-correction" in planned.plan.transforms:
+        names |= set(_biases(planned.summary, planned).values())
+    if "norm-reestimation" in planned.plan.transforms:
+        others = (tensor.name for tensor in planned.summary.others)
+        names |= {name for name in others if name.endswith(("running_mean", "running_var"))}
+    return frozenset(names)
 
 
 def correct(
@@ -69,7 +81,7 @@ def correct_biases(quantized: QuantizedModel, data: Data, reference: Model, prog
     CannotRunError, DataError, and TransformError where no layer can be corrected.
     """
     require_data(reference, data, "correcting biases")
-    biases = _biases(reference, quantized)
+    biases = _biases(reference.summary, quantized)
     targets = {**_running_means(reference, data, [name for name in quantized.tensors if name not in biases]), **biases}
     if quantized.tensors and not targets:
         raise TransformError(
@@ -99,11 +111,11 @@ def _running_means(model: Model, data: Data, names: Collection[str]) -> Mapping[
     return {name: norms[name].mean for name in names if name in norms}
 
 
-def _biases(model: Model, quantized: QuantizedModel) -> dict[str, str]:
+def _biases(summary: ModelSummary, quantized: QuantizedModel) -> dict[str, str]:
     """Return the name of the bias of each quantized layer that has one."""
-    names = {tensor.name for tensor in model.summary.others}
+    names = {tensor.name for tensor in summary.others}
     biases = {}
-    for layer in model.summary.stored:
+    for layer in summary.stored:
         head, dot, last = layer.parameter.rpartition(".")
         bias = f"{head}{dot}{last.replace('weight', 'bias')}"
         if layer.name in quantized.tensors and "weight" in last and bias in names:

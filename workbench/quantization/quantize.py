@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,28 +18,38 @@ from workbench.quantization.correction import correct, require_data_for
 from workbench.quantization.quantized_model import QuantizedModel, input_quantizers
 from workbench.quantization.rounding import Collected, Rounding
 from workbench.quantization.transforms.apply import transform
+from workbench.quantization.transforms.rewrite import RewrittenTensors
+
+Accept = Callable[[RewrittenTensors, Ranges], None]
 
 
 def quantize(
     model: Model, plan: Plan, *, ranges: Ranges | None = None, curvature: Mapping[str, Curvature] | None = None,
-    data: Data | None = None, checkpoint: str | Path | None = None, progress: Progress = silent,
+    data: Data | None = None, checkpoint: str | Path | None = None, accept: Accept | None = None,
+    progress: Progress = silent,
 ) -> QuantizedModel:  # fmt: skip
     """Quantize every weight that ``plan`` gives a scheme; the model is not changed.
 
     ``ranges`` (a session's ``active_ranges``) serve static input schemes, ``curvature`` algorithms that need the
     inputs' second moment, ``data`` (the calibration's) ``learned`` layers, which are learned together after all others;
-    ``checkpoint`` is a file from which a cancelled run goes on.  With ``rtn`` and ``rtn-clip`` the model and the plan
-    alone decide every bit; with any other algorithm, the other arguments do too, and the same ones give the same bits.
+    ``checkpoint`` is a file from which a cancelled run goes on.  ``accept`` is called with what the plan's transforms
+    made of the model, and the ranges after them, before any weight is rounded; what it raises passes.  With ``rtn`` and
+    ``rtn-clip`` the model and the plan alone decide every bit; with any other algorithm, the other arguments do too,
+    and the same ones give the same bits.
     Raises FingerprintMismatchError naming both fingerprints, UnmatchedRuleError, SchemeError, MissingResultError
     naming the layer that lacks a range, or data that are missing, and for transforms what
     :func:`workbench.quantization.transforms.apply.transform` raises.
     """
     plan.require_model(model.summary)
     collected = Collected(ranges=ranges or {}, curvature=curvature or {}, data=data, checkpoint=checkpoint)
-    return (_quantize_transformed if plan.transforms else _quantize_layers)(model, plan, collected, progress)
+    if plan.transforms:
+        return _quantize_transformed(model, plan, collected, accept, progress)
+    return _quantize_layers(model, plan, collected, progress)
 
 
-def _quantize_transformed(model: Model, plan: Plan, collected: Collected, progress: Progress) -> QuantizedModel:
+def _quantize_transformed(
+    model: Model, plan: Plan, collected: Collected, accept: Accept | None, progress: Progress
+) -> QuantizedModel:
     """Rewrite the model, quantize it by the plan's rules, then correct what stays in floating point.
 
     That is rounded to the dtype that the model's file stores it in, so that what is evaluated is what an export writes.
@@ -52,6 +62,8 @@ def _quantize_transformed(model: Model, plan: Plan, collected: Collected, progre
         model, plan, curvature=collected.curvature, ranges=collected.ranges, data=collected.data,
         progress=part_of(progress, 0.0, 0.3),
     )  # fmt: skip
+    if accept is not None:
+        accept(rewritten.changes, rewritten.ranges)
     after = replace(
         collected, ranges=rewritten.ranges, curvature=rewritten.curvature, transforms=plan.transforms
     )

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from workbench.measurement.second_moments import SecondMoments
     from workbench.models.data.batches import Data
     from workbench.models.data.datasets import Dataset
+    from workbench.quantization.quantize import Accept
     from workbench.quantization.quantized_model import QuantizedModel
 
 
 def quantize(
-    model: Model, plan: Plan, *, session: Session | None = None, progress: Progress = silent
-) -> QuantizedModel:
+    model: Model, plan: Plan, *, session: Session | None = None, accept: Accept | None = None,
+    progress: Progress = silent,
+) -> QuantizedModel:  # fmt: skip
     """Quantize ``model`` by ``plan``; ranges, curvature and the calibration data come from ``session``.
+
+    ``accept`` is called with what the plan's transforms made of the model before any weight is rounded.
 
     The same session and plan give the same bits, so what was evaluated is what is exported.
     Raises FingerprintMismatchError for a plan or session of another model, UnmatchedRuleError, SchemeError, and
@@ -36,12 +40,13 @@ def quantize(
     require_same(model.summary, plan, session)
     with unchanged(model, "Quantize"):
         if session is None:
-            return apply_plan(model, plan, progress=progress)
+            return apply_plan(model, plan, accept=accept, progress=progress)
         algorithms = _algorithms(plan, model) | set(plan.transforms)
         progress = rising(progress)
         return apply_plan(
             model, plan, ranges=ranges_of_plan(session, plan), data=_learning_data(model, plan, session),
-            curvature=session_data.curvature_for(model, session, algorithms, progress=progress), progress=progress,
+            curvature=session_data.curvature_for(model, session, algorithms, progress=progress), accept=accept,
+            progress=progress,
         )  # fmt: skip
 
 

@@ -30,10 +30,11 @@ class Gguf:
 
     def refuse(self, planned: QuantizedModel, model: Model) -> None:
         """See :class:`workbench.deployment.exporters.Refuses`."""
-        from workbench.deployment.gguf_file import require_place
+        from workbench.deployment.gguf_file import content_of
 
-        refuse_quantized_activations(planned, model, "a GGUF file", "gguf")
-        require_place(planned, model)
+        opened = check(planned, model)
+        refuse_quantized_activations(planned, opened, "a GGUF file", "gguf")
+        content_of(planned, opened, self.pre_tokenizer)
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by the package gguf, compare; see :class:`workbench.deployment.exporters.Exporter`."""

@@ -36,8 +36,9 @@ class HuggingFaceFolder:
 
     def refuse(self, planned: QuantizedModel, model: Model) -> None:
         """See :class:`workbench.deployment.exporters.Refuses`."""
-        source_folder(model)
-        refuse_quantized_activations(planned, model, "a float checkpoint")
+        opened = check(planned, model)
+        source_folder(opened)
+        refuse_quantized_activations(planned, opened, "a float checkpoint")
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, load with transformers, compare; see :class:`workbench.deployment.exporters.Exporter`."""

@@ -45,24 +45,22 @@ class Onnx:
 
     def refuse(self, planned: QuantizedModel, model: Model) -> None:
         """See :class:`workbench.deployment.exporters.Refuses`."""
+        self._content(planned, model)
+
+    def _content(self, quantized: QuantizedModel, model: Model | None) -> Content:
         from workbench.deployment.onnx.capture import require_onnx
-        from workbench.deployment.onnx.file import refusals, require_fit
+        from workbench.deployment.onnx.file import content_of, require_accuracy
 
         require_onnx()
-        require_fit(refusals(planned, model))
+        require_accuracy(self.accuracy)
+        return content_of(quantized, check(quantized, model), accuracy=self.accuracy, standard=self.standard)
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by the package onnx, compare; see :class:`workbench.deployment.exporters.Exporter`."""
-        from workbench.deployment.onnx.capture import require_onnx
-        from workbench.deployment.onnx.file import LARGE, content_of
+        from workbench.deployment.onnx.file import LARGE
 
-        require_onnx()
-        if self.accuracy not in range(5):
-            raise ExportError(f"accuracy is 0 to 4, not {self.accuracy}")
         progress(0.0, "capturing the network")
-        content = content_of(
-            quantized, check(quantized, model), accuracy=self.accuracy, standard=self.standard
-        )
+        content = self._content(quantized, model)
         if self.external or content.nbytes > LARGE:
             return self._two_files(content, out, part_of(progress, 0.3, 1.0))
         with replacing(out, ExportError, "the ONNX file") as temporary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.atomic import replacing_folder
 from workbench.deployment.checkpoints.folder import check_place, copy_settings, mark, read_settings, source_folder
@@ -14,6 +14,7 @@ from workbench.errors import ExportError
 from workbench.progress import Progress, part_of
 
 if TYPE_CHECKING:
+    from workbench.deployment.onnx.file import Content
     from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
@@ -36,27 +37,28 @@ class OnnxGenai:
 
     def refuse(self, planned: QuantizedModel, model: Model) -> None:
         """See :class:`workbench.deployment.exporters.Refuses`."""
-        from workbench.deployment.onnx.capture import require_onnx
-        from workbench.deployment.onnx.file import refusals, require_fit
+        self._content(planned, model)
 
-        source_folder(model)
-        require_onnx()
-        require_fit(refusals(planned, model))
-
-    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, read back by the package onnx, compare; see :class:`workbench.deployment.exporters.Exporter`."""
+    def _content(self, quantized: QuantizedModel, model: Model | None) -> tuple[Path, Content, dict[str, Any]]:
         from workbench.deployment.onnx.capture import require_onnx
         from workbench.deployment.onnx.decoder import capture_decoder
-        from workbench.deployment.onnx.file import content_of, prove, refusals, require_fit, write
+        from workbench.deployment.onnx.file import content_of, refusals, require_accuracy, require_fit
 
         opened = check(quantized, model)
         source = source_folder(opened)
-        check_place(out, source)
         require_onnx()
-        require_fit(refusals(quantized, opened))
-        progress(0.0, "capturing the network")
+        require_accuracy(self.accuracy)
+        require_fit(refusals(quantized, opened))  # which takes less time than capturing the network
         graph, settings = capture_decoder(opened)
-        content = content_of(quantized, opened, graph, accuracy=self.accuracy)
+        return source, content_of(quantized, opened, graph, accuracy=self.accuracy), settings
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write, read back by the package onnx, compare; see :class:`workbench.deployment.exporters.Exporter`."""
+        from workbench.deployment.onnx.file import prove, write
+
+        progress(0.0, "capturing the network")
+        source, content, settings = self._content(quantized, model)
+        check_place(out, source)
         with replacing_folder(out, ExportError, "the ONNX Runtime GenAI folder") as temporary:
             copy_settings(source, temporary, read_settings(source, untied=bool(quantized.changes.untied)))
             (temporary / "genai_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")

@@ -33,17 +33,12 @@ class StateDict:
 
     def refuse(self, planned: QuantizedModel, model: Model) -> None:
         """See :class:`workbench.deployment.exporters.Refuses`."""
-        refuse_quantized_activations(planned, model, "a float state dict")
+        _require_fit(planned, check(planned, model))
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         opened = check(quantized, model)
-        refuse_quantized_activations(quantized, opened, "a float state dict")
-        if quantized.changes.untied:
-            raise ExportError(
-                f"the plan's rotation gives {quantized.changes.untied[0]} a weight of its own, which a network that "
-                "ties it cannot load from a state dict; export to huggingface or safetensors"
-            )
+        _require_fit(quantized, opened)
         entries = [*decoded_entries(quantized, opened), *other_entries(quantized, opened)]
         entries += list(_tied(opened, entries))
         metadata = {"format": "pt", "fingerprint": quantized.summary.fingerprint}
@@ -52,6 +47,15 @@ class StateDict:
             prove_bytes(read_safetensors(temporary), entries)
         progress(1.0, f"wrote {out.name}")
         return (out,)
+
+
+def _require_fit(quantized: QuantizedModel, model: Model) -> None:
+    refuse_quantized_activations(quantized, model, "a float state dict")
+    if quantized.changes.untied:
+        raise ExportError(
+            f"the plan's rotation gives {quantized.changes.untied[0]} a weight of its own, which a network that ties "
+            "it cannot load from a state dict; export to huggingface or safetensors"
+        )
 
 
 def _tied(model: Model, entries: list[Entry]) -> Iterator[Entry]:

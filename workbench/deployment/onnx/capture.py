@@ -45,7 +45,7 @@ class Graph:
 
 
 _CAPTURED: WeakKeyDictionary[nn.Module, dict[tuple[str, ...], Graph]] = WeakKeyDictionary()
-"""The graphs of networks that are alive, by the names that share a tensor."""
+"""The graphs of networks that are alive, by what was captured and the names that share a tensor."""
 
 
 def require_onnx() -> None:
@@ -71,17 +71,23 @@ def capture(model: Model, batch: Mapping[str, torch.Tensor] | None = None) -> Gr
             f"{model.summary.name} runs on {model.device} in {str(model.dtype).removeprefix('torch.')}; a graph is "
             "captured on the CPU in float32: export with --device cpu --dtype float32"
         )
-    known = _CAPTURED.setdefault(model.body.network, {})
-    key = tuple(sorted(layer.name for layer in model.summary.tied))
-    if batch is None and key in known:
-        return known[key]
 
     def forward(network: Forward, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
         return model.body.call(network, tensors)
 
     output = "logits" if model.summary.output.is_logits else "output"
-    graph = captured(model, forward, batch or example(model), (output,))
-    return graph if batch is not None else known.setdefault(key, graph)
+    if batch is not None:
+        return captured(model, forward, batch, (output,))
+    return remembered(model, lambda: captured(model, forward, example(model), (output,)))
+
+
+def remembered(model: NetworkModel, make: Callable[[], Graph], *kind: str) -> Graph:
+    """Return the graph of that ``kind`` that was captured of the model's network before, or capture it now."""
+    known = _CAPTURED.setdefault(model.body.network, {})
+    key = (*kind, *sorted(layer.name for layer in model.summary.tied))
+    if key not in known:
+        known[key] = make()
+    return known[key]
 
 
 def example(model: NetworkModel) -> dict[str, torch.Tensor]:

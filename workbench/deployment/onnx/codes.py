@@ -131,10 +131,10 @@ class Codes:
 
     def scales(self, *, transposed: bool = False) -> Initializer:
         """Return the scales in their stored dtype: none, ``[rows]``, ``[rows, groups]`` or ``[groups, rows]``."""
-        array = self.stored.arrays["scales"]
         shape = self._scale_shape(transposed)
 
         def load() -> np.ndarray:
+            array = self.stored.arrays["scales"]
             own = array.reshape(-1, self.groups).T if transposed and self.group else array
             return np.ascontiguousarray(own).reshape(-1).view(np.uint8)
 
@@ -164,10 +164,11 @@ class Codes:
         """Return the zero points as MatMulNBits has them, rows on whole bytes; None for symmetric schemes."""
         if self.scheme.symmetric:
             return None
-        octets = self.stored.arrays["zero_points"]
+        octets = self.stored.shape[0] * (self.groups * self.scheme.element.bits // 8)
         return Initializer(
-            name=f"{self.name}.zero_points", type="UINT8", shape=(octets.size,), load=lambda: octets.reshape(-1)
-        )
+            name=f"{self.name}.zero_points", type="UINT8", shape=(octets,),
+            load=lambda: self.stored.arrays["zero_points"].reshape(-1),
+        )  # fmt: skip
 
     @property
     def fits_blocks(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.deployment.onnx.capture import Graph, captured
+from workbench.deployment.onnx.capture import Graph, captured, remembered
 from workbench.errors import ExportError
 from workbench.models.execution.network import NetworkModel
 from workbench.models.summary import OutputKind
@@ -58,10 +58,10 @@ def capture_decoder(model: Model) -> tuple[Graph, dict[str, Any]]:
         return (answer.logits, *(each for pair in pairs for each in pair))
 
     names = list(_names(PAST, len(shapes)))
-    graph = captured(
+    graph = remembered(model, lambda: captured(
         model, forward, batch, ["logits", *_names(PRESENT, len(shapes))], shapes=dynamic,
         names=["input_ids", "attention_mask", "position_ids", *names],
-    )  # fmt: skip
+    ), "decoder")  # fmt: skip
     return graph, _settings(model, config, shapes)
 
 

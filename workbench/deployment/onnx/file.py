@@ -96,6 +96,12 @@ def require_fit(reasons: Mapping[str, str], name: str = "onnxruntime") -> None:
     require_that_all_fit(reasons, what, name)
 
 
+def require_accuracy(level: int) -> None:
+    """Raise ExportError for a level of MatMulNBits that there is not."""
+    if level not in range(5):
+        raise ExportError(f"accuracy is 0 to 4, not {level}")
+
+
 def write(path: Path, content: Content, data: Path | None, progress: Progress) -> None:
     """Write the graph to ``path``, tensors to ``data`` beside it where one is named; one tensor in memory at a time."""
     import onnx_ir

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,11 @@ from workbench.steps.session_data import shown_inputs
 from workbench.steps.step import Context, Step, short
 
 if TYPE_CHECKING:
+    from workbench.deployment.exporters import Exporter
+    from workbench.models.execution.activation_quantizers import Ranges
+    from workbench.models.summary import ModelSummary
     from workbench.quantization.quantized_model import QuantizedModel
+    from workbench.quantization.transforms.rewrite import RewrittenTensors
 
 
 def kinds() -> tuple[Choice, ...]:
@@ -91,20 +95,45 @@ def applied(
 ) -> tuple[QuantizedModel, tuple[Path, ...]]:  # fmt: skip
     """Do what :func:`apply` does, and return the quantized model, too."""
     from workbench.deployment.checkpoints.folder import check_place
-    from workbench.deployment.exporters import Refuses, exporter
-    from workbench.deployment.tensors import planned
+    from workbench.deployment.exporters import exporter
+    from workbench.deployment.tensors import planned, possible
 
     chosen = exporter(kind, settings)
+    _require_place(chosen.name, out)
     require_same(model.summary, plan, session)
+    if not chosen.needs_model:
+        bare = _without_weights(model.summary, plan, session)
+        return bare, chosen.export(bare, None, Path(out), progress)
     if ENDINGS.get(chosen.name) == "":
         check_place(Path(out), Path(model.summary.source.path))
-    if isinstance(chosen, Refuses) and not plan.transforms:  # these change what there is to hold
-        chosen.refuse(planned(plan, model, ranges_of_plan(session, plan) if session is not None else {}), model)
+    ranges, known = {} if session is None else ranges_of_plan(session, plan), shown_inputs(model, session)
+    progress(0.0, f"checking that {chosen.name} holds the plan")
+    _require_fit(chosen, possible(plan, model, ranges), known)
+
+    def accept(changes: RewrittenTensors, changed: Ranges) -> None:
+        _require_fit(chosen, (planned(plan, model, changed, changes),), known)
+
     with unchanged(model, "Export") as written:
-        quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.7))
-        paths = chosen.export(quantized, shown_inputs(model, session), Path(out), part_of(progress, 0.7, 1.0))
+        quantized = quantize(model, plan, session=session, accept=accept, progress=part_of(progress, 0.0, 0.7))
+        paths = chosen.export(quantized, known, Path(out), part_of(progress, 0.7, 1.0))
         written += paths
     return quantized, paths
+
+
+def _require_fit(chosen: Exporter, results: Iterable[QuantizedModel], model: Model) -> None:
+    """Raise the exporter's error where it can hold none of ``results``, which have no values yet."""
+    from workbench.deployment.exporters import Refuses
+
+    if not isinstance(chosen, Refuses):
+        return
+    error = None
+    for result in results:
+        try:
+            return chosen.refuse(result, model)
+        except ExportError as refusal:
+            error = error or refusal
+    if error is not None:
+        raise error
 
 
 def export(
@@ -116,7 +145,6 @@ def export(
     Forms that hold no weights (the plan, a replay script) do not open the model.  Raises ExportError.
     """
     from workbench.deployment.exporters import exporter
-    from workbench.quantization.quantized_model import QuantizedModel
 
     plan = plan or session.plan
     chosen = exporter(kind, settings)
@@ -125,12 +153,20 @@ def export(
         model = model or reopen(session.model, trust=trust, placement=Placement(device))
         return apply(model, plan, kind, out, session=session, settings=settings, progress=progress)
     require_same(session.model, plan, None)
-    resolve(plan, session.model.layers)
-    bare = QuantizedModel(
-        summary=session.model, plan=plan, tensors={}, ranges=ranges_of_plan(session, plan),
-        curvature=session.curvature, calibrated_on=session.calibration.name if session.calibration else "",
+    return chosen.export(_without_weights(session.model, plan, session), None, Path(out), progress)
+
+
+def _without_weights(summary: ModelSummary, plan: Plan, session: Session | None) -> QuantizedModel:
+    """Return what forms are made of that hold no weights."""
+    from workbench.quantization.quantized_model import QuantizedModel
+
+    resolve(plan, summary.layers)
+    if session is None:
+        return QuantizedModel(summary=summary, plan=plan, tensors={})
+    return QuantizedModel(
+        summary=summary, plan=plan, tensors={}, ranges=ranges_of_plan(session, plan), curvature=session.curvature,
+        calibrated_on=session.calibration.name if session.calibration else "",
     )  # fmt: skip
-    return chosen.export(bare, None, Path(out), progress)
 
 
 def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
