@@ -6,25 +6,13 @@ from dataclasses import dataclass
 
 import torch
 
-from workbench.memory import Spill, disk_room, put_away_again
+from workbench.memory import Spill, put_away_again
 
 TILE = 1 << 14
 """So many cells of every scheme are widened to float32 at once, and stay in a cache."""
 
 DIFFERENCE_CELL = 2
 """The bytes of a cell."""
-
-HELD = 1 << 24
-"""So many bytes of differences stay in memory; of the others those of one layer are there at a time."""
-
-
-def differences_spill(nbytes: int) -> Spill:
-    """Return where ``nbytes`` of differences lie: in files but for HELD, where the disk has room for them.
-
-    Of MiniLM's 430 MB each batch reads all, which takes 2 % of its time from files that the system holds.
-    """
-    return Spill(room=HELD if disk_room() > nbytes else None)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Differences:

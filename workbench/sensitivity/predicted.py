@@ -8,14 +8,14 @@ from enum import StrEnum
 import torch
 
 from workbench.errors import MissingResultError
-from workbench.memory import give_back
+from workbench.memory import Spill, give_back
 from workbench.models.data.batches import Data, tappable
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
-from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences, differences_spill
+from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.embedding_rows import looked_up
 from workbench.sensitivity.margins import margin_noise
@@ -134,7 +134,7 @@ def _changes(
 ) -> dict[str, Differences]:
     """Return what each scheme changes of each layer's weight; of a layer in ``rows`` (int64) only of those rows."""
     changes: dict[str, Differences] = {}
-    spill = differences_spill(DIFFERENCE_BYTES)
+    spill = Spill.in_files(DIFFERENCE_BYTES)
     for weights, by_scheme in rounded_cells(scoring.model, cells, scoring.algorithm, scoring.curvature, rows):
         for name, weight in weights.items():
             changes[name] = Differences.empty(len(cells[name]), weight, rows.get(name), spill)

@@ -15,7 +15,8 @@ import torch
 
 from workbench.measurement.divergence import sample_divergence
 from workbench.measurement.finite_batches import FiniteBatches
-from workbench.memory import Spill, available_memory
+from workbench.measurement.gradients import fitting_batch
+from workbench.memory import Footprint, Spill, available_memory, give_back, put_away_again
 from workbench.models.data.batches import Data, samples_of, units_of
 from workbench.models.data.record import DataRecord
 from workbench.models.model import Batch, Model
@@ -39,6 +40,9 @@ MOST = 256
 
 ROOM = 0.5
 """A plan's weights may take so much of the free memory; else nothing is measured, and ranges stay wide."""
+
+OUTPUT_BYTES = 1 << 25
+"""The most bytes of logits that are compared at once."""
 
 SMALLEST = 1e-9
 """A loss below this is rounding of float32."""
@@ -71,20 +75,25 @@ def measured_plans(scoring: Scoring, data: Data) -> PlanChecks | None:
     if not names or count < FEWEST or 4 * weights > ROOM * available_memory():
         return None
     part = EvenSamples(data, count, model.inputs.batch)
-    size = model.inputs.batch or scoring.batch_size
-    finite, spill = FiniteBatches(model=model), Spill()
-    references = [(batch, spill.keep(output)) for _, batch, output in finite.of(part, size)]
+    size = fitting_batch(scoring.batch_size, data, model, gradients=False, most=OUTPUT_BYTES * (len(data) // count))
+    give_back()
+    finite, batches, outputs = FiniteBatches(model=model), list[Batch](), InFiles(0)
+    for _, batch, output in finite.of(part, size):
+        if not batches:
+            outputs = InFiles(output.nbytes * -(-count // samples_of(batch)) + 4 * weights)
+        outputs.add(str(len(batches)), output)
+        batches.append(batch)
     rows: list[Row] = []
     for number, plan in enumerate(_plans(table, model, names)):
         scoring.progress(1.0, f"measuring whole plans, number {number + 1}")
         loss = second_order(table, plan)
         if SMALLEST < loss < math.inf:
-            rows.append(_row(scoring, plan, loss, references))
+            rows.append(_row(scoring, plan, loss, batches, outputs))
     distinct = sorted({row.predicted: row for row in rows if row.measured > SMALLEST and row.error <= UNSURE}.values())
     if not distinct:
         return None
     predicted, measured, error, bits = np.array(distinct).T.copy()
-    samples = sum(samples_of(batch) for batch, _ in references)
+    samples = sum(map(samples_of, batches))
     return PlanChecks(predicted=predicted, measured=measured, error=error, bits=bits, samples=samples)
 
 
@@ -127,16 +136,23 @@ def _plans(table: Sensitivity, model: Model, names: list[str]) -> Iterator[Plan]
 
 
 @torch.no_grad()
-def _row(scoring: Scoring, plan: Plan, loss: float, references: list[tuple[Batch, torch.Tensor]]) -> Row:
-    """Quantize the model by a plan and measure it."""
-    model, spill, rounded = scoring.model, Spill(), {}
+def _row(scoring: Scoring, plan: Plan, loss: float, batches: list[Batch], outputs: InFiles) -> Row:
+    """Quantize the model by a plan and measure it against the ``outputs`` of the model for the ``batches``."""
+    model, losses, units = scoring.model, list[torch.Tensor](), 0
+    rounded = InFiles(4 * sum(model.summary.by_name[name].parameters for name in plan))
+    footprint = Footprint()
     for name, scheme in plan.items():
         known = scoring.curvature.get(name)
-        rounded[name] = spill.keep(round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values)
-    view, losses, units = model.with_weights(rounded), [], 0
-    for batch, output in references:
-        losses.append(sample_divergence(output, view.run(batch), batch, model.summary.output).double().cpu())
+        rounded.add(name, round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values)
+        footprint.settle()
+    give_back()
+    view = model.with_weights(rounded.tensors)
+    for (number, output), batch in zip(outputs.tensors.items(), batches, strict=True):
+        losses.append(sample_divergence(
+            output, view.run(batch, tap=lambda name, *_: rounded.leave(name)), batch, model.summary.output
+        ).double().cpu())  # fmt: skip
         units += units_of(batch, model.summary)
+        outputs.leave(number)
     each = torch.cat(losses).numpy()
     stored = [model.summary.by_name[name] for name in plan]
     bits = sum(parse_scheme(plan[layer.name]).bits(layer.matrix) for layer in stored)
@@ -146,6 +162,27 @@ def _row(scoring: Scoring, plan: Plan, loss: float, references: list[tuple[Batch
         error=float(each.std(ddof=1)) / mean / math.sqrt(each.size) if mean > 0 else 0.0,
         bits=bits / sum(layer.parameters for layer in stored),
     )  # fmt: skip
+
+
+class InFiles:
+    """Tensors by name, in files where the disk has room for ``nbytes``: they take memory from a use to ``leave``."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.tensors: dict[str, torch.Tensor] = {}
+        self._spill, self._octets = Spill.in_files(nbytes), dict[str, np.ndarray]()
+
+    def add(self, name: str, tensor: torch.Tensor) -> None:
+        """Keep a tensor."""
+        before = self._spill.spilled
+        self.tensors[name] = self._spill.keep(tensor.detach())
+        if self._spill.spilled > before:
+            self._octets[name] = self.tensors[name].reshape(-1).view(torch.uint8).numpy()
+            self.leave(name)
+
+    def leave(self, name: str) -> None:
+        """Have a tensor that lies in a file leave the memory until it is read."""
+        if name in self._octets:
+            put_away_again(self._octets[name])
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from workbench.measurement.gradients import fitting_batch
 from workbench.measurement.reference.cache import ArrayCache, cache_folder
 from workbench.measurement.reference.outputs import ReferenceOutputs
 from workbench.measurement.second_moments import SecondMoments
-from workbench.memory import anonymous_memory, disk_room, limit, scratch_folder
+from workbench.memory import HELD, anonymous_memory, disk_room, limit, scratch_folder
 from workbench.models.data.batches import Data, batches_of, units_of
 from workbench.models.model import Model
 from workbench.numerics.rounding import Need
@@ -34,7 +34,7 @@ from workbench.quantization.learning.loop import LearnOptions
 from workbench.quantization.learning.trial import learning_trial
 from workbench.sensitivity.checks.spot_check import CHECKED, samples_checked
 from workbench.sensitivity.checks.whole_plans import BITS, samples_measured
-from workbench.sensitivity.differences import DIFFERENCE_CELL, HELD, Differences
+from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses, slopes_batch
 from workbench.sensitivity.measured import replaced_rows
 from workbench.sensitivity.predicted import Form, form_of
@@ -126,6 +126,7 @@ def predicted_table(
     check, held = _checks(model, data, measured)
     seconds += check
     kept = 4 * sum(layer.parameters for layer in summary.stored) if measured else CHECKED * 4 * largest
+    kept = min(kept, 2 * HELD) if measured and disk_room() > kept else kept  # whole plans lie in files
     return _estimate(seconds, before, max(nbytes, held + kept)) if seconds >= SHORT else None
 
 
