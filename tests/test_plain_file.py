@@ -18,7 +18,7 @@ from tests.session.sessions import full_session
 from workbench import plain_file
 from workbench.atomic import replacing, replacing_folder
 from workbench.cli import main
-from workbench.errors import DataError, ExportError, ModelError, PlanError, SessionError, out_of_memory
+from workbench.errors import DataError, ExportError, MemoryLimitError, ModelError, PlanError, SessionError, out_of_memory
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
 from workbench.plain_file import opened, read_bytes, read_json, require_files
@@ -165,9 +165,8 @@ def test_a_usual_file_that_does_not_fit_says_that_memory_ran_out(
 ) -> None:
     monkeypatch.setattr(plain_file, "available_memory", lambda: 10)
     (tmp_path / "a.txt").write_text("hello world", encoding="utf-8")
-    with pytest.raises(OSError, match="it holds .*B, and .*B of memory is free") as caught:
+    with pytest.raises(MemoryLimitError, match=r"a\.txt holds .*B; .*B of memory are free; allow more \(--memory\)"):
         read_bytes(tmp_path / "a.txt")
-    assert out_of_memory(caught.value)
     with pytest.raises(OSError, match="is the most") as caught:
         read_bytes(sparse(tmp_path / "b"))
     assert not out_of_memory(caught.value)

@@ -10,7 +10,8 @@ import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from workbench.memory import available_memory, size_text
+from workbench.errors import MemoryLimitError
+from workbench.memory import available_memory, left_text, size_text
 
 KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
 
@@ -72,8 +73,8 @@ def require_files(folder: Path) -> None:
 def read_bytes(path: Path, *, pipe: bool = False, largest: int | None = None) -> bytes:
     """Return what a file holds; raises OSError, also for more than ``largest`` bytes.
 
-    None stands for half of the memory that is free: a few bytes make a file of terabytes (a sparse one).  Where not
-    even a file of usual size fits there, the error is that memory ran out.
+    None stands for half of the memory that is free: a few bytes make a file of terabytes (a sparse one).  Raises
+    MemoryLimitError where not even a file of usual size fits there.
     """
     bound = available_memory() // 2 if largest is None else largest
     with opened(path, pipe=pipe) as stream:
@@ -84,8 +85,9 @@ def read_bytes(path: Path, *, pipe: bool = False, largest: int | None = None) ->
             data += stream.read(min(_PIECE, bound + 1 - size))
     read = max(size, len(data))
     if read > bound and largest is None and read <= LARGEST_TEXT:
-        free = size_text(2 * bound)
-        raise OSError(errno.ENOMEM, f"it holds {size_text(read)}, and {free} of memory is free", str(path))
+        raise MemoryLimitError(
+            f"{path} holds {size_text(read)}; {left_text(2 * bound)}; allow more (--memory), or close other programs"
+        )
     if read > bound:
         raise _too_large(path, "it holds", read, bound)
     return data
