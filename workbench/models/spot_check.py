@@ -15,18 +15,18 @@ FEW = 0.05
 """The part of the arrays that may be further apart: what is nearly 0 has no digits that can be relied on."""
 
 
-def agree(one: object, other: object) -> bool:
+def agree(first: object, second: object) -> bool:
     """Return whether all but FEW of the floating-point arrays and numbers in two objects are ALIKE, NaN as NaN."""
-    pairs = list(zip_longest(_numbers(one), _numbers(other)))
+    pairs = list(zip_longest(_numbers(first), _numbers(second)))
     apart = sum(a is None or b is None or not _alike(a, b) for a, b in pairs)
     return apart <= FEW * len(pairs)
 
 
-def _alike(one: np.ndarray, other: np.ndarray) -> bool:
-    if one.shape != other.shape or not np.array_equal(np.isfinite(one), np.isfinite(other)):
+def _alike(first: np.ndarray, second: np.ndarray) -> bool:
+    if first.shape != second.shape or not np.array_equal(np.isfinite(first), np.isfinite(second)):
         return False
-    kept = np.isfinite(one)
-    a, b = one[kept].astype(np.float64), other[kept].astype(np.float64)
+    finite = np.isfinite(first)
+    a, b = first[finite].astype(np.float64), second[finite].astype(np.float64)
     return bool(np.linalg.norm(a - b) <= ALIKE * max(np.linalg.norm(a), np.linalg.norm(b)))
 
 

@@ -105,10 +105,10 @@ class Workers:
                 except Exception as error:
                     raise WorkerError(f"a worker failed: {first_line(error) or type(error).__name__}") from error
                 piece, _ = waiting.popleft()
-                (host, dtype), found = pickle.loads(result)
+                (host, dtype), computed = pickle.loads(result)
                 if host not in {machine(), *self._checked} and dtype == _dtype(model):
-                    self._check(host, found, function(model, piece))
-                yield found
+                    self._check(host, computed, function(model, piece))
+                yield computed
         finally:
             for _, future in waiting:
                 future.cancel()
@@ -141,8 +141,8 @@ class Workers:
             self._executor = self.start()
         return self._executor.submit(run_piece, need, function, pickle.dumps(piece))
 
-    def _check(self, host: str, found: object, expected: object) -> None:
-        if not agree(found, expected):
+    def _check(self, host: str, computed: object, expected: object) -> None:
+        if not agree(computed, expected):
             raise WorkerError(
                 f"worker {host} computes something else than this machine from the same model and data; look for a "
                 "broken device or other libraries there, and take it out of the cluster until then"

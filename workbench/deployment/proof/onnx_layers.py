@@ -106,10 +106,10 @@ def by_layers(file: Path, bound: Model, sample: Batch, takes: Arrays, run: RunGr
         shares.append(_other_codes(quantizer, through[quantizer.rounded], after))
         first = first or (quantizer.layer if shares[-1] else "")
     named = {f"{FORCED}{quantizer.value}": before for quantizer, before, _ in paired}
-    wanted = [quantizer for quantizer, *_ in paired if quantizer.value not in takes]
+    inner = [quantizer for quantizer, *_ in paired if quantizer.value not in takes]
     forced = run(_tapped(file, place / "forced.onnx", paired, forced=True), {**takes, **named},
-                 list(dict.fromkeys(quantizer.value for quantizer in wanted)))  # fmt: skip
-    apart = {each.layer: _apart(forced[each.value], named[f"{FORCED}{each.value}"]) for each in wanted}
+                 list(dict.fromkeys(quantizer.value for quantizer in inner)))  # fmt: skip
+    apart = {each.layer: _apart(forced[each.value], named[f"{FORCED}{each.value}"]) for each in inner}
     at = max(apart, key=lambda name: apart[name], default="")
     return ByLayers(
         apart=apart.get(at, 0.0), at=at or paired[0][0].layer, first=first, most=max(shares),
@@ -146,7 +146,7 @@ def _quantizers(file: Path, layers: Mapping[str, _Taken]) -> list[_Quantizer]:
     graph = onnx.load(str(file), load_external_data=False).graph
     constants = {tensor.name: tensor for tensor in graph.initializer}
     owners = _owners(graph, layers)
-    found: dict[tuple[str, str], _Quantizer] = {}
+    quantizers: dict[tuple[str, str], _Quantizer] = {}
     mine: dict[str, _Quantizer] = {}
     for node in graph.node:
         layer = owners.get(node.output[0] if node.output else "")
@@ -155,7 +155,7 @@ def _quantizers(file: Path, layers: Mapping[str, _Taken]) -> list[_Quantizer]:
         inside = next((mine[name] for name in node.input if name in mine and mine[name].layer == layer), None)
         for place, name in enumerate(node.input):
             if name and name not in constants and owners.get(name) != layer:
-                quantizer = found.setdefault((layer, name), _Quantizer(layer=layer, value=name))
+                quantizer = quantizers.setdefault((layer, name), _Quantizer(layer=layer, value=name))
                 quantizer.entries.append((node.output[0], place))
                 inside = quantizer
         if inside is None:
@@ -166,7 +166,7 @@ def _quantizers(file: Path, layers: Mapping[str, _Taken]) -> list[_Quantizer]:
             inside.rounded, inside.codes = node.output[0], (scale, zero)
         elif inside.codes is None:
             inside.rounded = node.output[0]  # the last one
-    return list(found.values())
+    return list(quantizers.values())
 
 
 def _owners(graph: Any, layers: Mapping[str, _Taken]) -> dict[str, str]:
@@ -200,14 +200,14 @@ def _tapped(file: Path, out: Path, paired: Sequence[tuple[_Quantizer, Any, Any]]
 
     model = onnx.load(str(file), load_external_data=False)
     graph, made = model.graph, {node.output[0]: node for node in model.graph.node if node.output}
-    wanted = [each.value if forced else each.rounded for each, *_ in paired]
+    names = [each.value if forced else each.rounded for each, *_ in paired]
     if forced:
         for value, shape in {each.value: before.shape for each, before, _ in paired}.items():
             graph.input.append(helper.make_tensor_value_info(f"{FORCED}{value}", 1, list(shape)))
         for output, at in (entry for each, *_ in paired for entry in each.entries):
             made[output].input[at] = f"{FORCED}{made[output].input[at]}"
     known = {each.name for each in (*graph.output, *graph.input)}
-    graph.output.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(wanted) if name not in known)
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(names) if name not in known)
     for name in {entry.value for tensor in graph.initializer for entry in tensor.external_data
                  if entry.key == "location"}:  # fmt: skip
         if not (out.parent / name).exists():

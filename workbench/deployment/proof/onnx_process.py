@@ -44,13 +44,13 @@ def main() -> None:
         values: Any = {str(at): value for at, value in enumerate(run(pieces[0], request["taps"]))}
         np.savez(request["out"] + ".npz", **values)
         _end(request, {"runtime": version})
-    wanted = [request["output"] or first]
-    outputs = [run(piece, wanted)[0] for piece in pieces]  # the first is slower: memory is laid out
+    names = [request["output"] or first]
+    outputs = [run(piece, names)[0] for piece in pieces]  # the first is slower: memory is laid out
     seconds = []
     for _ in range(REPEATS):
         began = time.perf_counter()
         for piece in pieces:
-            run(piece, wanted)
+            run(piece, names)
         seconds.append(time.perf_counter() - began)
     if request["positions"]:
         outputs = [output[:, request["positions"]] for output in outputs]
@@ -93,8 +93,8 @@ def _onnxruntime(file: str, threads: int, tapped: bool) -> tuple[list[str], str,
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
-    def run(arrays: Arrays, wanted: list[str]) -> list[np.ndarray]:
-        return [np.asarray(each) for each in session.run(wanted, arrays)]
+    def run(arrays: Arrays, names: list[str]) -> list[np.ndarray]:
+        return [np.asarray(each) for each in session.run(names, arrays)]
 
     names = [each.name for each in session.get_inputs()]
     return names, session.get_outputs()[0].name, run, version
@@ -136,9 +136,9 @@ def _openvino(file: str, threads: int, tapped: bool) -> tuple[list[str], str, Ru
         raise SystemExit(f"Error: {' '.join(words) or error}") from None
     names = [each.get_any_name() for each in compiled.inputs]
 
-    def run(arrays: Arrays, wanted: list[str]) -> list[np.ndarray]:
-        given = compiled(arrays)
-        return [np.array(given[name]) for name in wanted]
+    def run(arrays: Arrays, names: list[str]) -> list[np.ndarray]:
+        values = compiled(arrays)
+        return [np.array(values[name]) for name in names]
 
     return names, compiled.outputs[0].get_any_name(), run, f"OpenVINO {openvino.__version__.split('-')[0]}"
 

@@ -76,7 +76,7 @@ def run(
         if isinstance(batch, Mapping):
             arrays = _arrays(batch)
         else:
-            arrays = {f"{at}:{name}": each for at, one in enumerate(batch) for name, each in _arrays(one).items()}
+            arrays = {f"{at}:{name}": each for at, piece in enumerate(batch) for name, each in _arrays(piece).items()}
         out = _carry_out(file, arrays, Path(folder), runtime, asked, threads, seconds, progress)
         figures = json.loads(Path(out + ".json").read_text(encoding="utf-8"))
         values = np.load(out + ".npy", allow_pickle=False)
@@ -109,7 +109,7 @@ def _layers(
 ) -> tuple[str, float]:  # fmt: skip
     """Return how the file's layers agree with the evaluation, each by itself, on the first sample: in words, and by how
     much."""
-    one = next(pieces_of(batch, model.inputs.batch or 1))
+    piece = next(pieces_of(batch, model.inputs.batch or 1))
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
         def run(file: Path, arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
             asked = {"output": "", "positions": [], "taps": list(names), "pieces": 0, "memory": memory_for(place)}
@@ -118,10 +118,10 @@ def _layers(
                 return {name: stored[str(at)] for at, name in enumerate(names)}
 
         try:
-            found = by_layers(place, quantized.bind(model), one, _arrays(_named(model, one)), run, Path(folder))
+            agreement = by_layers(place, quantized.bind(model), piece, _arrays(_named(model, piece)), run, Path(folder))
         except ExportError as error:  # the file itself has run
             return f"its layers cannot be looked at one by one: {error}", math.nan
-    return ("", math.nan) if found is None else (found.in_words, found.apart)
+    return ("", math.nan) if agreement is None else (agreement.in_words, agreement.apart)
 
 
 def prove_in_onnx(
