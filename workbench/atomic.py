@@ -20,6 +20,11 @@ from workbench.plain_file import kind_of
 _HERE = f"{zlib.crc32(platform.node().encode()):08x}"
 """This machine in the names of temporary files: processes of others cannot be seen."""
 
+_TEMPORARY = re.compile(rf"\..+\.{_HERE}-(\d+)-[0-9a-f]{{8}}\.(?:part|old)")
+
+CLOCKS = 60.0
+"""Seconds by which the clock of a file system may lie behind that of the processes."""
+
 _underway: set[Path] = set()
 """What this process is writing at the moment."""
 
@@ -101,7 +106,7 @@ def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tupl
     Raises ``error`` where the folder is missing, and for an OSError.
     """
     target = _target(path, error, what)
-    _remove_left_over(target)
+    _remove_left_over(target.parent)
     temporary = target.with_name(f".{target.name[:80]}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.part")
     _underway.add(temporary)
     try:
@@ -140,20 +145,30 @@ def _remove(temporary: Path) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _remove_left_over(target: Path) -> None:
-    """Remove what processes of this machine that are gone (killed, crashed) left beside ``target``."""
-    import psutil
-
-    pattern = re.compile(rf"{re.escape(f'.{target.name[:80]}.{_HERE}')}-(\d+)-[0-9a-f]{{8}}\.(part|old)")
+def _remove_left_over(folder: Path) -> None:
+    """Remove what processes of this machine that are gone (killed, crashed) left in ``folder``, under whatever name."""
     with contextlib.suppress(OSError):
-        for entry in os.scandir(target.parent):
-            match = pattern.fullmatch(entry.name)
-            if match is None or psutil.pid_exists(int(match[1])):
+        for entry in os.scandir(folder):
+            match = _TEMPORARY.fullmatch(entry.name)
+            if match is None or _lives(int(match[1]), entry):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:
                 Path(entry.path).unlink(missing_ok=True)
+
+
+def _lives(number: int, entry: os.DirEntry[str]) -> bool:
+    """Return whether the process that made ``entry`` is there; one that began later has the number of a former one."""
+    import psutil
+
+    try:
+        began: float = psutil.Process(number).create_time()
+        return began <= entry.stat(follow_symlinks=False).st_mtime + CLOCKS
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
 
 
 def _exchanged(first: Path, second: Path) -> bool:

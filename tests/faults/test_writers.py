@@ -197,8 +197,9 @@ with (replacing_folder if target.suffix == "" else replacing)(target, ExportErro
 
 
 @pytest.mark.parametrize("name", ["file.bin", "folder"])
-def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, name: str) -> None:
-    subprocess.run([sys.executable, "-c", DIES, str(tmp_path / name)], cwd=Path(__file__).parents[2])
+@pytest.mark.parametrize("earlier", ["file.bin", "another name"])
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, name: str, earlier: str) -> None:
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path / earlier)], cwd=Path(__file__).parents[2])
     (left,) = os.listdir(tmp_path)
     assert left.endswith(".part")
     alive = tmp_path / left.replace(left.split("-")[1], str(os.getppid()))
@@ -210,6 +211,16 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, name:
         with replacing(tmp_path / name, ExportError, "it") as temporary:
             temporary.write_text("whole")
     assert sorted(os.listdir(tmp_path)) == sorted([alive.name, name])
+
+
+def test_what_a_killed_process_left_is_removed_when_another_has_its_number(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path / "x")], cwd=Path(__file__).parents[2])
+    (left,) = tmp_path.iterdir()
+    again = left.rename(tmp_path / left.name.replace(left.name.split("-")[1], str(os.getpid())))
+    os.utime(again, (0, 0))
+    with replacing(tmp_path / "file.bin", ExportError, "it") as temporary:
+        temporary.write_text("whole")
+    assert os.listdir(tmp_path) == ["file.bin"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="exchanges names in one step on Linux only")

@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from workbench.measurement.divergence import compare_logits
-from workbench.numerics.logits.rows import LEAST_ENTRIES, decode_rows, encode_rows, gini_impurities, serves
+from workbench.numerics.logits.rows import (
+    LEAST_ENTRIES,
+    compare_rows,
+    decode_rows,
+    encode_rows,
+    gini_impurities,
+    serves,
+)
 
 
 def pair(entries: int, spread: float, apart: float, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -100,3 +107,13 @@ def test_codes_are_numpys_float16_and_their_sums_are_exact(size: float) -> None:
     decoded = decode_rows(distances, top, shift)
     assert np.array_equal(decoded.numpy(), expected.astype(np.float32))
     torch.testing.assert_close(decoded.double().logsumexp(-1), one.double().logsumexp(-1), rtol=1e-7, atol=1e-6)
+
+
+def test_rows_of_two_shapes_are_refused_before_the_compiled_code_reads_beyond_them() -> None:
+    wide, short = torch.randn(8, 4096), torch.randn(2, 2048)
+    for pair in ((wide, short), (short, wide), (wide, wide[:3]), (wide, wide[:, :2048])):
+        with pytest.raises(ValueError, match="cannot be compared"):
+            compare_rows(*pair)
+    distances, top, shift = encode_rows(wide)
+    with pytest.raises(ValueError, match="8 rows of distances come with 3 tops"):
+        decode_rows(distances, top[:3], shift)

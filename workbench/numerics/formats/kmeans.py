@@ -179,6 +179,11 @@ class KmeansScheme(Scheme):
         import torch
 
         cut = grid(self.sharing, stored.shape)
+        sizes = {"codes": (cut.rows, packed_width(cut.columns, self.width)),
+                 "codebooks": (cut.bands, cut.groups, self.levels)}  # fmt: skip
+        for name, shape in sizes.items():
+            if stored.arrays[name].shape != shape:
+                raise ValueError(f"it has {name} of {stored.arrays[name].shape}, and {shape} were expected")
         books = torch.from_numpy(self.value_format.load(stored.arrays["codebooks"]))
         if cut.rows * cut.columns >= scaled.COMPILED_FROM:
             from workbench.numerics.formats.compiled.codecs import book_codec, decode

@@ -24,9 +24,14 @@ def serves(*logits: torch.Tensor) -> bool:
 
 
 def compare_rows(reference: torch.Tensor, candidate: torch.Tensor) -> np.ndarray:
-    """Return the facts of :func:`workbench.numerics.logits.compiled.compare`, float64 ``[..., 5]``."""
+    """Return the facts of :func:`workbench.numerics.logits.compiled.compare`, float64 ``[..., 5]``.
+
+    Raises ValueError for logits of two shapes: the compiled rows trust them.
+    """
     from workbench.numerics.logits.compiled import FACTS, compare
 
+    if reference.shape != candidate.shape:
+        raise ValueError(f"logits of {tuple(reference.shape)} and of {tuple(candidate.shape)} cannot be compared")
     own, other = (each.detach().reshape(-1, each.shape[-1]) for each in (reference, candidate))
     facts = np.empty((len(own), FACTS))
 
@@ -83,6 +88,8 @@ def decode_rows(distances: np.ndarray, top: np.ndarray, shift: np.ndarray) -> to
     logits = torch.empty(distances.shape)
     out, codes = logits.numpy().reshape(-1, logits.shape[-1]), distances.view(np.uint16).reshape(-1, logits.shape[-1])
     most, more = top.reshape(-1), shift.reshape(-1)
+    if not len(codes) == most.size == more.size:
+        raise ValueError(f"{len(codes)} rows of distances come with {most.size} tops and {more.size} shifts")
 
     def task(rows: slice) -> None:
         decode(codes[rows], most[rows], more[rows], out[rows])

@@ -146,3 +146,20 @@ def test_non_finite_weights_are_refused_by_the_compiled_extremes(monkeypatch: py
         weight[3, 95] = bad
         with pytest.raises(NonFiniteError, match="1 of 384"):
             parse_scheme("int4-g32").fit(weight)
+
+
+@pytest.mark.parametrize(
+    "name", ["int4-g32", "int4-g32-asym-zfp16", "fp4-e2m1-g32", "fp8-e4m3-channel", "kmeans4-channel"]
+)
+def test_parameters_of_another_matrix_are_refused_before_compiled_code_reads_beyond_them(name: str) -> None:
+    scheme = parse_scheme(name)
+    matrix, small = torch.randn(512, 512), torch.randn(64, 512)
+    parameters = scheme.fit(small)
+    for use in (scheme.round, scheme.encode):
+        with pytest.raises(ValueError, match="do not belong to a matrix of 512 x 512"):
+            use(matrix, parameters)
+    stored = scheme.encode(matrix, scheme.fit(matrix))
+    for part, array in stored.arrays.items():
+        cut = QuantizedTensor(scheme=name, shape=stored.shape, arrays={**stored.arrays, part: array[: len(array) // 2]})
+        with pytest.raises(ValueError, match=f"it has {part} of"):
+            scheme.decode(cut)

@@ -39,7 +39,19 @@ class Codec(NamedTuple):
     encode: Work
     round_to: Work
     decode: Work
+    groups: tuple[int, int, int]
     large_bands: bool = False
+
+    def require(self, rows: int, columns: int) -> None:
+        """Raise ValueError where the parameters are those of another matrix: kernels would read beyond them.
+
+        ``groups`` are the parameters' rows and groups (1: for all), and the columns of a group.
+        """
+        bands, across, width = self.groups
+        if bands not in (1, rows) or across not in (1, -(-columns // width)):
+            raise ValueError(
+                f"parameters of {bands} x {across} groups of {width} do not belong to a matrix of {rows} x {columns}"
+            )
 
 
 def element_codec(parameters: Parameters, element: Element) -> Codec:
@@ -88,7 +100,7 @@ def _integer_codec(parameters: Parameters, element: Element) -> Codec:
         lambda tile, part, out: scaled_kernels.encode(tile, *groups(part), top, bits, out),
         lambda tile, part, out: scaled_kernels.round_to(tile, *groups(part), shifted, top, out),
         lambda packed, part, out: scaled_kernels.decode(packed, *groups(part), shifted, bits, out),
-        large_bands=True,
+        (*scale.shape, min(parameters.width, WIDEST)), large_bands=True,
     )
 
 
@@ -109,6 +121,7 @@ def _table_codec(
         lambda tile, part, out: lookup_kernels.encode(tile, *groups(part, limits), ranked, bits, out),
         lambda tile, part, out: lookup_kernels.round_to(tile, *groups(part, limits), of_band(values, part), out),
         lambda packed, part, out: lookup_kernels.decode(packed, *groups(part, table), bits, out),
+        (max(len(scale), len(table)), max(scale.shape[1], table.shape[1]), width),
     )
 
 
@@ -132,6 +145,7 @@ def element_tables(element: Element) -> tuple[Array, Array, Array, Array]:
 def encode(weight: torch.Tensor, codec: Codec) -> tuple[Array, int]:
     """Return packed codes, uint8 ``[rows, packed width]``, and how many weights are NaN."""
     rows, columns = weight.shape
+    codec.require(rows, columns)
     packed, bad = np.empty((rows, packed_width(columns, codec.bits)), np.uint8), []
     elements = band_elements(weight) if codec.large_bands else TILE_ELEMENTS
     in_parallel(
@@ -145,6 +159,7 @@ def rounded(weight: torch.Tensor, codec: Codec) -> torch.Tensor:
     """Return what decoding the encoded matrix would give, float32; NaN stays."""
     import torch
 
+    codec.require(*weight.shape)
     out = output_memory.uninitialised(*weight.shape)
     elements = band_elements(weight) if codec.large_bands else TILE_ELEMENTS
     in_parallel(
@@ -158,6 +173,7 @@ def decode(packed: Array, shape: tuple[int, int], codec: Codec) -> torch.Tensor:
     """Return the float32 matrix of ``shape`` that packed codes stand for."""
     import torch
 
+    codec.require(*shape)
     out = output_memory.uninitialised(*shape)
     elements = LARGE_BAND if codec.large_bands else TILE_ELEMENTS
     in_parallel(lambda part: codec.decode(packed[part], part, out[part]), row_tiles(*shape, elements=elements))
