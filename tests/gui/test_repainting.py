@@ -7,14 +7,18 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QEvent, QObject, Qt
+import pytest
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QObject, Qt
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.panel_updates import PanelUpdates
+from workbench.gui.plots.histogram import Histogram
 from workbench.gui.shell import theme
 from workbench.gui.tables.layer_columns import BITS, INPUTS
 from workbench.session.session import Session
+from workbench.session.table import of_tap
 
 Q, UP = "model.layers.0.self_attn.q_proj", "model.layers.1.mlp.up_proj"
 
@@ -84,5 +88,79 @@ def test_an_edit_lays_out_its_panels_and_not_the_docks(live: Callable[..., None]
         await person.layer(UP)
         assert not watch.count, f"all docks were laid out {watch.count} times"
         person.window.area.removeEventFilter(watch)
+
+    live(story)
+
+
+class Turns:
+    """Notes in which turn of the event loop something was called."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.calls: list[tuple[int, str]] = []
+        QAbstractEventDispatcher.instance().awake.connect(self._next)
+
+    def _next(self) -> None:
+        self.now += 1
+
+    def note(self, what: str) -> None:
+        self.calls.append((self.now, what))
+
+    def stop(self) -> None:
+        QAbstractEventDispatcher.instance().awake.disconnect(self._next)
+
+
+def test_first_inputs_and_outputs_are_drawn_plot_by_plot(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They resize all three plots, so that one turn of the event loop drew all of them twice."""
+    turns, redraw = Turns(), Histogram.redraw
+
+    def noted(plot: Histogram) -> None:
+        turns.note(plot.accessibleName())
+        redraw(plot)
+
+    monkeypatch.setattr(Histogram, "redraw", noted)
+
+    async def story(person: Person) -> None:
+        calibrated = sessions.full(2)
+        opened = replace(
+            calibrated, statistics=dict(of_tap(calibrated.statistics, "weight")), ranges={}, active_ranges={}
+        )
+        await person.open(opened)
+        await person.layer(Q)
+        await person.settle(0.5)
+        turns.calls.clear()
+        person.context.workspace.update(lambda session: calibrated)
+        await person.settle(0.5)
+        turns.stop()
+        assert {name for _, name in turns.calls} >= {"Histogram of the inputs", "Histogram of the outputs"}
+        places = [turn for turn, _ in turns.calls]
+        assert len(places) == len(set(places)), turns.calls
+        assert len(places) <= 4, f"drawn more often than needed: {turns.calls}"
+
+    live(story, size=(1600, 1000))
+
+
+def test_one_turn_draws_one_panel(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The window's own timer used to draw a second panel before the first was on the screen."""
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        drawn: list[str] = []
+        begin, following = PanelUpdates._begin, PanelUpdates._next_panel
+        monkeypatch.setattr(PanelUpdates, "_begin", lambda self: (drawn.append("frame"), begin(self)))
+        monkeypatch.setattr(PanelUpdates, "_next_panel", lambda self: (drawn.append("panel"), following(self)))
+
+        def edit_and_poll() -> None:
+            person.context.workspace.show_metric("weight_error")
+            person.window._turns.draw()
+            person.window._poll()
+            assert drawn == ["frame"], "status bar and actions have a turn of their own"
+            person.window._poll()
+            assert drawn == ["frame", "panel"], "where timers of 0 ms do not come, the window's timer draws"
+
+        await person.act(edit_and_poll)
+        assert person.window.is_drawn
 
     live(story)

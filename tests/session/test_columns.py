@@ -20,7 +20,7 @@ from workbench.engine import transport
 from workbench.numerics.ranges import Range
 from workbench.session.columns import Columns
 from workbench.session.session import Session
-from workbench.session.table import Layout, Table, of_tap
+from workbench.session.table import Layout, Table, of_tap, overlaid
 
 
 def crossed(value: Any) -> Any:
@@ -141,3 +141,22 @@ def test_an_edit_of_a_table_leaves_the_table_as_it_is() -> None:
 def test_every_field_that_travels_as_columns_is_a_field() -> None:
     for kind, names in transport.COLUMNS.items():
         assert set(names) <= {field.name for field in dataclasses.fields(kind)}
+
+
+def test_newer_statistics_join_older_ones_without_making_records() -> None:
+    after = crossed(sessions.full(2)).statistics
+    weights = of_tap(after, "weight")
+    joined = overlaid(weights, after)
+    assert isinstance(joined, Table)
+    assert not joined._records, "64 records of statistics are 2 ms of the window's time"
+    assert_same(dict(after), dict(joined))
+
+
+def test_newer_statistics_of_some_layers_leave_those_of_the_others() -> None:
+    session = sessions.full(2)
+    kept, changed = list(session.statistics)[:2]
+    before = crossed(session).statistics
+    joined = overlaid(before, Table(before.layout, {changed: session.statistics[kept]}))
+    assert joined.keys() == session.statistics.keys()
+    assert_same(joined[changed], session.statistics[kept])
+    assert_same(joined[kept], session.statistics[kept])

@@ -21,6 +21,7 @@ class PanelUpdates:
         self._area, self._newest, self._turn_page, self._show_frame = area, newest, turn_page, show_frame
         self._is_outdated = False  # whether there is a newer state than the one that is being drawn
         self._due: list[str] = []  # the panels that have not been given it
+        self._had_turn = False
         self._soon = QTimer(parent, singleShot=True, interval=0)
         self._soon.timeout.connect(self.draw)
 
@@ -38,14 +39,22 @@ class PanelUpdates:
         """Draw no more."""
         self._soon.stop()
 
+    def keep_up(self) -> None:
+        """Draw where there was no turn since the last call, as while the mouse moves: timers of 0 ms wait for it."""
+        if not self._had_turn and self._soon.isActive():
+            self.draw()  # else two panels would be drawn between the same two frames
+        self._had_turn = False
+
     def draw(self) -> None:
         """Draw what is due in one turn."""
+        self._had_turn = True
         if self._turn_page(False):
             self._soon.start()  # laying out the page is enough for one turn of the event loop
             return
         if self._is_outdated:
             self._begin()
-        self._next_panel()
+        else:
+            self._next_panel()
         if self._due:
             self._soon.start()
 

@@ -123,7 +123,7 @@ class Window(QMainWindow):
         self.context.jobs.poll()
         if "jobs" in self.panels:
             self.panel(JobsPanel).tick()
-        self._turns.draw()
+        self._turns.keep_up()
 
     @property
     def is_drawn(self) -> bool:

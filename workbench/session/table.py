@@ -122,3 +122,17 @@ def of_tap(table: Mapping[tuple[str, str], R], tap: str) -> Mapping[tuple[str, s
     if isinstance(table, Table) and tap in table.parts:
         return Table.of_columns(table.layout, {tap: table.parts[tap]})
     return {key: record for key, record in table.items() if key[1] == tap}
+
+
+def overlaid(table: Mapping[tuple[str, str], R], newer: Mapping[tuple[str, str], R]) -> Mapping[tuple[str, str], R]:
+    """Return the entries of both, the newer ones where both have a key.
+
+    Where the newer entries of a tap replace all that there were, tables of columns are joined without making a record.
+    """
+    if isinstance(table, Table) and isinstance(newer, Table):
+        before: dict[str, set[tuple[str, str]]] = {}
+        for key in table:
+            before.setdefault(key[1], set()).add(key)
+        if all(newer.keys() >= before.get(tap, set()) for tap in newer.parts):
+            return Table.of_columns(table.layout, {**table.parts, **newer.parts})
+    return {**table, **newer}

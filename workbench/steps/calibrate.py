@@ -13,7 +13,7 @@ from workbench.preflight import Estimate, clock
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 from workbench.session.session import Environment, Session
-from workbench.session.table import of_tap
+from workbench.session.table import of_tap, overlaid
 from workbench.steps import session_data
 from workbench.steps.changed_files import unchanged
 from workbench.steps.files.first_session import start
@@ -141,7 +141,7 @@ def _join(session: Session, options: CalibrateOptions, result: Session) -> Sessi
     return replace(
         session, calibration=result.calibration, evaluation=result.evaluation, curvature=result.curvature,
         outliers=result.outliers, environment=result.environment,
-        statistics={**session.statistics, **result.statistics}, ranges={**session.ranges, **result.ranges},
+        statistics=overlaid(session.statistics, result.statistics), ranges={**session.ranges, **result.ranges},
         active_ranges={**session.active_ranges, **result.active_ranges, **manual},
         notes=tuple(dict.fromkeys((*session.notes, *result.notes))),
     )  # fmt: skip

@@ -94,6 +94,7 @@ class Histogram(Plot):
     def __init__(self, name: str, colours: Colours, *, bottom: str) -> None:
         super().__init__(colours, name, bottom=bottom)
         self._marks: list[Mark] = []
+        self.on_resized: Callable[[], None] = self.redraw  # for all that it draws depends on the height
         self.item.getAxis("left").tickStrings = lambda values, scale, spacing: [
             quantities.tick(value * scale) for value in values
         ]
@@ -125,8 +126,10 @@ class Histogram(Plot):
 
     def show_others(self, others: Sequence[tuple[str, LayerStatistics]], name: str = "") -> None:
         """Draw other histograms over the first one, which is called ``name`` then, as shares of their own count."""
-        if name != self._name or list(map(id, dict(others).values())) != list(map(id, dict(self._others).values())):
-            self._others, self._name = tuple(others), name
+        before, old_name = self._others, self._name
+        self._others, self._name = tuple(others), name
+        differ = list(map(id, dict(others).values())) != list(map(id, dict(before).values()))
+        if differ or (others and name != old_name):
             self.redraw()
 
     def show_log(self, log: bool) -> None:
@@ -261,7 +264,7 @@ class Histogram(Plot):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if self._statistics is not None:
-            self.redraw()
+            self.on_resized()
 
     def _span(self, low: float, high: float) -> tuple[float, float]:
         """Return the ends of the x axis: the histogram and the active range, and a margin."""

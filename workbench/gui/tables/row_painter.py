@@ -27,6 +27,8 @@ MAX_ROWS = 150
 """Pictures of rows that are kept: some screens of them."""
 HISTOGRAM_SECONDS = 0.002
 """What new histograms may take of one frame; those of further rows follow in the next one."""
+ROW_SECONDS = 0.005
+"""What rows whose cells changed may take of one frame; the others follow in the next ones."""
 PADDING = 4
 """Pixels between a cell's text and its border."""
 AT_END, IN_MIDDLE = Qt.TextElideMode.ElideRight, Qt.TextElideMode.ElideMiddle
@@ -43,9 +45,10 @@ class LayersView(QTreeView):
         self._focused = QModelIndex()
         self._pixmaps: dict[tuple[str, int, int], tuple[LayerStatistics, QPixmap]] = {}
         self._rows: dict[int, tuple[tuple[object, ...], QPixmap]] = {}
+        self._outdated: set[int] = set()  # rows whose picture shows cells that have changed since
         self._texts: dict[tuple[str, bool, bool, int], tuple[QStaticText, int, int]] = {}
         self._geometry: tuple[object, ...] = ()
-        self._spent, self._is_late = 0.0, False
+        self._spent, self._is_late, self._until = 0.0, False, 0.0
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self.viewport().update)
         model.cells_changed.connect(self._forget)
@@ -62,8 +65,7 @@ class LayersView(QTreeView):
 
     def _forget(self, rows: Iterable[int] | None) -> None:
         """Paint rows again, or all of them: their cells changed."""
-        for row in self._rows.copy() if rows is None else rows:
-            self._rows.pop(row, None)
+        self._outdated.update(self._rows if rows is None else rows)
         if rows is None:  # statistics hold the memory of all that came with them: none of another model stays
             known = self._layers.weights_of
             self._pixmaps = {key: made for key, made in self._pixmaps.items() if known(key[0]) is made[0]}
@@ -81,8 +83,9 @@ class LayersView(QTreeView):
         if geometry != self._geometry:
             self._geometry = geometry
             self._rows.clear()
+            self._outdated.clear()
             self._texts.clear()
-        self._spent, self._is_late = 0.0, False
+        self._spent, self._is_late, self._until = 0.0, False, time.perf_counter() + ROW_SECONDS
         super().paintEvent(event)
         if self._is_late:
             self._later.start()
@@ -96,21 +99,28 @@ class LayersView(QTreeView):
         alternate = bool(option.features & option.ViewItemFeature.Alternate)
         key = row, chosen, alternate, area.width(), height, row.is_group and self.isExpanded(index)
         cached = self._rows.get(number)
-        if cached is None or cached[0] != key:
-            ratio = self.devicePixelRatioF()
-            picture = QPixmap(area.size() * ratio)
-            picture.setDevicePixelRatio(ratio)
-            with QPainter(picture) as inner:
-                inner.fillRect(0, 0, area.width(), height, self._selection if chosen else self._grounds[alternate])
-                self._draw_cells(inner, row, index, height)
+        if cached is not None and cached[0] == key and number in self._outdated and time.perf_counter() > self._until:
+            self._is_late = True
+        elif cached is None or cached[0] != key or number in self._outdated:
+            self._outdated.discard(number)
             while len(self._rows) >= MAX_ROWS:
                 del self._rows[next(iter(self._rows))]
-            cached = self._rows[number] = key, picture
+            ground = self._selection if chosen else self._grounds[alternate]
+            cached = self._rows[number] = key, self._row_picture(row, index, area.size(), ground)
         painter.drawPixmap(area.topLeft(), cached[1])
         self._draw_histogram(painter, row, top, height)
         if self._focused.isValid() and self._focused.internalId() == number:
             painter.setPen(self._accent)
             painter.drawRect(self.visualRect(self._focused).adjusted(0, 0, -1, -1))
+
+    def _row_picture(self, row: Row, index: Index, size: QSize, ground: QColor) -> QPixmap:
+        ratio = self.devicePixelRatioF()
+        picture = QPixmap(size * ratio)
+        picture.setDevicePixelRatio(ratio)
+        with QPainter(picture) as inner:
+            inner.fillRect(0, 0, size.width(), size.height(), ground)
+            self._draw_cells(inner, row, index, size.height())
+        return picture
 
     def _draw_histogram(self, painter: QPainter, row: Row, top: int, height: int) -> None:
         """Draw a layer's small histogram, unless new ones have taken their share of this frame."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QMenu, QStackedWidget, QToolButton, QWidget
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.context.runner import show_dialog
+from workbench.gui.context.turns import Turns
 from workbench.gui.panels.distributions.range_editor import RangeEditor, range_of, statistics_of
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram, LinkedZoom
@@ -37,9 +37,6 @@ SINGLE, OVERLAY, MANY, CACHE = "One layer", "Overlay", "Side by side", "Keys and
 MAX_OVERLAID = 5
 ROOM, ROOM_OF_NOTHING = {"weight": 4, "input": 6, "output": 4}, 3
 """Shares of the panel's width: a tensor that was not seen leaves its room to the others."""
-APART_MS = 12
-"""A job's results are drawn tensor by tensor, so far apart that each fits into one frame."""
-
 
 TENSORS = {"weight": "Weights", "input": "Inputs", "output": "Outputs"}
 
@@ -72,10 +69,12 @@ class DistributionsPanel(Panel):
 
     def _plots_page(self) -> QWidget:
         self._frames: dict[str, QWidget] = {}
+        self._turns = Turns(self)
         plots, self._line = QWidget(), row()
         for tap, plot in self.plots.items():
             frame = self._frames[tap] = page(self.captions[tap], plot, stretch=plot, top=0, gap=1)
             self._line.addWidget(frame, ROOM[tap])
+            plot.on_resized = partial(self._turns.add_missing, tap, plot.redraw)
             plot.region_moved.connect(partial(self.line.follow, tap))
             plot.region_set.connect(partial(self.line.set_dragged, tap))
         plots.setLayout(self._line)
@@ -123,13 +122,14 @@ class DistributionsPanel(Panel):
             self._layer = ""
             return
         self.say_empty("")
+        self._share_room(session, layer)
         if layer != self._layer or old.session is None:
             for tap in TAPS:
                 self._draw_tap(session, layer, tap)
         else:
             changed = [tap for tap in TAPS if _taps(old.session, layer, tap) != _taps(session, layer, tap)]
-            for place, tap in enumerate(changed):
-                QTimer.singleShot(APART_MS * place, self, partial(self._update_tap, tap))
+            for tap in changed:
+                self._turns.add(tap, partial(self._update_tap, tap))
         self._layer = layer
         self.line.show_state(new)
         self._show_many()
@@ -152,7 +152,12 @@ class DistributionsPanel(Panel):
             statistics, ranges, active, movable=active is not None, grids=grids, reason=reason
         )
         self.captions[tap].setText(tensor_in_words(tap, statistics))
-        self._line.setStretchFactor(self._frames[tap], ROOM[tap] if statistics is not None else ROOM_OF_NOTHING)
+
+    def _share_room(self, session: Session, layer: str) -> None:
+        """Divide the width, for all tensors at once: each change resizes all plots."""
+        for tap, frame in self._frames.items():
+            known = statistics_of(session, layer, tap) is not None
+            self._line.setStretchFactor(frame, ROOM[tap] if known else ROOM_OF_NOTHING)
 
     def _show_many(self) -> None:
         """Show the other selected layers beside or over the first one."""
