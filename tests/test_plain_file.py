@@ -18,7 +18,15 @@ from tests.session.sessions import full_session
 from workbench import plain_file
 from workbench.atomic import replacing, replacing_folder
 from workbench.cli import main
-from workbench.errors import DataError, ExportError, MemoryLimitError, ModelError, PlanError, SessionError, out_of_memory
+from workbench.errors import (
+    DataError,
+    ExportError,
+    MemoryLimitError,
+    ModelError,
+    PlanError,
+    SessionError,
+    out_of_memory,
+)
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
 from workbench.plain_file import opened, read_bytes, read_json, require_files

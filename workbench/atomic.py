@@ -164,7 +164,8 @@ def _lives(number: int, entry: os.DirEntry[str]) -> bool:
 
     try:
         began: float = psutil.Process(number).create_time()
-        return began <= entry.stat(follow_symlinks=False).st_mtime + CLOCKS
+        status = entry.stat(follow_symlinks=False)  # what is renamed or copied has the older time of its contents
+        return began <= max(status.st_mtime, status.st_ctime) + CLOCKS
     except psutil.NoSuchProcess:
         return False
     except psutil.Error:

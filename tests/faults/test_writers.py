@@ -9,9 +9,11 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.session.sessions import full_session
@@ -213,11 +215,17 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, name:
     assert sorted(os.listdir(tmp_path)) == sorted([alive.name, name])
 
 
-def test_what_a_killed_process_left_is_removed_when_another_has_its_number(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed_when_another_has_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     subprocess.run([sys.executable, "-c", DIES, str(tmp_path / "x")], cwd=Path(__file__).parents[2])
     (left,) = tmp_path.iterdir()
     again = left.rename(tmp_path / left.name.replace(left.name.split("-")[1], str(os.getpid())))
     os.utime(again, (0, 0))
+    with replacing(tmp_path / "file.bin", ExportError, "it") as temporary:
+        temporary.write_text("whole")
+    assert again.exists(), "what a living process has copied or moved aside has an older time"
+    monkeypatch.setattr(psutil.Process, "create_time", lambda process: time.time() + 3600)
     with replacing(tmp_path / "file.bin", ExportError, "it") as temporary:
         temporary.write_text("whole")
     assert os.listdir(tmp_path) == ["file.bin"]

@@ -69,8 +69,11 @@ def test_a_plan_is_written_or_refused_before_weights_are_rounded(
         plan = random_plan(model, kind, number)
         try:
             step.apply(model, plan, kind, out)
-        except BackendUnavailableError as error:
+        except BackendUnavailableError as error:  # of the form's library, whatever the plan
+            assert not results
             pytest.skip(str(error))
         except WorkbenchError as error:
             assert not results, f"{plan.to_json()}\n{error}"
             assert not any(path.name.startswith((".", str(number))) for path in tmp_path.iterdir())
+        else:
+            assert out.exists()

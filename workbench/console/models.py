@@ -29,6 +29,7 @@ from workbench.console.report import Report, Table, readable_bytes, row
 from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.plans import left_to_the_runtime
 from workbench.console.tensors import largest_tensors
+from workbench.deployment.exporters import exporter
 from workbench.errors import PlanError, SessionError, WorkbenchError
 from workbench.insight.experts import expert_tokens
 from workbench.insight.plan_parts import transitions
@@ -63,7 +64,7 @@ def _apply(arguments: argparse.Namespace, progress: Progress) -> Report:
     context = Context(document=replace(about, plan=plan), opened=model, says=progress)
     with opened_once(), EXPORT.estimated(context, options):
         quantized, paths = applied(model, plan, session=session, progress=progress, **asdict(options))
-    left = () if options.kind == "compressed-tensors" else left_to_the_runtime(quantized.summary, plan)
+    left = () if exporter(options.kind).name == "compressed-tensors" else left_to_the_runtime(quantized.summary, plan)
     return written(paths, (*quantized.notes, *left))
 
 

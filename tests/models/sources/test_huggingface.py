@@ -351,7 +351,7 @@ def test_what_is_left_out_and_is_no_further_block_is_let_pass() -> None:
     ("settings", "key"),
     [
         ({"model_type": "timm_wrapper", "architecture": "hf-hub:evil/model"}, "architecture"),
-        ({"model_type": "timm_wrapper", "architecture": "local-dir:/tmp/evil"}, "architecture"),
+        ({"model_type": "timm_wrapper", "architecture": "local-dir:../evil"}, "architecture"),
         ({"model_type": "timm_wrapper", "model_args": {"checkpoint_path": "evil.pt"}}, "model_args"),
         ({"vision_config": {"model_type": "timm_backbone", "backbone": "local-dir:evil"}}, "backbone"),
         ({"parts": [{"backbone_kwargs": {"pretrained_cfg": {"file": "evil.pt"}}}]}, "backbone_kwargs"),

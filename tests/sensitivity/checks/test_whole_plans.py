@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from tests.models.networks import Rows, convolutions, images, model_of, tokens
+from workbench import memory
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.model import Model
@@ -95,6 +97,20 @@ def test_too_few_samples_or_too_little_memory_measure_nothing(monkeypatch: pytes
     assert few.checks is None and few.doubt(0.5) > 0.5 and "evaluate or audit" in few.remark(0.5)
     monkeypatch.setattr(whole_plans, "available_memory", lambda: 1000)
     assert scored(model, tokens(32)).checks is None
+
+
+def test_plans_in_files_cost_what_plans_in_memory_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, data = sure(), tokens(64)
+    expected = scored(model, data, SCHEMES[:3]).checks
+    left: list[str] = []
+    leave = whole_plans.InFiles.leave
+    monkeypatch.setattr(whole_plans.InFiles, "leave", lambda files, name: (left.append(name), leave(files, name)))
+    monkeypatch.setattr(memory, "HELD", 0)
+    monkeypatch.setattr(memory, "SPILLED", 0)
+    checks = scored(model, data, SCHEMES[:3]).checks
+    assert expected is not None and checks is not None
+    np.testing.assert_array_equal(checks.measured, expected.measured)
+    assert any("up.0" in name for name in left), "a layer leaves the memory after it has run"
 
 
 def test_convolutions_with_their_interaction() -> None:

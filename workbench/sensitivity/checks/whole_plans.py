@@ -146,10 +146,10 @@ def _row(scoring: Scoring, plan: Plan, loss: float, batches: list[Batch], output
         rounded.add(name, round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values)
         footprint.settle()
     give_back()
-    view = model.with_weights(rounded.tensors)
+    view, away = model.with_weights(rounded.tensors), rounded.away
     for (number, output), batch in zip(outputs.tensors.items(), batches, strict=True):
         losses.append(sample_divergence(
-            output, view.run(batch, tap=lambda name, *_: rounded.leave(name)), batch, model.summary.output
+            output, view.run(batch, tap=lambda name, *_: rounded.leave(name), layers=away), batch, model.summary.output
         ).double().cpu())  # fmt: skip
         units += units_of(batch, model.summary)
         outputs.leave(number)
@@ -173,11 +173,19 @@ class InFiles:
 
     def add(self, name: str, tensor: torch.Tensor) -> None:
         """Keep a tensor."""
-        before = self._spill.spilled
-        self.tensors[name] = self._spill.keep(tensor.detach())
-        if self._spill.spilled > before:
-            self._octets[name] = self.tensors[name].reshape(-1).view(torch.uint8).numpy()
-            self.leave(name)
+        tensor = tensor.detach()
+        if tensor.device.type == "cpu":
+            octets = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+            away = self._spill.put_away(octets)
+            if away is not octets:
+                self._octets[name] = away
+                tensor = torch.from_numpy(away).view(tensor.dtype).reshape(tensor.shape)
+        self.tensors[name] = tensor
+
+    @property
+    def away(self) -> tuple[str, ...]:
+        """The names of the tensors that lie in files."""
+        return tuple(self._octets)
 
     def leave(self, name: str) -> None:
         """Have a tensor that lies in a file leave the memory until it is read."""

@@ -125,8 +125,10 @@ def predicted_table(
             nbytes += min(total, HELD if disk_room() > DIFFERENCE_BYTES else DIFFERENCE_BYTES) + line.nbytes(batch)
     check, held = _checks(model, data, measured)
     seconds += check
-    kept = 4 * sum(layer.parameters for layer in summary.stored) if measured else CHECKED * 4 * largest
-    kept = min(kept, 2 * HELD) if measured and disk_room() > kept else kept  # whole plans lie in files
+    kept = CHECKED * 4 * largest
+    if measured:  # whole plans lie in files where the disk has room
+        plan = 4 * sum(layer.parameters for layer in summary.stored)
+        kept = max(kept, min(plan, 2 * HELD) if disk_room() > plan else plan)
     return _estimate(seconds, before, max(nbytes, held + kept)) if seconds >= SHORT else None
 
 
