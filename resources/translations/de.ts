@@ -5292,6 +5292,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>{} wird als {} bewertet</translation>
     </message>
     <message>
+        <source>checking that {name} holds the plan</source>
+        <translation>Prüfen, ob {name} den Plan fasst</translation>
+    </message>
+    <message>
         <source>measuring whole plans, number {n}</source>
         <translation>Messen ganzer Pläne, Nummer {n}</translation>
     </message>
