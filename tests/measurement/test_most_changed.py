@@ -13,7 +13,7 @@ from workbench.measurement.most_changed import MOST, MostChanged
 
 def test_the_worst_tokens_are_those_of_a_full_sort() -> None:
     reference, candidate, data = decoder(0), decoder(1), tokens()
-    changed = MostChanged(lambda ids: "/".join(map(str, ids)))
+    changed = MostChanged(lambda rows: ["/".join(map(str, ids)) for ids in rows])
     evaluate(reference, candidate, data, batch_size=4, most_changed=changed)
     ids = data.tensors["input_ids"]
     with torch.no_grad():

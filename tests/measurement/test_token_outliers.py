@@ -92,7 +92,7 @@ def test_many_batches_are_merged_on_the_way():
 
 def test_texts_come_from_the_ids():
     result = calibrate(decoder(), tokens(), curvature=False).outliers
-    read = with_texts(result, lambda ids: f"<{ids[0]}>")
+    read = with_texts(result, lambda rows: [f"<{token}>" for (token,) in rows])
     assert read["up", "input"].text == tuple(f"<{token}>" for token in result["up", "input"].token)
     pixels = calibrate(convolutions(), images(), curvature=False).outliers
-    assert with_texts(pixels, str)["grouped", "input"].text == ()
+    assert with_texts(pixels, lambda rows: [str(row) for row in rows])["grouped", "input"].text == ()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.models.data.batches import samples_of, token_mask
+from workbench.models.data.samples import Decode
 from workbench.models.model import Batch
 from workbench.numerics.statistics.outliers import LARGEST, Peaks, TokenOutliers, merged
 
@@ -125,16 +125,12 @@ class TokenSums:
         return merged([self.done[key], more]) if key in self.done else more
 
 
-def with_texts(
-    outliers: Mapping[Key, TokenOutliers], decode: Callable[[Sequence[int]], str]
-) -> dict[Key, TokenOutliers]:
+def with_texts(outliers: Mapping[Key, TokenOutliers], decode: Decode) -> dict[Key, TokenOutliers]:
     """Return the outliers with the text of each kept token that has an id, by ``decode``; others keep none."""
-
-    @cache
-    def text(token: int) -> str:
-        return decode([token]) if token >= 0 else ""
-
+    known = sorted({token for tokens in outliers.values() for token in tokens.token.tolist() if token >= 0})
+    texts = dict(zip(known, decode([[token] for token in known]), strict=True))
     return {
-        key: replace(tokens, text=tuple(map(text, tokens.token.tolist()))) if (tokens.token >= 0).any() else tokens
+        key: replace(tokens, text=tuple(texts.get(token, "") for token in tokens.token.tolist()))
+        if (tokens.token >= 0).any() else tokens
         for key, tokens in outliers.items()
-    }
+    }  # fmt: skip

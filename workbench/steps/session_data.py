@@ -26,8 +26,8 @@ from workbench.session.session import Session
 from workbench.steps.requirements import reads_moments
 
 if TYPE_CHECKING:
-    from workbench.measurement.most_changed import Decode
     from workbench.models.data.datasets import Dataset
+    from workbench.models.data.samples import Decode
 
 AS_USUAL = Reading()
 KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)"

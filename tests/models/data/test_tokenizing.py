@@ -9,12 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 from workbench.errors import DataError
 from workbench.models.data import tokenizing
 from workbench.models.data.inputs import InputSpec
-from workbench.models.data.text import NO_LIMIT, answer_ids, encode, first_tokens, sentences, tokenizer_of
+from workbench.models.data.samples import decoder
+from workbench.models.data.text import (
+    NO_LIMIT,
+    Transcriber,
+    answer_ids,
+    encode,
+    first_tokens,
+    sentences,
+    tokenizer_of,
+)
 
 LOOPS = pytest.mark.parametrize(
     ("pattern", "text"), [(r"(a+)+$", "a" * 40 + "!"), (r"(x+x+)+y", "x" * 5000)], ids=["nested", "pairs"]
@@ -60,6 +69,31 @@ def test_an_expression_that_never_ends_on_some_text_is_told(
     work = tables(text, spec(tmp_path, pattern))[kind]
     with pytest.raises(DataError, match=r"^the tokenizer in .*") as caught:
         work()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "replacements",
+    [[("(one|one|.)*\\z(?<!.)", "")], [(".", "a" * 300)] * 4, [("(o|n|e|on|ne| )+!", "")]],
+    ids=["panics", "fills", "loops"],
+)  # fmt: skip
+def test_a_decoder_that_harms_leaves_the_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replacements: list[tuple[str, str]]
+) -> None:
+    """Texts of samples and of the most changed tokens are read off ids; word errors need them."""
+    monkeypatch.setattr(tokenizing, "SECONDS", 1.0)
+    monkeypatch.setattr(tokenizing, "MEMORY", 1 << 28)
+    made, honest = spec(tmp_path), [[1, 3, 2], []]
+    assert decoder(made)(honest) == ["one three two", ""]
+    assert Transcriber(tokenizer_of(made, tmp_path), tmp_path).written(honest) == ["one three two", ""]
+    tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    tokenizer.decoder = decoders.Sequence([decoders.Fuse(), *(decoders.Replace(Regex(a), b) for a, b in replacements)])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    os.utime(tmp_path / "tokenizer.json", (0, 0))
+    many = [[1] * 5000]
+    assert decoder(made)(many)[0].startswith("1 1 1")
+    with pytest.raises(DataError, match=r"^the tokenizer in .*") as caught:
+        Transcriber(tokenizer_of(made, tmp_path), tmp_path).written(many)
     assert "\n" not in str(caught.value)
 
 

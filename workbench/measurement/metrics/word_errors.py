@@ -19,13 +19,12 @@ def _word_errors(outputs: Outputs) -> Sums | None:
         raise BackendUnavailableError(
             f"the word error rate needs the package jiwer: {error}; pip install 'quantization-workbench[data]'"
         ) from None
-    spoken = [text.written(row[row >= 0].tolist()) for row in labels]
+    spoken = text.written([row[row >= 0].tolist() for row in labels])
     import torch
 
     rows = []
     for logits in (outputs.quantized, outputs.reference):
-        heard = [text.heard(frames.argmax(dim=-1).tolist()) for frames in logits]
-        pairs = zip(spoken, heard, strict=True)
+        pairs = zip(spoken, text.heard([frames.argmax(dim=-1).tolist() for frames in logits]), strict=True)
         counts = [jiwer.process_words(transcript, each) if transcript.split() else None for transcript, each in pairs]
         rows.append([0 if it is None else it.substitutions + it.deletions + it.insertions for it in counts])
     quantized, baseline = (100.0 * torch.tensor(row, dtype=torch.float64) for row in rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +13,13 @@ import numpy as np
 
 from workbench.errors import DataError
 from workbench.models.data.inputs import InputSpec, fast_tokenizer
+from workbench.models.data.tokenizing import Rows, texts_of
 
 if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
+
+Decode = Callable[[Rows], list[str]]
+"""From rows of token ids to their texts."""
 
 MOST_PIXELS = 96
 """The longer side of a thumbnail; larger pictures are averaged over square blocks."""
@@ -50,7 +56,7 @@ def read_samples(dataset: Dataset, spec: InputSpec, start: int, count: int) -> t
         decode, ids = decoder(spec), part["input_ids"]
         masks = part.get("attention_mask", torch.ones_like(ids)) != 0
         rows = [row[mask].tolist() for row, mask in zip(ids, masks, strict=True)]
-        shown = [{"text": decode(row), "tokens": len(row)} for row in rows]
+        shown = [{"text": text, "tokens": len(row)} for text, row in zip(decode(rows), rows, strict=True)]
     else:
         arrays = next(each for name, each in part.items() if name != "labels").numpy()
         shown = [{"text": _in_words(array), "picture": thumbnail(array)} for array in arrays]
@@ -58,12 +64,23 @@ def read_samples(dataset: Dataset, spec: InputSpec, start: int, count: int) -> t
     return tuple(Sample(index=index, label=label, **each) for index, (each, label) in enumerate(pairs, start))
 
 
-def decoder(spec: InputSpec) -> Callable[[Sequence[int]], str]:
-    """Return what turns token ids into text: the model's tokenizer, or the first ids as numbers without one."""
-    tokenizer = fast_tokenizer(spec.tokenizer)
-    if tokenizer is None:
-        return _numbers
-    return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=False))
+def decoder(spec: InputSpec) -> Decode:
+    """Return what turns rows of token ids into texts: the model's tokenizer, or their first ids as numbers.
+
+    Without one, or where it fails on them, which the log says.
+    """
+    tokenizer, folder = fast_tokenizer(spec.tokenizer), spec.tokenizer
+    if tokenizer is None or folder is None:
+        return lambda rows: [_numbers(row) for row in rows]
+
+    def decode(rows: Rows) -> list[str]:
+        try:
+            return texts_of(partial(tokenizer.decode, skip_special_tokens=False), folder, rows)
+        except DataError as error:
+            logging.getLogger(__name__).warning("token ids are shown as numbers: %s", error)
+            return [_numbers(row) for row in rows]
+
+    return decode
 
 
 def _numbers(ids: Sequence[int]) -> str:

@@ -77,7 +77,9 @@ def read_sounds(
         tensors, notes = {**tensors, **classes.tensors()}, (*notes, *classes.notes)
     if spec.has_decoder and "labels" not in tensors:
         raise DataError(f"{file}: the model also needs transcripts; give a table with audio and transcription columns")
-    text = Transcriber(tokenizer_of(spec, file)) if tensors.get("labels", torch.zeros(1)).ndim == 2 else None
+    text = None
+    if spec.tokenizer is not None and tensors.get("labels", torch.zeros(1)).ndim == 2:
+        text = Transcriber(tokenizer_of(spec, file), spec.tokenizer)
     return Stored(count=len(decoded), load=lambda rows: rows_of(tensors, rows), notes=notes, text=text)
 
 

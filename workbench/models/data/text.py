@@ -18,7 +18,7 @@ from workbench.errors import DataError, first_line
 from workbench.limited import SECONDS, limited
 from workbench.models.data.inputs import InputSpec, fast_tokenizer
 from workbench.models.data.tables import messages_of
-from workbench.models.data.tokenizing import Rows, tokenized
+from workbench.models.data.tokenizing import Rows, texts_of, tokenized
 from workbench.models.data.tried import tried
 from workbench.models.readers.tokenizer import require_tokenizer
 from workbench.plain_file import read_bytes, read_json
@@ -133,19 +133,20 @@ def _require_own_files(file: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Transcriber:
-    """Token ids and frames of speech as text."""
+    """Token ids and frames of speech as text, by the tokenizer of a folder; raises DataError where that fails."""
 
     tokenizer: Any
+    folder: Path
 
-    def written(self, ids: Sequence[int]) -> str:
-        """Return a transcript's ids as text."""
+    def written(self, rows: Rows) -> list[str]:
+        """Return transcripts' ids as text."""
         options = {"group_tokens": False} if hasattr(self.tokenizer, "word_delimiter_token") else {}
-        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True, **options))
+        return texts_of(partial(self.tokenizer.decode, skip_special_tokens=True, **options), self.folder, rows)
 
-    def heard(self, frames: Sequence[int]) -> str:
-        """Return the text of frames' likeliest ids: each run of an id once, without blanks."""
-        ids = [each for each, _ in groupby(frames) if each != self.tokenizer.pad_token_id]
-        return self.written(ids)
+    def heard(self, rows: Rows) -> list[str]:
+        """Return the texts of frames' likeliest ids: each run of an id once, without blanks."""
+        blank = self.tokenizer.pad_token_id
+        return self.written([[each for each, _ in groupby(frames) if each != blank] for frames in rows])
 
 
 def first_tokens(spec: InputSpec, file: Path) -> list[int]:

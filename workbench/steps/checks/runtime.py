@@ -171,11 +171,13 @@ def _text(model: Model, samples: torch.Tensor) -> tuple[str, list[int]]:
     """Return the first sample as text, and the tokens that the model's tokenizer splits it into again."""
     from workbench.models.data.inputs import fast_tokenizer
     from workbench.models.data.text import encode
+    from workbench.models.data.tokenizing import texts_of
 
-    tokenizer = fast_tokenizer(model.inputs.tokenizer)
-    if tokenizer is None:
+    tokenizer, folder = fast_tokenizer(model.inputs.tokenizer), model.inputs.tokenizer
+    if tokenizer is None or folder is None:
         return "", []
-    text = str(tokenizer.decode(samples[0].tolist(), skip_special_tokens=True)).strip("�")
+    decode = partial(tokenizer.decode, skip_special_tokens=True)
+    text = texts_of(decode, folder, [samples[0].tolist()])[0].strip("�")
     return text, encode(text, model.inputs, Path(model.summary.source.path))
 
 
