@@ -208,6 +208,8 @@ class _Dots(SampleProducts):
             with torch.enable_grad(), flow.mode():
                 alone = view.run(sample)
             require_shape(output, alone)
+            if not alone.requires_grad:  # a graph that another library runs
+                return
             for draw, gradient in enumerate(draws):
                 gradients = torch.autograd.grad(
                     alone, list(leaves.values()), gradient[index : index + 1], allow_unused=True,

@@ -179,6 +179,6 @@ def test_what_is_no_layer_is_counted(tmp_path: Path) -> None:
              helper.make_node("Cast", ["i"], ["h"], to=1), helper.make_node("MatMul", ["h", "last"], ["y"])]
     model = open_model(written(nodes, arrays, ["n", 8], tmp_path / "m.onnx"))
     assert [layer.matrix for layer in model.summary.stored] == [(4, 6)]
-    assert model.notes == (
-        "the weights of some operators are no layers and stay as the file has them: 1 MatMulInteger",
+    assert model.notes[0] == (
+        "the weights of some operators are no layers and stay as the file has them: 1 MatMulInteger"
     )

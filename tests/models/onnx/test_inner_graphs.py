@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import workbench as wb
 from tests.models.onnx.made import initializers, numbers, onnxruntime_output, output_of, refusal, save
 from workbench.deployment.exporters import exporter
+from workbench.errors import DataError
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.progress import silent
@@ -171,3 +173,66 @@ def test_a_weight_that_moves_out_is_not_hidden_by_a_name_in_another_branch(tmp_p
     assert len(model.summary.stored) == 3
     for mode in (7, 3):
         assert output_of(model, data(mode)) == pytest.approx(onnxruntime_output(path, batch(mode)), rel=1e-4, abs=1e-5)
+
+
+def _celu(seed: int) -> Any:
+    from onnx import helper
+
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Celu", ["product"], ["given"])]
+    own = initializers({"w": numbers(WIDTH, 8, seed=seed)})
+    return helper.make_graph(nodes, "branch", [], [helper.make_tensor_value_info("given", 1, None)], own)
+
+
+def _lstm(seed: int, gates_see_cells: bool) -> Any:
+    from onnx import helper
+
+    more = {"p": numbers(1, 24, seed=seed)} if gates_see_cells else {}
+    taken = ["lines", "w", "r", *(["", "", "", "", "p"] if more else [])]
+    nodes = [helper.make_node("Unsqueeze", ["x", "zero"], ["lines"]),
+             helper.make_node("LSTM", taken, ["", "last"], hidden_size=8, name="cell"),
+             helper.make_node("Squeeze", ["last", "zero"], ["given"])]  # fmt: skip
+    own = {"w": numbers(1, 32, WIDTH, seed=seed), "r": numbers(1, 32, 8, seed=seed), "zero": np.array([0]), **more}
+    return helper.make_graph(nodes, "branch", [], [helper.make_tensor_value_info("given", 1, None)], initializers(own))
+
+
+WITHOUT_GRADIENTS = {
+    "celu": ((_celu(1), _celu(2)), "Celu (node given in the then_branch of If chosen)"),
+    "gates": ((_lstm(1, False), _lstm(2, True)), "LSTM (node cell) in If (node chosen): an LSTM whose gates see its "),
+}
+
+
+@pytest.mark.parametrize("mode", (7, 3))
+@pytest.mark.parametrize("kind", WITHOUT_GRADIENTS)
+def test_an_operator_in_a_branch_that_torch_has_not_is_named_and_losses_are_measured(
+    kind: str, mode: int, tmp_path: Path
+) -> None:
+    branches, place = WITHOUT_GRADIENTS[kind]
+    model = open_model(_by_mode(tmp_path / "m.onnx", branches, 1))
+    assert place in refusal(model) and any(place in note for note in model.notes)
+    np.savez(tmp_path / "d.npz", x=numbers(8, WIDTH, seed=9), mode=np.full(8, mode))
+    session = wb.calibrate(model, tmp_path / "d.npz", samples=8)
+    table = wb.score(session, model=model, schemes=["int4-channel"]).sensitivities["predicted_kl"]
+    assert not session.curvature and set(table.measured) == set(table.layers)
+    assert table.of("last", "int4-channel") > 0
+
+
+def test_data_that_reach_what_torch_does_not_run_are_not_called_wrong(tmp_path: Path) -> None:
+    """The sample that the file was tried with takes the other branch."""
+    from onnx import helper
+
+    given = [helper.make_tensor_value_info("given", 1, None)]
+    one = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["given"])], "one", [], given,
+                            initializers({"w": numbers(WIDTH, 8)}))  # fmt: skip
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]),
+             helper.make_node("Pad", ["product", "around"], ["wide"], name="wider", mode="edge"),
+             helper.make_node("Slice", ["wide", "first", "last", "rows"], ["given"])]  # fmt: skip
+    own = {"w": numbers(WIDTH, 8, seed=2), "around": np.array([1, 0, 1, 0]), "first": np.array([1]),
+           "last": np.array([-1]), "rows": np.array([0])}  # fmt: skip
+    other = helper.make_graph(nodes, "other", [], given, initializers(own))
+    path = _by_mode(tmp_path / "m.onnx", (one, other), 1)
+    model, values = open_model(path), {"x": numbers(4, WIDTH, seed=9), "mode": np.full(4, 3)}
+    assert refusal(model) == ""
+    theirs = onnxruntime_output(path, {**values, "mode": np.array(3)})
+    assert output_of(model, values) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    with pytest.raises(DataError, match=r"torch does not run its Pad \(node wider\) in If \(node chosen\): "):
+        model.run({name: torch.from_numpy(each) for name, each in values.items()})

@@ -6,7 +6,7 @@ Names of the outer graph are known in the inner ones, so nothing else changes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,17 @@ def with_inner(nodes: Iterable[Any]) -> Iterator[Any]:
         yield node
         for inner in inner_graphs(node):
             yield from with_inner(inner.node)
+
+
+def places(nodes: Iterable[Any], kinds: Container[str], within: str = "") -> Iterator[str]:
+    """Say of every node whose operator is none of ``kinds`` what it is and where, inner graphs included."""
+    for node in nodes:
+        name = node.name or next(iter(node.output), "")
+        if node.op_type not in kinds:
+            yield f"{node.op_type} (node {name}{within})"
+        for attribute in node.attribute:
+            for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+                yield from places(inner.node, kinds, f" in the {attribute.name} of {node.op_type} {name}{within}")
 
 
 def hoist_weights(graph: Any) -> None:

@@ -20,9 +20,10 @@ from workbench.models.execution.stopped_gradients import not_the_network
 from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import OnnxFile, StoredArray
 from workbench.models.onnx.float_graph import FloatGraph, Weight
-from workbench.models.onnx.inner import with_inner
+from workbench.models.onnx.inner import places
 from workbench.models.onnx.nodes import taken_by
 from workbench.models.onnx.operators import OPERATORS, evaluate
+from workbench.readable import few
 
 MODULES = {
     LayerKind.CONV1D: nn.Conv1d, LayerKind.CONV2D: nn.Conv2d, LayerKind.CONV3D: nn.Conv3d,
@@ -82,14 +83,16 @@ class Glue:
         }
         return [torch.from_numpy(each) for each in self._sessions[key].run(list(self.outputs), arrays)]
 
-    def by_torch(self, values: Mapping[str, torch.Tensor], opset: int) -> dict[str, torch.Tensor | None]:
-        """Run the nodes in torch."""
+    def by_torch(
+        self, values: Mapping[str, torch.Tensor], opset: int, both: bool
+    ) -> dict[str, torch.Tensor | None]:  # fmt: skip
+        """Run the nodes in torch, with ``both`` the branches too that are not chosen."""
         known: dict[str, torch.Tensor | None] = dict(values)
         for name, array in self.constants.items():
             if name not in self._tensors:
                 self._tensors[name] = array.tensor()
             known[name] = self._tensors[name]
-        evaluate(self.nodes, known, opset)
+        evaluate(self.nodes, known, opset, both)
         return {name: known[name] for name in self.outputs}
 
     def _session(self, dtypes: tuple[torch.dtype, ...]) -> Any:
@@ -154,15 +157,13 @@ class OnnxNetwork(nn.Module):
             _add(self, name, weight, values)
         outputs = [value.name for value in file.model.graph.output]
         steps = list(_steps(file, graph, outputs))
-        unknown = sorted({
-            node.op_type for step in steps if isinstance(step, Glue) for node in with_inner(step.nodes)
-            if node.op_type not in OPERATORS and node.op_type != "If"
-        })  # fmt: skip
+        glues = (step for step in steps if isinstance(step, Glue))
+        unknown = [place for glue in glues for place in places(glue.nodes, {*OPERATORS, "If"})]
         self._onnx = Execution(
             steps=steps, last=_last_uses(steps), outputs=outputs,
             opset=next((each.version for each in file.model.opset_import if each.domain in ("", "ai.onnx")), 1),
             takes=[value for value in file.model.graph.input if value.name not in file.arrays],
-            refusal=f"torch has no counterpart of its {', '.join(unknown)}" if unknown else "",
+            refusal=f"torch has no counterpart of its {few(unknown)}" if unknown else "",
         )  # fmt: skip
 
     def forward(self, inputs: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
@@ -173,9 +174,19 @@ class OnnxNetwork(nn.Module):
             if self._onnx.refusal:
                 with not_the_network(), torch.no_grad():
                     return _run(self, inputs, False)
-            return _run(self, inputs, torch.is_grad_enabled() or _traced())
+            return self._by_either(inputs, torch.is_grad_enabled() or _traced())
         except (states.RuntimeException, states.InvalidArgument, states.Fail) as error:
             raise DataError(f"ONNX Runtime does not run it on these data: {first_line(error)}") from error
+
+    def _by_either(self, inputs: Mapping[str, torch.Tensor], in_torch: bool) -> list[torch.Tensor]:
+        try:
+            return _run(self, inputs, in_torch)
+        except Exception as error:
+            if not hasattr(error, "__notes__"):
+                raise
+            with not_the_network(), torch.no_grad():
+                _run(self, inputs, False)  # says what is wrong with the data, if it is they
+            raise DataError(f"these data reach what has no gradients: {_not_run(error)}") from error
 
 
 def _traced() -> bool:
@@ -189,6 +200,12 @@ def execution(network: nn.Module) -> Execution:
     return network._onnx
 
 
+def without_gradients(network: nn.Module) -> tuple[str, ...]:
+    """Return a sentence on why a graph's network has no gradients; empty where it has."""
+    refusal = execution(network).refusal
+    return (f"no gradient flows through the graph, so that losses are measured: {refusal}",) if refusal else ()
+
+
 def _add(network: nn.Module, name: str, weight: Weight, values: nn.Parameter) -> None:
     *path, last = name.split(".")
     owner = network
@@ -200,7 +217,9 @@ def _add(network: nn.Module, name: str, weight: Weight, values: nn.Parameter) ->
     owner.register_parameter(last, values)
 
 
-def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: bool) -> list[torch.Tensor]:
+def _run(
+    network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: bool, both: bool = False
+) -> list[torch.Tensor]:  # fmt: skip
     run, values = network._onnx, dict[str, Any](inputs)
     for place, step in enumerate(run.steps):
         if isinstance(step, LayerStep):
@@ -212,7 +231,7 @@ def _run(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: boo
             own = {name: _tensor(network, name) for name in step.parameters}
             inputs = {**{name: values[name] for name in step.inputs}, **own}
             if in_torch:
-                values |= step.by_torch(inputs, run.opset)
+                values |= step.by_torch(inputs, run.opset, both)
             else:
                 with not_the_network(), torch.no_grad():
                     tensors = list(inputs.values())
@@ -238,13 +257,18 @@ def check(network: OnnxNetwork, inputs: Mapping[str, torch.Tensor]) -> list[torc
         theirs = _run(network, inputs, False)
         if not run.refusal:
             try:
-                ours = _run(network, inputs, True)
+                ours = _run(network, inputs, True, True)
             except Exception as error:  # whatever torch raises for shapes that it does not take
-                run.refusal = f"torch does not run it: {first_line(error)}"
+                run.refusal = _not_run(error)
                 return theirs
             if not all(map(_close, ours, theirs)):
                 run.refusal = "torch's operators give other numbers than ONNX Runtime's"
     return theirs
+
+
+def _not_run(error: Exception) -> str:
+    """Say which node torch does not run, and why."""
+    return f"torch does not run its {' in '.join(getattr(error, '__notes__', ['nodes']))}: {first_line(error)}"
 
 
 def _close(mine: torch.Tensor, other: torch.Tensor) -> bool:

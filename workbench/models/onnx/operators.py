@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,36 +14,49 @@ from torch.nn import functional
 
 from workbench.models.onnx.container import DTYPES
 from workbench.models.onnx.nodes import attributes_of
-from workbench.models.onnx.recurrent import gru, lstm
+from workbench.models.onnx.recurrent import NoCounterpartError, gru, lstm
 
 Attributes = Mapping[str, Any]
 Inputs = Sequence[Any]
 Operator = Callable[[Attributes, Inputs], Any]
 
 
-def evaluate(nodes: Sequence[Any], known: dict[str, Tensor | None], opset: int) -> None:
-    """Add what ``nodes`` give to ``known``; raises KeyError for an operator that is not here, torch's errors."""
+def evaluate(nodes: Sequence[Any], known: dict[str, Tensor | None], opset: int, both: bool = False) -> None:
+    """Add what ``nodes`` give to ``known``; ``both`` tries the other branch of every If, too.
+
+    Raises KeyError for an operator that is not here, NoCounterpartError, torch's errors; their notes say which node it
+    is, the innermost first.
+    """
     known[""] = None
     for node in nodes:
-        if node.op_type == "If":
-            known |= zip(node.output, _branch(node, known, opset), strict=True)
-            continue
-        attributes = {**attributes_of(node), "opset": opset, "outputs": len(node.output)}
-        for each in node.attribute:
-            if each.type == 4:
-                attributes[each.name] = _constant(each.t)
-        value = OPERATORS[node.op_type](attributes, [known[name] for name in node.input])
+        try:
+            value = _branch(node, known, opset, both) if node.op_type == "If" else _given(node, known, opset)
+        except Exception as error:
+            error.add_note(f"{node.op_type} (node {node.name or next(iter(node.output), '')})")
+            raise
         known |= zip(node.output, value if isinstance(value, tuple | list) else (value,), strict=False)
 
 
-def _branch(node: Any, known: Mapping[str, Tensor | None], opset: int) -> list[Tensor | None]:
+def _given(node: Any, known: Mapping[str, Tensor | None], opset: int) -> Any:
+    attributes = {**attributes_of(node), "opset": opset, "outputs": len(node.output)}
+    attributes |= {each.name: _constant(each.t) for each in node.attribute if each.type == 4}
+    return OPERATORS[node.op_type](attributes, [known[name] for name in node.input])
+
+
+def _branch(node: Any, known: Mapping[str, Tensor | None], opset: int, both: bool) -> list[Tensor | None]:
     """Return what the branch of an If gives that its condition chooses."""
     condition = known[node.input[0]]
-    name = "then_branch" if condition is not None and bool(condition) else "else_branch"
-    graph = next(each.g for each in node.attribute if each.name == name)
-    inside = {**known, **{tensor.name: _constant(tensor) for tensor in graph.initializer}}
-    evaluate(graph.node, inside, opset)
-    return [inside[value.name] for value in graph.output]
+    chosen = "then_branch" if condition is not None and bool(condition) else "else_branch"
+    given = list[Tensor | None]()
+    for branch in node.attribute:
+        inside = {**known, **{tensor.name: _constant(tensor) for tensor in branch.g.initializer}}
+        if branch.name == chosen:
+            evaluate(branch.g.node, inside, opset, both)
+            given = [inside[value.name] for value in branch.g.output]
+        elif both:
+            with suppress(RuntimeError, IndexError, TypeError):  # what it is not made for
+                evaluate(branch.g.node, inside, opset, both)
+    return given
 
 
 def _constant(tensor: Any) -> Tensor:
@@ -172,7 +186,7 @@ def _pool(attributes: Attributes, inputs: Inputs) -> Tensor:
     rank = len(sizes)
     before, after = _edges(attributes, x.shape[2:], sizes)
     if attributes["outputs"] > 1:
-        raise ValueError("pooling that says where its values were")
+        raise NoCounterpartError("pooling that says where its values were")
     strides, ceil = attributes.get("strides", [1] * rank), bool(attributes.get("ceil_mode"))
     even = before == after and all(2 * edge <= size for edge, size in zip(before, sizes, strict=True))
     edges = before if even else [0] * rank
@@ -203,7 +217,7 @@ def _transposed_convolution(attributes: Attributes, inputs: Inputs) -> Tensor:
     x, weight = inputs[:2]
     rank = weight.ndim - 2
     if attributes.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or attributes.get("output_shape"):
-        raise ValueError("a transposed convolution whose output has a size of its own")
+        raise NoCounterpartError("a transposed convolution whose output has a size of its own")
     pads = attributes.get("pads", [0] * 2 * rank)
     convolution: Any = (
         functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d
@@ -282,7 +296,7 @@ def _resize(attributes: Attributes, inputs: Inputs) -> Tensor:
         int(math.floor(extent * scale)) for extent, scale in zip(x.shape, scales.tolist(), strict=True)
     ]  # fmt: skip
     if list(x.shape[:2]) != size[:2] or attributes.get("antialias"):
-        raise ValueError("resizing of samples or channels")
+        raise NoCounterpartError("resizing of samples or channels")
     if mode == "nearest":
         return functional.interpolate(x, size[2:], mode="nearest-exact" if place == "half_pixel" else "nearest")
     name = {("linear", 3): "linear", ("linear", 4): "bilinear", ("cubic", 4): "bicubic"}[mode, x.ndim]
@@ -326,20 +340,20 @@ def _dequantized(attributes: Attributes, inputs: Inputs) -> Tensor:
 
 def _scatter_nd(attributes: Attributes, inputs: Inputs) -> Tensor:
     if attributes.get("reduction", "none") != "none":
-        raise ValueError("ScatterND that adds up")
+        raise NoCounterpartError("ScatterND that adds up")
     places = tuple(inputs[1].long().unbind(-1))
     return inputs[0].index_put(places, inputs[2])  # type: ignore[no-any-return]
 
 
 def _gather_nd(attributes: Attributes, inputs: Inputs) -> Tensor:
     if attributes.get("batch_dims"):
-        raise ValueError("GatherND by sample")
+        raise NoCounterpartError("GatherND by sample")
     return inputs[0][tuple(inputs[1].long().unbind(-1))]  # type: ignore[no-any-return]
 
 
 def _cumulated(attributes: Attributes, inputs: Inputs) -> Tensor:
     if attributes.get("exclusive") or attributes.get("reverse"):
-        raise ValueError("CumSum from the other end")
+        raise NoCounterpartError("CumSum from the other end")
     return torch.cumsum(inputs[0], int(inputs[1]))
 
 
@@ -435,5 +449,5 @@ OPERATORS: dict[str, Operator] = {
 
 def _depth(attributes: Attributes, inputs: Inputs) -> Tensor:
     if attributes.get("mode", "DCR") != "CRD":
-        raise ValueError("DepthToSpace in the order DCR")
+        raise NoCounterpartError("DepthToSpace in the order DCR")
     return functional.pixel_shuffle(inputs[0], attributes["blocksize"])

@@ -17,11 +17,15 @@ PLAIN = {"Sigmoid", "Tanh"}
 ODD = ("activation_alpha", "activation_beta", "clip", "input_forget", "layout")
 
 
+class NoCounterpartError(ValueError):
+    """An operator has options that its counterpart in torch has not."""
+
+
 def lstm(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return outputs ``[steps, directions, samples, hidden]``, the last hidden and the last cell states."""
     x, weights, states = _prepared(attributes, inputs, LSTM_ORDER)
     if len(inputs) > 7 and inputs[7] is not None:
-        raise ValueError("an LSTM whose gates see its cells")
+        raise NoCounterpartError("an LSTM whose gates see its cells")
     cells = inputs[6] if len(inputs) > 6 and inputs[6] is not None else torch.zeros_like(states)
     two = attributes.get("direction") == "bidirectional"
     outputs, hidden, cell = torch.lstm(x, (states, cells), weights, True, 1, 0.0, False, two, False)
@@ -31,7 +35,7 @@ def lstm(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[Tensor, 
 def gru(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return outputs ``[steps, directions, samples, hidden]`` and the last hidden states."""
     if not attributes.get("linear_before_reset"):
-        raise ValueError("a GRU that resets before its product")
+        raise NoCounterpartError("a GRU that resets before its product")
     x, weights, states = _prepared(attributes, inputs, GRU_ORDER)
     two = attributes.get("direction") == "bidirectional"
     outputs, hidden = torch.gru(x, states, weights, True, 1, 0.0, False, two, False)
@@ -47,11 +51,11 @@ def _given(attributes: Mapping[str, Any], outputs: Tensor, states: Tensor) -> Te
 def _prepared(
     attributes: Mapping[str, Any], inputs: Sequence[Any], order: Sequence[int]
 ) -> tuple[Tensor, list[Tensor], Tensor]:  # fmt: skip
-    """Return inputs, torch's parameters by direction, and first hidden states; ValueError for what torch has not."""
+    """Return inputs, torch's parameters by direction, and first hidden states."""
     x, forward, recurrent, bias, lengths, states = [*inputs, None, None, None][:6]
     odd = any(attributes.get(name) for name in ODD) or {*PLAIN, *attributes.get("activations", ())} != PLAIN
     if odd or (lengths is not None and bool((lengths < len(x)).any())):
-        raise ValueError("a recurrent layer with other functions, another layout or lengths")
+        raise NoCounterpartError("a recurrent layer with other functions, another layout or lengths")
     directions, hidden = recurrent.shape[0], recurrent.shape[2]
     if bias is None:
         bias = torch.zeros(directions, 2 * recurrent.shape[1], dtype=x.dtype)

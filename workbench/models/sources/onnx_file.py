@@ -138,9 +138,11 @@ class OnnxModel(NetworkModel):
         self, summary: ModelSummary, body: Body, inputs: InputSpec, overrides: Overrides | None = None, *,
         file: OnnxFile, graph: FloatGraph, answer: Answer,
     ) -> None:  # fmt: skip
+        from workbench.models.onnx.network import without_gradients
+
         super().__init__(summary, body, inputs, overrides)
         self.file, self.graph, self.answer = file, graph, answer
-        self.notes = (*file.notes, *graph.notes)
+        self.notes = (*file.notes, *graph.notes, *without_gradients(body.network))
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> OnnxModel:
         return OnnxModel(
