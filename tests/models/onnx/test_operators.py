@@ -146,6 +146,62 @@ def test_recurrent_layers(kind: str, direction: str, tmp_path: Path) -> None:
     assert model.run(tensors_of).detach().numpy() == pytest.approx(theirs, rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.parametrize("direction", ("forward", "reverse", "bidirectional"))
+@pytest.mark.parametrize("kind", ("LSTM", "GRU"))
+def test_sequences_of_other_lengths_have_gradients(kind: str, direction: str, tmp_path: Path) -> None:
+    from onnx import helper
+
+    ways, gates, hidden, width = 1 + (direction == "bidirectional"), {"LSTM": 4, "GRU": 3}[kind], 8, 12
+    lasts = ["h", "c"] if kind == "LSTM" else ["h"]
+    more: dict[str, Any] = {"linear_before_reset": 1} if kind == "GRU" else {}
+    nodes = [helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2]),
+             helper.make_node("Cast", ["lengths"], ["short"], to=6),
+             helper.make_node(kind, ["steps", "w", "r", "b", "short"], ["y", *lasts], direction=direction,
+                              hidden_size=hidden, **more),
+             helper.make_node("Unsqueeze", [lasts[-1], "zero"], ["last"]),
+             helper.make_node("Concat", ["y", "last"], ["all"], axis=0),
+             helper.make_node("Transpose", ["all"], ["out"], perm=[2, 0, 1, 3])]  # fmt: skip
+    tensors = {"w": numbers(ways, gates * hidden, width), "r": numbers(ways, gates * hidden, hidden, seed=1),
+               "b": numbers(ways, 2 * gates * hidden, seed=2), "zero": np.array([0], np.int64)}  # fmt: skip
+    takes: dict[str, Any] = {"x": (1, ["n", "t", width]), "lengths": (7, ["n"])}
+    path = save(tmp_path / "m.onnx", nodes, takes, ["out"], tensors)
+    model, values = open_model(path), {"x": numbers(4, 5, width, seed=3), "lengths": np.array([3, 5, 1, 4])}
+    assert refusal(model) == ""
+    theirs = onnxruntime_output(path, values)
+    batch = {name: torch.from_numpy(each) for name, each in values.items()}
+    assert model.run(batch).detach().numpy() == pytest.approx(theirs, rel=1e-4, abs=1e-6)
+    weight = model.weight("w").clone().requires_grad_()
+    with torch.enable_grad():
+        (ours,) = torch.autograd.grad(model.with_weights({"w": weight}).run(batch).square().sum(), weight)
+    assert ours.reshape(-1, gates, hidden, width).numpy() == pytest.approx(_by_torch(kind, direction, tensors, batch),
+                                                                        rel=1e-3, abs=1e-5)  # fmt: skip
+
+
+def _by_torch(kind: str, direction: str, tensors: dict[str, np.ndarray], batch: dict[str, torch.Tensor]) -> np.ndarray:
+    """Return the gradient ``[directions, gates, hidden, width]`` at the inputs' weight, by torch's packed sequences."""
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+    order = [0, 2, 3, 1] if kind == "LSTM" else [1, 0, 2]  # of torch's gates among ONNX's
+    ways, width, hidden = len(tensors["w"]), tensors["w"].shape[2], tensors["r"].shape[2]
+    layer = getattr(torch.nn, kind)(width, hidden, batch_first=True, bidirectional=ways == 2)
+    for way, end in zip(range(ways), ("", "_reverse"), strict=False):
+        parts = (tensors["w"][way], tensors["r"][way], *tensors["b"][way].reshape(2, -1))
+        for name, part in zip(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), parts, strict=True):
+            gates = np.split(part, len(order))
+            getattr(layer, f"{name}_l0{end}").data = torch.from_numpy(np.concatenate([gates[at] for at in order]))
+    x, lengths = batch["x"], batch["lengths"]
+    if direction == "reverse":
+        x = torch.stack([torch.cat([row[:n].flip(0), row[n:]]) for row, n in zip(x, lengths.tolist(), strict=True)])
+    with torch.enable_grad():
+        packed, last = layer(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+        last = last[1] if kind == "LSTM" else last
+        loss = pad_packed_sequence(packed, batch_first=True)[0].square().sum() + last.square().sum()
+        loss.backward()
+    ends = ("", "_reverse")[:ways]
+    found = np.stack([getattr(layer, f"weight_ih_l0{end}").grad.numpy() for end in ends])
+    return found.reshape(ways, len(order), hidden, width)[:, np.argsort(order)]
+
+
 @pytest.mark.parametrize("scheme", ("int8-channel", "int4-g16-asym", "int4-channel", "fp8-e4m3-channel", "bf16"))
 def test_plans_of_recurrent_layers_run_in_onnx_runtime(scheme: str, tmp_path: Path) -> None:
     from onnx import helper

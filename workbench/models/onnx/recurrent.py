@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 LSTM_ORDER, GRU_ORDER = (0, 2, 3, 1), (1, 0, 2)
 PLAIN = {"Sigmoid", "Tanh"}
@@ -23,39 +24,54 @@ class NoCounterpartError(ValueError):
 
 def lstm(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return outputs ``[steps, directions, samples, hidden]``, the last hidden and the last cell states."""
-    x, weights, states = _prepared(attributes, inputs, LSTM_ORDER)
     if len(inputs) > 7 and inputs[7] is not None:
         raise NoCounterpartError("an LSTM whose gates see its cells")
+    weights, states = _prepared(attributes, inputs, LSTM_ORDER)
     cells = inputs[6] if len(inputs) > 6 and inputs[6] is not None else torch.zeros_like(states)
-    two = attributes.get("direction") == "bidirectional"
-    outputs, hidden, cell = torch.lstm(x, (states, cells), weights, True, 1, 0.0, False, two, False)
-    return _given(attributes, outputs, states), hidden, cell
+    return _run(torch.lstm, attributes, inputs, (states, cells), weights)
 
 
 def gru(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return outputs ``[steps, directions, samples, hidden]`` and the last hidden states."""
     if not attributes.get("linear_before_reset"):
         raise NoCounterpartError("a GRU that resets before its product")
-    x, weights, states = _prepared(attributes, inputs, GRU_ORDER)
-    two = attributes.get("direction") == "bidirectional"
-    outputs, hidden = torch.gru(x, states, weights, True, 1, 0.0, False, two, False)
-    return _given(attributes, outputs, states), hidden
+    weights, states = _prepared(attributes, inputs, GRU_ORDER)
+    return _run(torch.gru, attributes, inputs, (states,), weights)
 
 
-def _given(attributes: Mapping[str, Any], outputs: Tensor, states: Tensor) -> Tensor:
-    steps, samples, _ = outputs.shape
-    outputs = outputs.reshape(steps, samples, states.shape[0], states.shape[2]).transpose(1, 2)
-    return outputs.flip(0) if attributes.get("direction") == "reverse" else outputs
+def _run(
+    layer: Any, attributes: Mapping[str, Any], inputs: Sequence[Any], states: tuple[Tensor, ...], weights: list[Tensor]
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """Run a layer of torch: each sample for its own number of steps, behind which outputs are 0."""
+    x, lengths = inputs[0], inputs[4] if len(inputs) > 4 else None
+    steps, samples, _ = x.shape
+    lengths = torch.full((samples,), steps) if lengths is None else lengths.long()
+    direction, places = attributes.get("direction"), torch.arange(steps)[:, None]
+    turned = torch.where(places < lengths, lengths - 1 - places, places)[..., None]
+    more = (True, 1, 0.0, False, direction == "bidirectional")
+    x = x.gather(0, turned.expand_as(x)) if direction == "reverse" else x
+    if bool((lengths == steps).all()):
+        outputs, *last = layer(x, states[0] if len(states) == 1 else states, weights, *more, False)
+    elif not bool((lengths > 0).all()):
+        raise NoCounterpartError("a recurrent layer over no steps")
+    else:
+        packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
+        ordered = [each[:, packed.sorted_indices] for each in states]
+        start = ordered[0] if len(ordered) == 1 else ordered
+        data, *last = layer(packed.data, packed.batch_sizes, start, weights, *more)
+        outputs, _ = pad_packed_sequence(packed._replace(data=data), total_length=steps)
+        last = [each[:, packed.unsorted_indices] for each in last]
+    outputs = outputs.gather(0, turned.expand_as(outputs)) if direction == "reverse" else outputs
+    return outputs.reshape(steps, samples, len(states[0]), -1).transpose(1, 2), *last
 
 
 def _prepared(
     attributes: Mapping[str, Any], inputs: Sequence[Any], order: Sequence[int]
-) -> tuple[Tensor, list[Tensor], Tensor]:  # fmt: skip
-    """Return inputs, torch's parameters by direction, and first hidden states."""
-    x, forward, recurrent, bias, lengths, states = [*inputs, None, None, None][:6]
-    odd = any(attributes.get(name) for name in ODD) or {*PLAIN, *attributes.get("activations", ())} != PLAIN
-    if odd or (lengths is not None and bool((lengths < len(x)).any())):
-        raise NoCounterpartError("a recurrent layer with other functions, another layout or lengths")
+) -> tuple[list[Tensor], Tensor]:  # fmt: skip
+    """Return torch's parameters by direction, and first hidden states."""
+    x, forward, recurrent, bias, _, states = [*inputs, None, None, None][:6]
+    if any(attributes.get(name) for name in ODD) or {*PLAIN, *attributes.get("activations", ())} != PLAIN:
+        raise NoCounterpartError("a recurrent layer with other functions or another layout")
     directions, hidden = recurrent.shape[0], recurrent.shape[2]
     if bias is None:
         bias = torch.zeros(directions, 2 * recurrent.shape[1], dtype=x.dtype)
@@ -65,7 +81,7 @@ def _prepared(
     for at in range(directions):
         biases = bias[at].reshape(2, -1)
         weights += [_ordered(each, order) for each in (forward[at], recurrent[at], *biases)]
-    return (x.flip(0) if attributes.get("direction") == "reverse" else x), weights, states
+    return weights, states
 
 
 def _ordered(tensor: Tensor, order: Sequence[int]) -> Tensor:
