@@ -5999,5 +5999,13 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>Devices: the engine did not answer</source>
         <translation>Geräte: die Engine hat nicht geantwortet</translation>
     </message>
+    <message>
+        <source>Drawing the report</source>
+        <translation>Der Bericht wird gezeichnet</translation>
+    </message>
+    <message>
+        <source>Writing the report</source>
+        <translation>Der Bericht wird geschrieben</translation>
+    </message>
 </context>
 </TS>

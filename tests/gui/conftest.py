@@ -40,6 +40,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QTabWi
 from qasync import QEventLoop  # noqa: E402
 
 from tests.engine.inline_engine import InlineEngine  # noqa: E402
+from workbench.engine.drawing_engine import DrawingEngine  # noqa: E402
 from workbench.engine.jobs import Jobs  # noqa: E402
 from workbench.gui import app as application_module  # noqa: E402
 from workbench.gui.context.context import Context  # noqa: E402
@@ -260,7 +261,7 @@ async def _lived(
     colours = theme.DARK if dark else theme.LIGHT
     theme.apply(app, colours)
     used = engine or InlineEngine()
-    jobs = Jobs(used)
+    jobs = Jobs(used, drawing=DrawingEngine())
     context = Context(Workspace(), jobs)
     window = Window(context, colours, keep_layout=False)
     restore = application_module.install_hooks(context)

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QLineE
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.engine.jobs import JobStatus, JobView
 from workbench.errors import ExportError
 from workbench.gui.report import report
 from workbench.gui.report.pictures import save_picture
@@ -52,12 +53,12 @@ def marks_in_their_clips(drawing: ElementTree.Element) -> list[tuple[float, floa
     return received
 
 
-async def _save_as(person: Person, path: Path) -> None:
+async def _save_as(person: Person, path: Path, exists: bool = True) -> None:
     await person.until(lambda: person.dialog("path"), 10)
     name = person.dialog("path").findChild(QLineEdit, "fileNameEdit")
     await person.type(name, str(path))
     await person.press(Qt.Key.Key_Return, name)
-    await person.until(path.exists)
+    await person.until(lambda: not exists or path.exists())
 
 
 def test_a_plot_is_saved_as_picture_and_drawing(live: Callable[..., None], tmp_path: Path) -> None:
@@ -215,6 +216,36 @@ def test_the_report_is_one_page_with_everything(
     assert result.sentence() in unescape(text) and "Not judged yet" not in text
     assert text.count("<figure><svg") >= 9 and 'src="data:image/png;base64,' in text
     assert "model.layers.1.mlp.down_proj" in text and "#171a1f" not in text, "light whatever the window's colours"
+
+
+def test_a_report_is_a_job_of_its_own_process_that_can_be_cancelled_and_tried_again(
+    live: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: True)
+    monkeypatch.setattr(report, "page", None)  # this process cannot write one
+    out = tmp_path / "here" / "report.html"
+    out.parent.mkdir()
+
+    async def story(person: Person) -> None:
+        def newest() -> JobView:
+            return next(iter(person.context.jobs.views[::-1]), JobView(id=0, title=""))
+
+        await person.open(sessions.full(2))
+        edited = person.state.session.plan
+        await person.press(Qt.Key.Key_P, person.window, control=True)
+        await _save_as(person, out, exists=False)
+        await person.until(lambda: newest().fraction > 0)
+        await person.click(person.window.status.cancel_button)
+        assert newest().status is JobStatus.CANCELLED and newest().title == "Save the report"
+        lane = person.context.jobs._aside["drawing"]
+        await person.until(lambda: lane.running is None)
+        assert not list(out.parent.iterdir()), "nothing is left of a cancelled report"
+        await person.act(lambda: person.context.jobs.retry(newest().id))
+        await person.until(lambda: newest().status is JobStatus.DONE)
+        assert person.state.session.plan == edited and not person.state.dirty
+        assert out.read_text(encoding="utf-8").rstrip().endswith("</html>")
+
+    live(story)
 
 
 def test_the_page_says_what_was_cut_and_escapes() -> None:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ENGINE, FILES = "engine", "files"
-"""The roles of a process: it computes; or it writes the document, and loads no torch."""
+ENGINE, FILES, DRAWING = "engine", "files", "drawing"
+"""The roles of a process: it computes; or it writes the document, or draws on its main thread, and loads no torch."""
 
 RUN, CANCEL, CLOSE = "run", "cancel", "close"
 READY, BROKEN, PROGRESS, PARTIAL, DONE, FAILED = "ready", "broken", "progress", "partial", "done", "failed"
@@ -63,16 +63,22 @@ def main(connection: Connection, role: str) -> NoReturn:
     log_file.start(role)
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the window's to answer
-    if role == ENGINE:
+    if role != FILES:
         os.nice(NICENESS)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads would stall a busy machine
     channel = Channel(connection)
     worker = Worker(channel, role)
-    threading.Thread(target=worker.run, name="jobs", daemon=True).start()
-    with contextlib.suppress(EOFError, OSError):  # the window is gone
-        while (envelope := channel.receive()).kind != CLOSE:
-            worker.receive(envelope)
-    _leave()
+
+    def receive() -> NoReturn:
+        with contextlib.suppress(EOFError, OSError):  # the window is gone
+            while (envelope := channel.receive()).kind != CLOSE:
+                worker.receive(envelope)
+        _leave()
+
+    first, second = (receive, worker.run) if role == DRAWING else (worker.run, receive)
+    threading.Thread(target=first, name="first", daemon=True).start()
+    second()
+    raise AssertionError("neither ends")
 
 
 def warm() -> str:
@@ -111,7 +117,7 @@ class Worker:
 
     def __init__(self, channel: Channel, role: str) -> None:
         self._channel = channel
-        self._warm = warm if role == ENGINE else warm_files
+        self._warm = {ENGINE: warm, FILES: warm_files}.get(role, lambda: "ready to draw")
         self._queue: queue.SimpleQueue[Envelope] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._reporter = Reporter(channel)

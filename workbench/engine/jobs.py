@@ -1,7 +1,7 @@
 """Jobs: what was asked for, how far it is, how it ended.  asyncio only, no Qt; everything on the loop's thread.
 
-A job is a frozen request that an engine answers with a frozen response.  There are two lanes: in each one job runs at a
-time and the others queue.  What writes the document has a lane of its own, so that saving never waits for a training.
+A job is a frozen request that an engine answers with a frozen response.  In each of several lanes one job runs at a
+time and the others queue.  What writes the document, or a report, has a lane of its own: saving waits for no training.
 A request that waited may be brought up to date when its turn comes.
 Progress is a latest-value slot that the engine's reading thread writes and ``poll`` reads; a cancelled job is over for
 its owner at once, however long the engine takes to react, and what it still sends is dropped.
@@ -173,12 +173,12 @@ class _Lane:
 
 
 class Jobs:
-    """The queues before the engine and before ``files``, which runs what is ``aside`` (default: the engine), and the
-    one list of what was asked for."""
+    """The queues before the engine and before those that run what is ``aside`` under their names (default: the engine),
+    and the one list of what was asked for."""
 
-    def __init__(self, engine: RunsRequests, files: RunsRequests | None = None) -> None:
+    def __init__(self, engine: RunsRequests, **aside: RunsRequests) -> None:
         self._lane = _Lane(engine)
-        self._aside = self._lane if files is None else _Lane(files)
+        self._aside = {name: _Lane(other) for name, other in aside.items()}
         self._numbers = itertools.count(1)
         self._views: dict[int, JobView] = {}
         self._retriable: dict[int, Job[Any]] = {}  # not those that are done: their responses would stay in memory
@@ -188,7 +188,7 @@ class Jobs:
 
     @property
     def _lanes(self) -> tuple[_Lane, ...]:
-        return (self._lane,) if self._aside is self._lane else (self._lane, self._aside)
+        return (self._lane, *self._aside.values())
 
     @property
     def views(self) -> tuple[JobView, ...]:
@@ -216,7 +216,7 @@ class Jobs:
             again or (lambda: self.submit(request, prepare, again)),
         )  # fmt: skip
         self._retriable[job.id] = job
-        lane = self._aside if request.aside else self._lane
+        lane = self._aside.get(request.aside, self._lane)
         lane.queue.append(job)
         self._show(job)
         if lane.worker is None or lane.worker.done():

@@ -24,7 +24,8 @@ class Request(Protocol[Result]):
     """A frozen, picklable request.
 
     ``title`` is what the user reads in the jobs panel; ``listed``: the job stands there; ``keeps_partial``: the partial
-    result of a cancelled run is of use; ``aside``: it writes the document and waits for no other job.
+    result of a cancelled run is of use; ``aside`` is the role of the process that runs it beside other jobs, ``files``
+    or ``drawing``; empty: the engine.
     """
 
     @property
@@ -37,7 +38,7 @@ class Request(Protocol[Result]):
     def keeps_partial(self) -> bool: ...
 
     @property
-    def aside(self) -> bool: ...
+    def aside(self) -> str: ...
 
     def run(self, models: ModelCache, progress: Progress) -> Result:
         """Compute the response; called in the engine."""

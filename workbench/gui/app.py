@@ -91,6 +91,7 @@ def _save_copy(recovery: Recovery) -> None:
 async def _live(app: QApplication, path: str | None, how: dict[str, Any], recoveries: list[Recovery]) -> None:
     engine = Engine()
     await engine.start()
+    from workbench.engine.drawing_engine import DrawingEngine
     from workbench.engine.files_engine import FilesEngine
     from workbench.engine.jobs import Jobs
     from workbench.gui.commands.tour import FirstRun
@@ -101,7 +102,7 @@ async def _live(app: QApplication, path: str | None, how: dict[str, Any], recove
 
     colours = theme.choose(settings.theme())
     theme.apply(app, colours)
-    jobs = Jobs(engine, files := FilesEngine())
+    jobs = Jobs(engine, files=(files := FilesEngine()), drawing=DrawingEngine())
     context = Context(Workspace(), jobs)
     context.engine_pid = lambda: engine.pid
     window = Window(context, colours)

@@ -91,7 +91,8 @@ class Step(Generic[O, R]):
     ``first(session)`` returns the options that a form starts with, ``missing(session, options)`` what they lack on this
     session: names of options, and what to give. ``call`` is the step's function in the public
     interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
-    ``listed``: it stands in the list of jobs.  ``aside``: it writes the document, without a model, beside other jobs.
+    ``listed``: it stands in the list of jobs.  ``aside`` is the role of the process that runs it beside other jobs,
+    without a model: ``files`` writes the document, ``drawing`` pictures of it (empty: the engine).
     ``runs_model``: it opens the session's model, so that it matters where; ``spreads``: workers can do pieces of it.
     ``costs(context, options)`` says what a
     long run will take, None for a short one.
@@ -116,7 +117,7 @@ class Step(Generic[O, R]):
     call: str = ""
     python: Callable[[O, Session | None], str] | None = None
     listed: bool = True
-    aside: bool = False
+    aside: str = ""
     runs_model: bool = False
     spreads: bool = False
     costs: Callable[[Context, O], Estimate | None] | None = None
@@ -264,8 +265,8 @@ class Request(Generic[O, R]):
         return self.step.listed
 
     @property
-    def aside(self) -> bool:
-        """Whether it runs beside other jobs."""
+    def aside(self) -> str:
+        """The role of the process that runs it beside other jobs; empty for the engine."""
         return self.step.aside
 
     def reduced(self) -> Request[O, R]:

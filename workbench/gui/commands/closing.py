@@ -15,7 +15,7 @@ def unfinished(context: Context) -> list[JobView]:
     """Return the jobs that closing would end; a save is waited for."""
     jobs = context.jobs
     views = [view for view in jobs.views if view.listed and not view.status.over]
-    return [view for view in views if (request := jobs.request(view.id)) is None or not request.aside]
+    return [view for view in views if (request := jobs.request(view.id)) is None or request.aside != "files"]
 
 
 async def may_leave_jobs(window: QWidget, context: Context) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
@@ -77,15 +78,24 @@ def copy_table(command: Command) -> None:
 
 async def report(command: Command) -> None:
     """Save everything as one HTML file or PDF, and open it."""
-    from workbench.gui.report import report
+    from workbench.gui.report.step import WRITE_REPORT, ReportOptions
 
-    state = command.context.workspace.state
-    path = await _save(
-        command, "Save the report", "report", "Pages (*.html);;Documents (*.pdf)", "html",
-        lambda path: report.write(state, path),
-    )  # fmt: skip
-    if path is not None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+    context = command.context
+    title, filters = WRITE_REPORT.title, "Pages (*.html);;Documents (*.pdf)"
+    path = await dialogs.ask_save_path(command.window.widget, title, filters, "report.html", "html")
+    if path is None:
+        return
+
+    async def write() -> None:
+        state = context.workspace.state
+        options = ReportOptions(path=str(path), view=replace(state, session=None, ledger=None))
+        request = WRITE_REPORT.request(state.session, options)
+        written = await context.runner.run(request, lambda: context.tasks.start(write()))
+        if written is not None:
+            context.messages.say(f"Saved {path.name}", str(path))
+            QDesktopServices.openUrl(QUrl.fromLocalFile(written))
+
+    await write()
 
 
 def compare(command: Command) -> None:
@@ -103,21 +113,20 @@ def _say_missing(command: Command, what: str, kind: str, verb: str = "Save") -> 
 
 
 async def _save(
-    command: Command, title: str, source: QWidget | str, filters: str, suffix: str, save: Callable[[Path], object]
-) -> Path | None:
-    """Ask for a file that is named like ``source``, and write it; returns its path, None if there is none."""
-    name = source if isinstance(source, str) else source.accessibleName() or "window"
+    command: Command, title: str, source: QWidget, filters: str, suffix: str, save: Callable[[Path], object]
+) -> None:
+    """Ask for a file that is named like ``source``, and write it."""
+    name = source.accessibleName() or "window"
     start = f"{'-'.join(name.lower().split())[:48]}.{suffix}"
     path = await dialogs.ask_save_path(command.window.widget, title, filters, start, suffix)
     if path is None:
-        return None
+        return
     try:
         save(path)
     except WorkbenchError as error:
         command.context.messages.report(title, error)
-        return None
+        return
     command.context.messages.say(f"Saved {path.name}", str(path))
-    return path
 
 
 def _focused(command: Command, kinds: tuple[type[QWidget], ...]) -> QWidget | None:

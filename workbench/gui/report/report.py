@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from workbench.atomic import replacing
 from workbench.errors import ExportError
+from workbench.progress import Progress, silent
 from workbench.readable import LONGEST, readable
 from workbench.session.workspace import State
 
@@ -48,38 +49,43 @@ def _for_others() -> Iterator[None]:
         yield
 
 
-def html(state: State) -> str:
-    """Return the report of the open session as a page; raises ExportError without one."""
+def html(state: State, progress: Progress = silent) -> str:
+    """Return the report of the open session as a page; raises ExportError without one, CancelledError."""
     with _for_others():
-        return page(*_content(state))
+        return page(*_content(state, progress))
 
 
-def _content(state: State) -> tuple[str, str, Sequence[Section]]:
+def _content(state: State, progress: Progress) -> tuple[str, str, Sequence[Section]]:
     """Return title, subtitle and sections."""
     from workbench.gui.report.sections import SECTIONS  # pyqtgraph is loaded when there is something to draw
 
     session = state.session
     if session is None:
         raise ExportError("there is nothing to report; open a model or a session first")
-    sections = [section for make in SECTIONS if (section := make(session, state)) is not None]
+    sections = []
+    for done, make in enumerate(SECTIONS):
+        progress(done / (len(SECTIONS) + 1), "Drawing the report")
+        if (section := make(session, state)) is not None:
+            sections.append(section)
+    progress(len(SECTIONS) / (len(SECTIONS) + 1), "Writing the report")
     subtitle = f"{session.plan.name}, {time.strftime('%Y-%m-%d %H:%M')}"
     return f"Quantization of {readable(session.model.name, LONGEST_TITLE)}", subtitle, sections
 
 
-def write(state: State, path: Path) -> None:
-    """Write the report, as a page or, by the suffix, as a PDF; raises ExportError."""
+def write(state: State, path: Path, progress: Progress = silent) -> None:
+    """Write the report, as a page or, by the suffix, as a PDF; raises ExportError, CancelledError."""
     if path.suffix.lower() == ".pdf":
-        _write_pdf(state, path)
+        _write_pdf(state, path, progress)
         return
-    text = html(state)
+    text = html(state, progress)
     with replacing(path, ExportError, "the report") as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def _write_pdf(state: State, path: Path) -> None:
+def _write_pdf(state: State, path: Path, progress: Progress) -> None:
     from PySide6.QtGui import QPageSize, QPdfWriter
 
-    document, pictures = laid_out(state)
+    document, pictures = laid_out(state, progress)
     with replacing(path, ExportError, "the report") as temporary:
         writer = QPdfWriter(str(temporary))
         writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
@@ -89,7 +95,7 @@ def _write_pdf(state: State, path: Path) -> None:
         del writer, pictures  # it writes the end of the file
 
 
-def laid_out(state: State) -> tuple[QTextDocument, list[QImage]]:
+def laid_out(state: State, progress: Progress = silent) -> tuple[QTextDocument, list[QImage]]:
     """Return the same page as a document of Qt, and its pictures as pixels, which must live as long.
 
     A pixel of a style sheet is one of the printer's for Qt, a tenth of the screen's: sizes of text become points.
@@ -108,7 +114,7 @@ def laid_out(state: State) -> tuple[QTextDocument, list[QImage]]:
         return name
 
     with _for_others():
-        text = page(*_content(state), pictures=picture)
+        text = page(*_content(state, progress), pictures=picture)
     head, style, body = text.partition("</style>")
     body = body.replace("<figcaption>", '<p class="muted">').replace("</figcaption>", "</p>")  # Qt knows no captions
     document.setHtml(re.sub(r"(font(?:-size)?: *)([0-9.]+)px", _in_points, head) + style + body)

@@ -42,5 +42,5 @@ def _needed(session: Session, options: KeepRecoveryOptions) -> Session:
 KEEP_RECOVERY = Step(
     name="keep-recovery", title="Keep a recovery copy", options=KeepRecoveryOptions, run=_run, listed=False,
     summary="Copies unsaved work aside, to be offered after a crash.",
-    needs=_needed, aside=True,
+    needs=_needed, aside="files",
 )  # fmt: skip

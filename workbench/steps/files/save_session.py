@@ -27,6 +27,6 @@ SAVE_SESSION = Step(
     name="save-session", title="Save the session", options=SaveSessionOptions, run=_run,
     summary="Writes the session to a file; the old file stays whole if anything fails.",
     heading=lambda options, session: f"Save {short(options.path)}",
-    needs=lambda session, options: session, aside=True,
+    needs=lambda session, options: session, aside="files",
     python=lambda options, session: f"\n{SESSION_LINE}session.save({options.path!r})",
 )  # fmt: skip
