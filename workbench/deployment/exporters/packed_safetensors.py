@@ -32,7 +32,8 @@ class PackedSafetensors:
     """``<parameter>.codes``, ``.scales``, ``.zero_points`` for each quantized weight; all else as the model stores it.
 
     The file's metadata holds the plan, what each packed tensor is (``tensors``: scheme, shape, the matrix view) and how
-    each scheme is decoded (``schemes``: see :mod:`workbench.deployment.packed_layout`).
+    each scheme is decoded (``schemes``: see :mod:`workbench.deployment.packed_layout`).  ``tied`` are the layers that
+    use another one's tensor, each with its own parameter and, as ``of``, the parameter of that one.
     """
 
     name: ClassVar = "safetensors"
@@ -79,9 +80,15 @@ def _metadata(quantized: QuantizedModel, model: Model) -> dict[str, str]:
                 "axes": layer.axes, "kind": str(layer.kind), "parts": sorted(stored.arrays),
                 **({"view": layer.view} if layer.view else {}),
             }  # fmt: skip
+    owners = {layer.name: layer.parameter for layer in model.summary.stored}
+    tied = {
+        layer.name: {"of": owners[str(layer.tied_to)], "parameter": layer.parameter, "kind": str(layer.kind),
+                     "axes": layer.axes, "row_axes": layer.row_axes} for layer in model.summary.tied
+    }  # fmt: skip
     return {
         "type": TYPE, "version": str(VERSION), "model": model.summary.name, "fingerprint": model.summary.fingerprint,
         "plan": quantized.plan.to_json(), "tensors": _dump(tensors), "schemes": _dump(schemes),
+        "tied": _dump(tied),
     }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ Forward = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Graph:
-    """A model of onnx_ir whose last inputs are the ``weights``: parameters of the network by name, tied ones once."""
+    """A model of onnx_ir whose last inputs are the ``weights``: the network's parameters, by name, one for a layer."""
 
     model: Any
     weights: tuple[str, ...]
@@ -102,7 +102,7 @@ def example(model: NetworkModel) -> dict[str, torch.Tensor]:
 
 
 class _Runner(nn.Module):
-    """The network with parameters of its own, one for each tensor that the view stores: tied ones under all names.
+    """The network with parameters of its own, one for each layer and other tensor, also for layers that share one.
 
     Buffers that the view stores (means and variances of batch norms) are among them: transforms give them other values.
     """
@@ -118,6 +118,7 @@ class _Runner(nn.Module):
         self.names = {name: name for name in tensors}
         for layer in model.summary.stored:
             self.names |= dict.fromkeys(model.parameter_names(layer.name), layer.parameter)
+        self.names |= {layer.parameter: layer.parameter for layer in model.summary.tied}
         others = {tensor.name for tensor in model.summary.others}
         owned = {layer.parameter for layer in model.summary.layers}
         first: dict[int, str] = {}

@@ -14,6 +14,7 @@ from workbench.deployment.onnx.codes import Codes, plain
 from workbench.deployment.onnx.inputs import InputQuantizers
 from workbench.errors import ExportError
 from workbench.models.layer import Layer, LayerKind, StoredTensor
+from workbench.models.onnx.container import LAYER
 from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.formats.cast import CastScheme
 from workbench.planning.plan import Assignment, resolve
@@ -69,14 +70,15 @@ def rewrite(
     inputs = InputQuantizers(builder=builder, quantized=quantized)
     _tied_apart(weights, model, inputs, assignments)
     for layer in model.summary.stored:
+        user = _multiplier(layer, model.summary.tied)
+        chosen, apart = assignments[user.name].inputs, user is not layer and user.parameter in weights
+        products = chosen is not None and user.kind is not LayerKind.EMBEDDING and not apart  # ids pass unchanged
+        if chosen is not None and products and layer.parameter in weights:
+            _inputs(inputs, user, chosen, list(uses_of(weights[layer.parameter])))
+        _join(weights, layer, model.summary.tied)
         value = weights.get(layer.parameter)
         if value is None:
             continue
-        user = _multiplier(layer, [each for each in model.summary.tied if each.parameter not in weights])
-        chosen = assignments[user.name].inputs
-        if chosen is not None and user.kind is not LayerKind.EMBEDDING:  # token ids pass unchanged
-            _inputs(inputs, user, chosen, list(uses_of(value)))
-        _join(weights, layer, model.summary.tied)
         uses = list(uses_of(value))
         if layer.name in quantized.tensors:
             by = None if chosen is None else parse_scheme(chosen)
@@ -114,10 +116,19 @@ def _tied_apart(
 
 
 def _join(weights: dict[str, Any], layer: Layer, tied: Iterable[Layer]) -> None:
-    """Have the products of tied layers take the tensor that they share."""
+    """Have the products of tied layers take the tensor that they share; each says by whose weight it multiplies.
+
+    Where the owner's own is not used, the first of them stands for it.
+    """
     for each in tied:
         if each.tied_to == layer.name and each.parameter != layer.parameter and each.parameter in weights:
-            weights.pop(each.parameter).replace_all_uses_with(weights[layer.parameter])
+            value = weights.pop(each.parameter)
+            if layer.parameter not in weights:
+                weights[layer.parameter] = value
+                continue
+            for use in uses_of(value):
+                use.node.metadata_props[LAYER] = each.name
+            value.replace_all_uses_with(weights[layer.parameter])
 
 
 def _inputs(quantizers: InputQuantizers, layer: Layer, scheme: str, uses: list[Use]) -> None:
@@ -246,6 +257,7 @@ def _blocks(builder: Builder, codes: Codes, uses: list[Use], accuracy: int) -> N
             accuracy_level=accuracy,
         )  # fmt: skip
         new.type, new.shape = out.type, out.shape
+        new.producer().metadata_props.update(use.node.metadata_props)
         _replace(out, new)
 
 

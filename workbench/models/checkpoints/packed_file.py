@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from workbench.errors import NotAModelError, first_line
 from workbench.models.checkpoints.packed import Packed, PackedWeight
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.sources.layers import Role
+from workbench.models.sources.layers import Role, block_of
 from workbench.models.sources.stored import TensorStore
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -49,7 +49,14 @@ def read_packed_file(store: TensorStore, where: Path) -> Packed:
 
 
 def described_layers(store: TensorStore, packed: Packed, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
-    """Return ``layers``, which names and shapes told, with what the file says of its packed ones."""
+    """Return ``layers``, which names and shapes told, with what the file says of its packed and of its tied ones."""
+    try:
+        return _described(store, packed, layers)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise NotAModelError(f"the file is damaged: it does not describe its layers ({first_line(error)})") from error
+
+
+def _described(store: TensorStore, packed: Packed, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     described = json.loads(store.metadata["tensors"])
     known = {layer.parameter: layer for layer in layers}
     ours = {}
@@ -63,7 +70,20 @@ def described_layers(store: TensorStore, packed: Packed, layers: tuple[Layer, ..
             guessed, name=str(facts["layer"]), axes=weight.axes, view=weight.view, row_axes=next(fitting),
             kind=LayerKind(kind) if kind in set(LayerKind) else guessed.kind,
         )  # fmt: skip
-    return (*(ours.pop(layer.parameter, layer) for layer in layers), *ours.values())
+    stored = (*(ours.pop(layer.parameter, layer) for layer in layers), *ours.values())
+    return (*stored, *_tied_layers(store, {layer.parameter: layer for layer in stored}))
+
+
+def _tied_layers(store: TensorStore, owners: Mapping[str, Layer]) -> Iterator[Layer]:
+    """Yield the layers that use the tensor of one of ``owners``, which are by parameter; ValueError for other axes."""
+    for name, facts in json.loads(store.metadata.get("tied", "{}")).items():
+        owner = owners[facts["of"]]
+        if sorted(facts["axes"]) != sorted(owner.axes) or facts["parameter"] in owners:
+            raise ValueError(f"{name} does not use {owner.parameter}")
+        yield replace(
+            owner, name=name, parameter=str(facts["parameter"]), kind=LayerKind(facts["kind"]), macs=None,
+            axes=tuple(facts["axes"]), row_axes=int(facts["row_axes"]), block=block_of(name), tied_to=owner.name,
+        )  # fmt: skip
 
 
 def _weight(store: TensorStore, name: str, facts: Mapping[str, Any]) -> PackedWeight:

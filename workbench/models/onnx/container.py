@@ -21,6 +21,9 @@ from workbench.models.readers.mapped import MappedFile
 if TYPE_CHECKING:
     import torch
 
+LAYER = "layer"
+"""The key in the metadata of nodes that we write where a layer multiplies with a tensor that has another one's name."""
+
 DTYPES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16",
     11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz",
@@ -165,7 +168,10 @@ def _parsed(document: bytes) -> list[np.ndarray]:
     for node in _nodes(model.graph, 0):
         node.ClearField("doc_string")
         node.name = _path(node)
+        layer = layer_of(node)
         node.ClearField("metadata_props")
+        if layer:
+            node.metadata_props.add(key=LAYER, value=layer)
         if node.domain not in DOMAINS or node.op_type == "EPContext":
             raise NotAModelError(
                 f"its operator {node.domain}.{node.op_type} needs a custom operator library, and a file never loads one"
@@ -201,6 +207,11 @@ def _nodes(graph: Any, depth: int) -> Iterator[Any]:
                 if any(tensor.data_location for tensor in inner.initializer):
                     raise NotAModelError(f"the node {node.name or node.op_type} keeps a constant in another file")
                 yield from _nodes(inner, depth + 1)
+
+
+def layer_of(node: Any) -> str:
+    """Return what a node's metadata call the layer whose weight it multiplies with, "" where they say nothing."""
+    return next((each.value[:4096] for each in node.metadata_props if each.key == LAYER), "")
 
 
 def _path(node: Any) -> str:

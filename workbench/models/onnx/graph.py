@@ -12,7 +12,7 @@ import torch
 
 from workbench.errors import NotAModelError
 from workbench.models.layer import LayerKind
-from workbench.models.onnx.container import DTYPES, OnnxFile, StoredArray
+from workbench.models.onnx.container import DTYPES, OnnxFile, StoredArray, layer_of
 from workbench.models.onnx.float_graph import FloatGraph, Weight
 from workbench.models.onnx.inner import inner_graphs, with_inner
 from workbench.models.onnx.input_schemes import input_scheme
@@ -301,11 +301,11 @@ class _Reader:
 
         ``own``: a name that no tensor of the file has.
         """
-        key = (value, turned, kind, repr(options))
+        key = (value, turned, kind, f"{options} {layer_of(node)}")
         if key in self.names:
             return self.names[key]
         source = str(self.constants.source(value) or value)
-        stem = stem_of(source, node)
+        stem = layer_of(node) or stem_of(source, node)
         module = kind not in (LayerKind.MATRIX, LayerKind.RECURRENT)
         stem = f"{stem.removesuffix('.weight').strip('/') or 'layer'}.weight" if module else stem.strip("/") or "weight"
         tied = next((name for other, name in self.names.items() if other[:2] == (value, turned)), None)

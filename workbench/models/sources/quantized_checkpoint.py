@@ -142,12 +142,14 @@ def _weights_alone(source: ModelSource, checkpoint: Checkpoint, reason: str) -> 
     layers = bare.layers
     if checkpoint.raw.metadata.get("type") == TYPE:
         layers = described_layers(checkpoint.raw, checkpoint.packed, layers)
-    parameters = {layer.parameter for layer in layers}
+    parameters, by_name = {layer.parameter for layer in layers}, {layer.name: layer for layer in layers}
+    tied = {layer.parameter: by_name[layer.tied_to].parameter for layer in layers if layer.tied_to}
+    logical = replace(checkpoint.logical, read=lambda name: checkpoint.logical.read(tied.get(name, name)))
     summary = replace(
         bare, cannot_run=reason, fingerprint=fingerprint(checkpoint.raw), layers=layers,
         others=tuple(tensor for tensor in bare.others if tensor.name not in parameters),
     )  # fmt: skip
-    return QuantizedWeights(summary, checkpoint.logical, checkpoint=checkpoint)
+    return QuantizedWeights(summary, logical, checkpoint=checkpoint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
