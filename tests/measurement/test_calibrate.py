@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from tests.models.networks import (
@@ -26,6 +27,7 @@ from workbench.measurement.second_moments import SecondMoments
 from workbench.models.layer import LayerKind
 from workbench.models.summary import OutputKind
 from workbench.numerics.statistics.observe import observe_tokens
+from workbench.sensitivity.score import score
 
 
 def tapped(model, data, layer):
@@ -185,6 +187,32 @@ def test_layers_that_no_data_reach_are_named():
     assert any("never reached the layer unused" in note for note in result.notes)
     assert not any("lstm" in note for note in result.notes)
     assert "unused" not in result.curvature and "out" in result.curvature
+
+
+class Choosing(nn.Module):
+    """Two experts, of which the second is called with no rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.out = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 4)
+
+    def forward(self, inputs):
+        given = torch.zeros_like(inputs)
+        large = inputs.sum(dim=-1) > -1e9
+        for chosen, expert in ((large, self.first), (~large, self.second)):
+            given = given.index_put((chosen.nonzero()[:, 0],), expert(inputs[chosen]))
+        return self.out(given)
+
+
+def test_a_layer_that_gets_no_rows_is_one_that_no_data_reach():
+    model, data = model_of(Choosing(), OutputKind.CLASS_LOGITS), Rows(inputs=torch.randn(6, 8))
+    result = calibrate(model, data)
+    assert [note for note in result.notes if "never reached the layer second" in note]
+    assert "second" not in result.curvature and not any(name == "second" for name, _ in result.statistics)
+    for metric in ("predicted_kl", "measured_kl"):
+        table = score(model, metric, ("int4-channel",), curvature=result.curvature, dataset=data)
+        losses = dict(zip(table.layers, table.score[:, 0].tolist(), strict=True))
+        assert np.isnan(losses.pop("second")) and min(losses.values()) > 0 and "second" not in table.unused
 
 
 def test_empty_data_and_cancelling():

@@ -224,6 +224,8 @@ class _BatchSums:
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         layer = self.layers[name]
         axis = channel_axis(layer)
+        if not tensor.numel():  # called with no rows: no data reach it
+            return
         if tensor.is_floating_point():
             self._observe(name, "input", tensor, axis)
         self._observe(name, "output", output, axis)
@@ -232,6 +234,8 @@ class _BatchSums:
 
     def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
         layer, geometry = self.layers[name], self.geometry.get(name)
+        if not tensor.numel():
+            return
         squares = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry, self._products)
         if squares is None:
             return

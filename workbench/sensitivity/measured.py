@@ -70,12 +70,15 @@ def replaced_rows(
 def running(
     model: Model, layers: Sequence[str], data: Data, batch_size: int, finite: FiniteBatches
 ) -> frozenset[str]:  # fmt: skip
-    """Return those of ``layers`` that run on any batch of ``data``; one pass, none without layers."""
+    """Return those of ``layers`` that run on any row of ``data``; one pass, none without layers."""
     reached: set[str] = set()
+
+    def tap(name: str, x: torch.Tensor, output: torch.Tensor) -> None:
+        reached.update([name] if x.numel() else ())
 
     def run(_: int, batch: Batch) -> torch.Tensor:
         with torch.no_grad():
-            return model.run(batch, tap=lambda name, x, output: reached.add(name), layers=tuple(layers))
+            return model.run(batch, tap=tap, layers=tuple(layers))
 
     for _ in finite.of(data, batch_size, run) if layers else ():
         pass

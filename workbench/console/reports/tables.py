@@ -10,6 +10,7 @@ import numpy as np
 from workbench.console.command import Outcome
 from workbench.console.report import Report, Table, row
 from workbench.insight.quantities import plural
+from workbench.readable import few
 from workbench.sensitivity.table import Sensitivity
 from workbench.steps.checks.refine import close_decisions
 
@@ -24,8 +25,8 @@ def scored(outcome: Outcome[Any, Sensitivity]) -> Report:
     notes = [note for note in outcome.session.notes if note.startswith(f"{table.metric}: ")]
     if unscored:
         notes.append(
-            f"{', '.join(unscored)} could not be scored (no data reached it, or its weights are not finite): a search "
-            "leaves it in floating point"
+            f"{few(unscored)} could not be scored (no data reached it, or its weights are not finite): a search asks for "
+            "data that reach it, or that you lock it; weights that are not finite stay as they are stored"
         )
     rows = [
         {"layer": name, **dict(zip(table.schemes, losses, strict=True))}

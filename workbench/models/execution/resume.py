@@ -29,11 +29,12 @@ from workbench.models.model import Batch, Model
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """When a module began and ended, counted in begins and ends of modules, and how often it ran."""
+    """When a module began and ended, counted in begins and ends of modules, how often it ran, and whether on any row."""
 
     begin: int
     end: int
     times: int = 1
+    filled: bool = True
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -81,8 +82,8 @@ class Resumable:
         return type(self._modules[unit]).__qualname__, self._owners(layer)[0].removeprefix(unit)
 
     def reaches(self, recording: Recording, layer: str) -> bool:
-        """Return whether a module that holds the weight of ``layer`` ran itself."""
-        return any(name in recording.calls for name in self._owners(layer))
+        """Return whether a module that holds the weight of ``layer`` ran itself, on at least one row."""
+        return any(name in recording.calls and recording.calls[name].filled for name in self._owners(layer))
 
     def record(self, batch: Batch) -> Recording:
         """Run ``batch`` through the model as it is and note the order of its modules."""
@@ -91,9 +92,11 @@ class Resumable:
         def begin(name: str, *_: Any) -> None:
             begun.setdefault(name, next(clock))
 
-        def end(name: str, *_: Any) -> None:
+        def end(name: str, module: nn.Module, args: Any, output: Any) -> None:
             times = calls[name].times + 1 if name in calls else 1
-            calls[name] = Call(begin=begun[name], end=next(clock), times=times)
+            sizes = [each.numel() for each in tensors_of(output)] or [1]
+            filled = any(sizes) or (name in calls and calls[name].filled)
+            calls[name] = Call(begin=begun[name], end=next(clock), times=times, filled=filled)
 
         with self._model.body.lock, ExitStack() as stack:
             for name, module in self._modules.items():
