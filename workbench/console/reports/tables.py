@@ -25,8 +25,8 @@ def scored(outcome: Outcome[Any, Sensitivity]) -> Report:
     notes = [note for note in outcome.session.notes if note.startswith(f"{table.metric}: ")]
     if unscored:
         notes.append(
-            f"{few(unscored)} could not be scored (no data reached it, or its weights are not finite): a search asks for "
-            "data that reach it, or that you lock it; weights that are not finite stay as they are stored"
+            f"{few(unscored)} could not be scored (no data reached it, or its weights are not finite): a search asks "
+            "for data that reach it, or that you lock it; weights that are not finite stay as they are stored"
         )
     rows = [
         {"layer": name, **dict(zip(table.schemes, losses, strict=True))}

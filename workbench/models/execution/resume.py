@@ -29,7 +29,7 @@ from workbench.models.model import Batch, Model
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """When a module began and ended, counted in begins and ends of modules, how often it ran, and whether on any row."""
+    """When a module began and ended, counted in begins and ends of modules, how often it ran, whether on any row."""
 
     begin: int
     end: int

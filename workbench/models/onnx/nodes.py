@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench.models.onnx.container import FLOATS, StoredArray
+from workbench.models.onnx.inner import inner_graphs
 
 
 def in_float32(array: StoredArray) -> StoredArray:
@@ -40,13 +41,12 @@ def in_single_precision(nodes: Iterable[Any]) -> None:
 def taken_by(node: Any) -> set[str]:
     """Return the names that a node takes, those that its inner graphs take from outside included."""
     names = {name for name in node.input if name}
-    for attribute in node.attribute:
-        for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
-            own = {value.name for value in (*inner.input, *inner.initializer)}
-            for each in inner.node:
-                names |= taken_by(each) - own
-                own |= set(each.output)
-            names |= {value.name for value in inner.output} - own
+    for inner in inner_graphs(node):
+        own = {value.name for value in (*inner.input, *inner.initializer)}
+        for each in inner.node:
+            names |= taken_by(each) - own
+            own |= set(each.output)
+        names |= {value.name for value in inner.output} - own
     return names
 
 

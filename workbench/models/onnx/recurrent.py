@@ -79,12 +79,6 @@ def _prepared(
         states = torch.zeros(directions, x.shape[1], hidden, dtype=x.dtype)
     weights = []
     for at in range(directions):
-        biases = bias[at].reshape(2, -1)
-        weights += [_ordered(each, order) for each in (forward[at], recurrent[at], *biases)]
+        parts = [each.chunk(len(order)) for each in (forward[at], recurrent[at], *bias[at].reshape(2, -1))]
+        weights += [torch.cat([gates[place] for place in order]) for gates in parts]
     return weights, states
-
-
-def _ordered(tensor: Tensor, order: Sequence[int]) -> Tensor:
-    """Return the gates in torch's order."""
-    gates = tensor.chunk(len(order), 0)
-    return torch.cat([gates[at] for at in order])
