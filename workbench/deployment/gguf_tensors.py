@@ -153,7 +153,6 @@ def matrix_tensor(
     stored = quantized.tensors.get(layer.name)
     kind = file_type(layer, None if stored is None else stored.scheme, name)
 
-
     def own(part: slice) -> torch.Tensor:
         weight = model.weight(layer.name)
         rows = weight[part] if order is None else _ordered(weight, order[part])

@@ -51,6 +51,11 @@ def write_safetensors(path: Path, entries: Iterable[Entry], metadata: Mapping[st
             put_away_again()
 
 
+def name_taken(name: str) -> ExportError:
+    """Return the error for a name that two tensors of a file would have."""
+    return ExportError(f"two tensors would be called {name}; rename one of them in the model")
+
+
 def _pieces(data: np.ndarray) -> Iterator[np.ndarray]:
     return (data[start : start + PIECE] for start in range(0, len(data), PIECE))
 
@@ -60,7 +65,7 @@ def _header(entries: list[Entry], metadata: Mapping[str, str]) -> tuple[bytes, i
     end = 0
     for entry in entries:
         if entry.name in header:
-            raise ExportError(f"two tensors would be called {entry.name}; rename one of them in the model")
+            raise name_taken(entry.name)
         start, end = end, end + entry.nbytes
         code = DTYPES[entry.dtype].code
         header[entry.name] = {"dtype": code, "shape": list(entry.shape), "data_offsets": [start, end]}

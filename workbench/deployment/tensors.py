@@ -142,9 +142,7 @@ def require_that_all_fit(reasons: Mapping[str, str], what: str, target: str) -> 
     )
 
 
-def require_equal(
-    name: str, values: torch.Tensor, evaluated: torch.Tensor, *, ulps: int = 0, start: int = 0
-) -> None:
+def require_equal(name: str, values: torch.Tensor, evaluated: torch.Tensor, *, ulps: int = 0, start: int = 0) -> None:
     """Raise ExportError that names the first value that another reader finds otherwise than it was evaluated.
 
     Both are float32 of one shape, the first row being the one numbered ``start``.  ``ulps``: how many units in the last

@@ -232,4 +232,3 @@ def _open(need: Need) -> Model:
     )  # fmt: skip
     model.summary.require_fingerprint(need.fingerprint, "the step")
     return model
-

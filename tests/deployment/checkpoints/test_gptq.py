@@ -12,7 +12,8 @@ import torch
 from safetensors.torch import load_file
 
 from tests.deployment.exporters.llamas import folder_of
-from workbench.deployment.exporters import exporter
+from workbench.deployment.exporters import Refuses, exporter
+from workbench.deployment.tensors import planned
 from workbench.errors import ExportError
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -90,7 +91,7 @@ def test_what_gptq_cannot_hold_is_named_by_layer(model: Model, tmp_path: Path) -
                  "lm_head: GPTQ checkpoints quantize weights alone"):  # fmt: skip
         assert part in str(refused.value)
     assert not os.listdir(tmp_path)
-    with pytest.raises(ExportError, match="checkpoint_format is gptq or gptq_v2"):
+    with pytest.raises(ExportError, match="checkpoint_format is auto, gptq, gptq_v2, not 'v3'"):
         exporter("gptq", ["checkpoint_format=v3"]).export(quantize(model, Plan()), model, tmp_path / "out", silent)
 
 
@@ -105,6 +106,28 @@ def test_a_zero_point_of_zero_needs_the_second_format(tmp_path: Path) -> None:
     positive = open_model(folder)
     quantized = quantize(positive, Plan().assign([Q], weights="int4-g32-asym", algorithm="rtn"))
     with pytest.raises(ExportError, match="zero point of 0.*checkpoint_format=gptq_v2"):
-        exporter("gptq").export(quantized, positive, tmp_path / "out", silent)
-    exporter("gptq", ["checkpoint_format=gptq_v2"]).export(quantized, positive, tmp_path / "out", silent)
-    assert torch.equal(open_model(tmp_path / "out").weight(Q), quantized.bind(positive).weight(Q).float())
+        exporter("gptq", ["checkpoint_format=gptq"]).export(quantized, positive, tmp_path / "out", silent)
+    assert os.listdir(tmp_path) == ["llama"]
+    for options in (["checkpoint_format=gptq_v2"], ["checkpoint_format=auto"], []):
+        exporter("gptq", options).export(quantized, positive, tmp_path / "out", silent)
+        config = json.loads((tmp_path / "out" / "config.json").read_text())["quantization_config"]
+        assert config["checkpoint_format"] == "gptq_v2"
+        assert torch.equal(open_model(tmp_path / "out").weight(Q), quantized.bind(positive).weight(Q).float())
+    either = quantize(positive, Plan().assign([K], weights="int4-g32-asym", algorithm="rtn"))
+    exporter("gptq").export(either, positive, tmp_path / "out", silent)
+    config = json.loads((tmp_path / "out" / "config.json").read_text())["quantization_config"]
+    assert config["checkpoint_format"] == "gptq"
+
+
+def test_the_reason_of_a_router_is_true(tmp_path: Path) -> None:
+    pytest.importorskip("compressed_tensors")
+    mixture = open_model(folder_of("qwen3moe", tmp_path / "moe", num_hidden_layers=1))
+    (router,) = (layer for layer in mixture.summary.layers if layer.name.endswith("mlp.gate.weight"))
+    plan = Plan().assign([router.name], weights="int8-channel-sfp16", algorithm="rtn")
+    assert router.axes == (0, 1)
+    for kind in ("gptq", "compressed-tensors", "mlx", "torchao"):
+        chosen = exporter(kind)
+        assert isinstance(chosen, Refuses)
+        with pytest.raises(ExportError, match="weights of other modules, such as routers") as refused:
+            chosen.refuse(planned(plan, mixture, {}), mixture)
+        assert "inputs x outputs" not in str(refused.value)

@@ -16,8 +16,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from tests.deployment.exporters.models import TensorModel, plan_of, quantized, tensor_model
-from workbench.deployment.exporters import exporter
+from workbench.deployment.exporters import Refuses, exporter
 from workbench.deployment.exporters.packed_safetensors import read_packed
+from workbench.deployment.tensors import planned
 from workbench.errors import ExportError
 from workbench.models.layer import StoredTensor
 from workbench.numerics.formats import parse_scheme
@@ -164,6 +165,18 @@ def test_two_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
     model = dataclasses.replace(model, summary=summary)
     with pytest.raises(ExportError, match=r"two tensors would be called odd\.weight\.codes"):
         exporter("safetensors").export(quantized(model, plan_of(odd="int4-g32")), model, tmp_path / "m", silent)
+    chosen = exporter("safetensors")
+    assert isinstance(chosen, Refuses)
+    for scheme in ("int4-g32", "nf4-b64"):
+        with pytest.raises(ExportError, match=r"two tensors would be called odd\.weight\.codes"):
+            chosen.refuse(planned(plan_of(odd=scheme), model, {}), model)  # before any weight is rounded
+    chosen.refuse(planned(plan_of(c_attn="int4-g32"), model, {}), model)
+    named_like_it = dataclasses.replace(twin, name="odd.weight.zero_points")  # which symmetric integers have not
+    model = dataclasses.replace(model, summary=dataclasses.replace(summary, others=(named_like_it,)))
+    chosen.refuse(planned(plan_of(odd="int4-g32"), model, {}), model)
+    with pytest.raises(ExportError, match=r"odd\.weight\.zero_points"):
+        chosen.refuse(planned(plan_of(odd="int4-g32-asym"), model, {}), model)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_layer_with_nan_is_kept_and_counted_so(tmp_path: Path) -> None:

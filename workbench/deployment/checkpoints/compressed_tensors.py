@@ -155,7 +155,7 @@ class CompressedTensorsMethod(Method):
         if layer.parameter in job.origin.pieces:
             return self._experts_refusal(layer, assignment, job)
         if not is_linear(layer) and not is_table(layer):
-            return f"compressed-tensors quantizes linear layers stored outputs x inputs, not {what_it_is(layer)}"
+            return f"compressed-tensors quantizes linear modules stored outputs x inputs, not {what_it_is(layer)}"
         if assignment.weights == KEEP or assignment.weights in SCALES:
             return "compressed-tensors quantizes no inputs of a layer whose weights it keeps" if \
                 assignment.inputs is not None else None  # fmt: skip

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.quantization.quantized_model import QuantizedModel
 
 WIDTHS = (2, 3, 4, 8)
-FORMATS = ("gptq", "gptq_v2")
+FORMATS = ("auto", "gptq", "gptq_v2")
 Settings = tuple[int, int, bool]
 """Bits, columns of a group (-1: all), symmetric."""
 
@@ -50,7 +51,13 @@ class GptqMethod(Method):
     def require(self) -> None:
         """Raise ExportError for a format that there is not; no library is needed."""
         if self.checkpoint_format not in FORMATS:
-            raise ExportError(f"checkpoint_format is {' or '.join(FORMATS)}, not {self.checkpoint_format!r}")
+            raise ExportError(f"checkpoint_format is {', '.join(FORMATS)}, not {self.checkpoint_format!r}")
+
+    def chosen(self, quantized: QuantizedModel) -> GptqMethod:
+        """Return the method with its format: where it is ``auto``, the older one unless a zero point is 0."""
+        if self.checkpoint_format != "auto":
+            return self
+        return GptqMethod("gptq_v2" if any(map(_has_zero_point_0, quantized.tensors.values())) else "gptq")
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         if assignment.inputs is not None or assignment.cache is not None:
@@ -59,7 +66,7 @@ class GptqMethod(Method):
         if stored is None:
             return None
         if not is_linear(layer):
-            return f"GPTQ checkpoints quantize linear layers stored outputs x inputs, not {what_it_is(layer)}"
+            return f"GPTQ checkpoints quantize linear modules stored outputs x inputs, not {what_it_is(layer)}"
         scheme = parse_scheme(stored.scheme)
         if reason := _scheme_refusal(stored.scheme):
             return reason
@@ -71,10 +78,9 @@ class GptqMethod(Method):
                 f"{scheme.name} needs inputs and outputs that fill words of 32 bits, and inputs in multiples of "
                 f"{width}; the layer has {rows} x {columns}"
             )
-        shifts = scheme.unpacked(stored)[2] if stored.arrays else None
-        if shifts is not None and self.checkpoint_format == "gptq" and bool((shifts == 0).any()):
+        if stored.arrays and self.checkpoint_format == "gptq" and _has_zero_point_0(stored):  # known once it is rounded
             return "a zero point of 0 has no place in the format gptq, which stores it minus one; set " \
-                "checkpoint_format=gptq_v2"  # fmt: skip
+                "checkpoint_format=gptq_v2, or auto"  # fmt: skip
         return None
 
     def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
@@ -146,6 +152,12 @@ class GptqMethod(Method):
         index = tensors["g_idx"].long()
         codes = unpacked_words(tensors["qweight"][:, rows].T, columns, bits) - shifts.T[:, index]
         return tensors["scales"][:, rows].float().T[:, index] * codes.float(), 0
+
+
+def _has_zero_point_0(stored: QuantizedTensor) -> bool:
+    scheme = parse_scheme(stored.scheme)
+    shifts = scheme.zero_points(stored) if isinstance(scheme, ScaledScheme) and not scheme.symmetric else None
+    return shifts is not None and bool((shifts == 0).any())
 
 
 def _scheme_refusal(name: str) -> str | None:

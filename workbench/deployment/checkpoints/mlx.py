@@ -51,7 +51,7 @@ class MlxMethod(Method):
         if stored is None:
             return None
         if not is_linear(layer) and not is_table(layer):
-            return f"MLX quantizes embeddings and linear layers stored outputs x inputs, not {what_it_is(layer)}"
+            return f"MLX quantizes embeddings and linear modules stored outputs x inputs, not {what_it_is(layer)}"
         return _scheme_refusal(stored.scheme, layer)
 
     def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:

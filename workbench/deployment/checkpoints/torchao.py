@@ -57,7 +57,7 @@ class TorchaoMethod(Method):
         if stored is None:
             return None if assignment.inputs is None else "torchao quantizes no inputs where it keeps the weights"
         if not is_linear(layer) and not is_table(layer):
-            return f"torchao quantizes embeddings and linear layers stored outputs x inputs, not {what_it_is(layer)}"
+            return f"torchao quantizes embeddings and linear modules stored outputs x inputs, not {what_it_is(layer)}"
         return _scheme_refusal(stored.scheme, assignment.inputs, layer)
 
     def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:

@@ -284,9 +284,7 @@ def _write_shards(
         (folder / "model.safetensors.index.json").write_text(text, encoding="utf-8")
 
 
-def _prove(
-    method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: Path, progress: Progress
-) -> None:
+def _prove(method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: Path, progress: Progress) -> None:
     """Raise ExportError unless the libraries read the evaluated values out of the folder."""
     store = tensors_in_files([folder / file for file in shards], ExportError, passing=True)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -335,8 +333,10 @@ def _prove_weight(
 
 def what_it_is(layer: Layer) -> str:
     """Return what a layer is that is no plain linear one, in the plural."""
-    stored = layer.kind is LayerKind.LINEAR
-    return "linear ones that the model stores inputs x outputs" if stored else f"{layer.kind} ones"
+    if layer.kind is not LayerKind.LINEAR:
+        return f"{layer.kind} ones"
+    turned = layer.axes != (0, 1)
+    return "ones that the model stores inputs x outputs" if turned else "weights of other modules, such as routers"
 
 
 def is_linear(layer: Layer) -> bool:

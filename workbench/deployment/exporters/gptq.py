@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Gptq:
     """A folder as AutoGPTQ and GPTQModel write it.
 
-    ``checkpoint_format``: ``gptq`` stores zero points minus one, ``gptq_v2`` as they are (GPTQModel, vLLM, SGLang).
+    ``checkpoint_format``: ``gptq`` stores zero points minus one, ``gptq_v2`` as they are (GPTQModel, vLLM, SGLang);
+    ``auto`` is ``gptq``, which more programs read, unless a zero point is 0, which only rounding shows.
     Beside the plan's bytes there is an index of four bytes for each input of a layer, and zero points where the scheme
     is symmetric.
     """
@@ -26,7 +27,7 @@ class Gptq:
     title: ClassVar = "GPTQ folder"
     description: ClassVar = "a GPTQ checkpoint: qweight, qzeros, scales, g_idx"
     needs_model: ClassVar = True
-    checkpoint_format: str = "gptq"
+    checkpoint_format: str = "auto"
 
     def refuse(self, planned: QuantizedModel, model: Model) -> None:
         """See :class:`workbench.deployment.exporters.Refuses`."""
@@ -40,4 +41,4 @@ class Gptq:
         from workbench.deployment.checkpoints.gptq import GptqMethod
         from workbench.deployment.checkpoints.write import write_checkpoint
 
-        return write_checkpoint(GptqMethod(self.checkpoint_format), quantized, model, out, progress)
+        return write_checkpoint(GptqMethod(self.checkpoint_format).chosen(quantized), quantized, model, out, progress)

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.atomic import replacing
 from workbench.deployment.packed_layout import decode, layout
-from workbench.deployment.safetensors_file import prove_bytes, read_safetensors, write_safetensors
+from workbench.deployment.safetensors_file import name_taken, prove_bytes, read_safetensors, write_safetensors
 from workbench.deployment.tensors import Entry, array_entries, check, decoded, expected_nbytes, other_entries
 from workbench.errors import ExportError
 from workbench.models.dtypes import tensor_bytes
@@ -40,6 +40,20 @@ class PackedSafetensors:
     title: ClassVar = "Packed safetensors"
     description: ClassVar = "packed codes and scales in one safetensors file that says how to decode them"
     needs_model: ClassVar = True
+
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """Raise ExportError for two tensors of one name; see :class:`workbench.deployment.exporters.Refuses`."""
+        import torch
+
+        opened = check(planned, model)
+        names = {entry.name for entry in other_entries(planned, opened)}
+        above = {name.rpartition(".")[0] for name in names}
+        for layer in opened.summary.stored:
+            if layer.name in planned.tensors and layer.parameter in above:
+                scheme, row = parse_scheme(planned.tensors[layer.name].scheme), torch.ones(1, layer.matrix[1])
+                for entry in array_entries(layer.parameter, scheme.encode(row, scheme.fit(row)).arrays):
+                    if entry.name in names:
+                        raise name_taken(entry.name)
 
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back, compare every value; see :class:`workbench.deployment.exporters.Exporter`."""

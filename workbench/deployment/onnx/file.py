@@ -164,4 +164,3 @@ def _compare(decoder: Decoder, layer: Layer, content: Content) -> None:
             f"{layer.parameter}[{row}, {column}] reads back as {matrix[row, column]!r}, "
             f"{expected[row, column]!r} was evaluated; please report"
         )
-

@@ -69,9 +69,7 @@ class InputQuantizers:
         if kind is None:
             raise ExportError(f"ONNX has no representation for inputs in {scheme.name}")
         by = self.builder.constant(f"{name}.scale", np.array(scale, np.float32))
-        zero = self.builder.constant(
-            f"{name}.zero_point", np.array(shift).astype(onnx_ir.DataType[kind].numpy()), kind
-        )
+        zero = self.builder.constant(f"{name}.zero_point", np.array(shift).astype(onnx_ir.DataType[kind].numpy()), kind)
         codes = self.builder.node(node, "QuantizeLinear", [value, by, zero], f"{name}.codes")
         out = self.builder.node(node, "DequantizeLinear", [codes, by, zero], f"{name}.values")
         out.shape, out.type = value.shape, value.type

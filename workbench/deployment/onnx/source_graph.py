@@ -31,8 +31,7 @@ def graph_of(model: OnnxModel) -> Graph:
         graph = onnx_ir.serde.deserialize_model(document)
     except Exception as error:  # the converter's errors have no common type
         raise ExportError(
-            f"its graph cannot be converted from opset {opset} to {OPSET}: "
-            f"{first_line(error)}"
+            f"its graph cannot be converted from opset {opset} to {OPSET}: {first_line(error)}"
         ) from error
     return Graph(model=graph, weights=tuple(name for name in model.graph.weights if name in _names(document)))
 

@@ -202,9 +202,7 @@ def _static_scheme(args: Mapping[str, Any]) -> str:
     return f"{element}-tensor" + ("" if args["symmetric"] else "-asym")
 
 
-def _nvfp4_range(
-    store: TensorStore, module: str, args: Mapping[str, Any] | None
-) -> tuple[float, float] | None:
+def _nvfp4_range(store: TensorStore, module: str, args: Mapping[str, Any] | None) -> tuple[float, float] | None:
     """Return the range of NVFP4 inputs, whose scale for the tensor is calibrated; its inverse is stored."""
     name = f"{module}.input_global_scale"
     if not args or name not in store.tensors or math.prod(store.tensors[name].shape) != 1:

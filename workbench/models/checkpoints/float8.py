@@ -86,8 +86,7 @@ def read_mxfp4(store: TensorStore, config: Config, names: Names) -> Packed:
         parts, shape = (name, f"{parameter}_scales"), store.tensors[name].shape
         if parts[1] not in store.tensors or len(shape) != 4 or shape[3] != 16:
             raise NotAModelError(
-                f"{parameter} is not an MXFP4 weight: its blocks are {shape}; fetch the "
-                "checkpoint again"
+                f"{parameter} is not an MXFP4 weight: its blocks are {shape}; fetch the checkpoint again"
             )
         experts, outputs, blocks, _ = shape
         packed[parameter] = PackedWeight(

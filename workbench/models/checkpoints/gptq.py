@@ -92,8 +92,7 @@ def read_awq(store: TensorStore, config: Config, names: Names) -> Packed:
         groups, rows = _groups(store, module, parts), store.tensors[parts[2]].shape[1]
         if rows != 8 * words or columns % groups:
             raise NotAModelError(
-                f"{module} is not an AWQ weight: {words} words for {rows} outputs; "
-                "fetch the file again"
+                f"{module} is not an AWQ weight: {words} words for {rows} outputs; fetch the file again"
             )
         granularity = _granularity(groups, columns, config)
         scheme = named("int4", granularity, _dtype(store, parts[2]), symmetric=False)
@@ -102,9 +101,7 @@ def read_awq(store: TensorStore, config: Config, names: Names) -> Packed:
     return packed
 
 
-def _awq_weight(
-    store: TensorStore, parts: tuple[str, ...], shape: tuple[int, int], scheme: str
-) -> QuantizedTensor:
+def _awq_weight(store: TensorStore, parts: tuple[str, ...], shape: tuple[int, int], scheme: str) -> QuantizedTensor:
     codes = pack(_awq_codes(store.read(parts[0])).T.contiguous(), 4).numpy()
     shifts, scales = _awq_codes(store.read(parts[1])).T.contiguous(), store.read(parts[2]).T.contiguous()
     return integers(scheme, codes, shape, scales, shifts)

@@ -107,9 +107,7 @@ def _shifts(store: TensorStore, module: str, bits: int) -> torch.Tensor | None:
     return whole.to(torch.int16) + 2 ** (bits - 1) if bool(whole.any()) else None
 
 
-def _inputs(
-    store: TensorStore, module: str, facts: Mapping[str, Any]
-) -> tuple[str | None, tuple[float, float] | None]:
+def _inputs(store: TensorStore, module: str, facts: Mapping[str, Any]) -> tuple[str | None, tuple[float, float] | None]:
     """Return the scheme of a layer's inputs, and what static ones are clipped to; None for what no plan says."""
     if facts.get("activation_quantization"):
         return "int8-token-asym", None  # the only one that there is

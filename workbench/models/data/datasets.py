@@ -163,9 +163,7 @@ def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
         ids = torch.tensor(encode(text, spec, part.file), dtype=torch.int64)
         return running(ids, part.file, spec, reading, length, part.half)
     if part.kind in ("images", "sounds") and spec.tokens and "pixel_values" not in spec.takes:
-        raise DataError(
-            f"{part.file} holds {part.kind}, the model takes token ids; give a text file or token windows"
-        )
+        raise DataError(f"{part.file} holds {part.kind}, the model takes token ids; give a text file or token windows")
     if part.kind == "images":
         return read_images(part.file, spec)
     if part.kind == "sounds":

@@ -60,9 +60,7 @@ def read_pictures(sources: Sequence[Path | bytes], classes: Classes, spec: Input
         return tensors
 
     stored = processor is not None and not processor.compact
-    return Stored(
-        count=len(sources), load=load, prepare=None if stored else preparation(spec), notes=classes.notes
-    )
+    return Stored(count=len(sources), load=load, prepare=None if stored else preparation(spec), notes=classes.notes)
 
 
 def _pictures(folder: Path) -> list[Path]:

@@ -84,9 +84,7 @@ def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
     from workbench.models.sources.lean_transformers import offline, transformers
 
     loader: Any = transformers.AutoImageProcessor
-    load = partial(
-        loader.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False, backend="pil"
-    )
+    load = partial(loader.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False, backend="pil")
     with offline():
         own = tried(load, f"the image processor in {folder}", folder)
     mean, std = ((getattr(own, name, None) if getattr(own, "do_normalize", False) else None)

@@ -271,9 +271,7 @@ def answer_ids(
     bounds = (requested, spec.positions, tokenizer.model_max_length, None if requested else LONGEST_SENTENCE)
     longest = min(bound for bound in bounds if bound)
     assert spec.tokenizer is not None
-    (rows,) = tokenized(
-        lambda: [tokenizer(text_target=list(texts), verbose=False)["input_ids"]], spec.tokenizer, texts
-    )
+    (rows,) = tokenized(lambda: [tokenizer(text_target=list(texts), verbose=False)["input_ids"]], spec.tokenizer, texts)
     cut = sum(len(ids) > longest for ids in rows)
     notes = (f"{file.name}: {cut} of {len(rows)} answers were cut to {longest} tokens",) if cut else ()
     return [ids[:longest] for ids in rows], notes

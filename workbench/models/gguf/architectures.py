@@ -154,9 +154,7 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
             other["layer_types"] = config["layer_types"]
     if other:
         listed = ", ".join(f"{member} {value}" for member, value in other.items())
-        raise error(
-            f"llama.cpp's {architecture.name} computes no network with {listed}; it cannot be written as GGUF"
-        )
+        raise error(f"llama.cpp's {architecture.name} computes no network with {listed}; it cannot be written as GGUF")
     chosen = config.get(architecture.activation_member)
     if chosen is not None and chosen not in architecture.activations:
         raise error(

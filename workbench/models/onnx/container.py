@@ -253,8 +253,7 @@ def _require_order(graph: Any) -> None:
     for node in graph.node:
         if missing := [name for name in node.input if name not in known]:
             raise NotAModelError(
-                f"its node {node.name or node.op_type} takes {missing[0]}, which no "
-                "node before it computes"
+                f"its node {node.name or node.op_type} takes {missing[0]}, which no node before it computes"
             )
         if any(name and name in known for name in node.output):
             raise NotAModelError(f"its node {node.name or node.op_type} defines a name that exists already")

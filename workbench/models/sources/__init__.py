@@ -59,8 +59,6 @@ def reopen(summary: ModelSummary, *, trust: bool = False, placement: Placement |
     Raises FingerprintMismatchError if its file holds another model now.
     """
     source = summary.source
-    model = open_model(
-        source.path, factory=source.factory, weights=source.weights, trust=trust, placement=placement
-    )
+    model = open_model(source.path, factory=source.factory, weights=source.weights, trust=trust, placement=placement)
     model.summary.require_fingerprint(summary.fingerprint, "the session")
     return model

@@ -205,9 +205,7 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     transposed = {f"{path}.weight" for path, module in skeleton.named_modules() if type(module).__name__ == "Conv1D"}
     state = {parameter: mapped.tensor(parameter, parameter in transposed) for parameter in mapped.names}
     with quiet(transformers):
-        network = cls.from_pretrained(
-            None, config=skeleton.config, state_dict=state, dtype=torch.float32, **options
-        )
+        network = cls.from_pretrained(None, config=skeleton.config, state_dict=state, dtype=torch.float32, **options)
     _scale_rotary(network, file)
     return _model(file, source, network, mapped)
 
@@ -223,8 +221,7 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
     blocks = settings.get("num_hidden_layers", settings.get("n_layer"))
     if table is None or not isinstance(blocks, int) or not 0 < blocks <= len(file.tensors):
         raise NotAModelError(
-            f"it says {blocks!r} blocks and has {len(file.tensors)} tensors; it is "
-            "damaged or incomplete"
+            f"it says {blocks!r} blocks and has {len(file.tensors)} tensors; it is damaged or incomplete"
         )
     settings |= {"vocab_size": table.matrix[0], "tie_word_embeddings": "output.weight" not in file.tensors}
     for kind in ("bos", "eos", "pad"):
