@@ -31,7 +31,7 @@ class Classes:
     notes: tuple[str, ...] = ()
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Return ``labels`` (``[samples]``, int64, or float32 where one is a fraction); nothing where there are none."""
+        """Return ``labels`` (``[samples]``, int64, or float32 where one is a fraction); nothing where there is none."""
         return {} if self.numbers is None else {"labels": torch.tensor(self.numbers)}
 
 

@@ -370,7 +370,7 @@ def _require_filled(network_type: Any, settings: Any, store: TensorStore, folder
 
 @contextmanager
 def quiet(transformers: Any) -> Iterator[None]:
-    """Keep the loader's progress bars and reports off the terminal, and ask nothing of the Hub; what matters is raised."""
+    """Keep the loader's progress bars and reports off the terminal, and ask the Hub nothing; what matters is raised."""
     from workbench.models.sources.lean_transformers import offline
 
     logging = transformers.utils.logging
