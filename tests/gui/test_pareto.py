@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +17,14 @@ from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.gui.context import edits
 from workbench.gui.plots.front import DECADES
+from workbench.insight import fronts
 from workbench.insight.roofline import plan_time
 from workbench.measurement.evaluation import Timing
+from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import MeasuredTimes
-from workbench.planning.plan import KEEP
+from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.planning.totals import totals
 from workbench.session.session import Session
 
 LAYER = "model.layers.0.mlp.down_proj"
@@ -31,6 +35,34 @@ def _handle(slider: object) -> QPoint:
     slider.initStyleOption(option)  # type: ignore[attr-defined]
     control, part = QStyle.ComplexControl.CC_Slider, QStyle.SubControl.SC_SliderHandle
     return slider.style().subControlRect(control, option, part, slider).center()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_uniform_plans_are_computed_once_for_dashboard_and_front(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed, compute = [], fronts._uniform_sums
+
+    def counted(*arguments: Any) -> Any:
+        computed.append(arguments)
+        return compute(*arguments)
+
+    monkeypatch.setattr(fronts, "_uniform_sums", counted)
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.act(lambda: person.window.reveal("pareto"))
+        shown = person.window.panels["pareto"].plot.picture.uniform
+        assert len(computed) == 1
+        model, layers = person.state.session.model, person.state.session.model.layers
+        for scheme, megabytes, loss in shown:
+            sums = totals(model, resolve(Plan.uniform(quantizable(layers), scheme), layers), computed[0][1])
+            assert megabytes * 1e6 == pytest.approx(sums.nbytes, abs=1e-3) and loss == pytest.approx(sums.predicted)
+        await person.act(lambda: edits.assign(person.context.workspace, [LAYER], weights="int4-g32-asym"))
+        assert len(computed) == 1, "an edit of weights changes no uniform plan"
+        await person.act(lambda: edits.assign(person.context.workspace, [LAYER], inputs="int8-token"))
+        assert len(computed) == 2, "one of inputs does"
+
+    live(story)
 
 
 def test_the_slider_replans_while_it_moves(live: Callable[..., None]) -> None:

@@ -88,6 +88,8 @@ class Model(ABC):
 
     notes: tuple[str, ...] = ()
     """What the model's files say and the first plan does not."""
+    files: tuple[str, ...] = ()
+    """The files of weights that the model's own file names."""
 
     tappable: frozenset[str] = frozenset()
     routed: Mapping[str, int] = {}

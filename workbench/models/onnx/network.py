@@ -25,6 +25,8 @@ from workbench.models.onnx.nodes import taken_by
 from workbench.models.onnx.operators import OPERATORS, evaluate
 from workbench.readable import few
 
+Tensors = Mapping[str, torch.Tensor]
+
 MODULES = {
     LayerKind.CONV1D: nn.Conv1d, LayerKind.CONV2D: nn.Conv2d, LayerKind.CONV3D: nn.Conv3d,
 }  # fmt: skip
@@ -83,9 +85,7 @@ class Glue:
         }
         return [torch.from_numpy(each) for each in self._sessions[key].run(list(self.outputs), arrays)]
 
-    def by_torch(
-        self, values: Mapping[str, torch.Tensor], opset: int, both: bool
-    ) -> dict[str, torch.Tensor | None]:  # fmt: skip
+    def by_torch(self, values: Tensors, opset: int, both: bool) -> dict[str, torch.Tensor | None]:
         """Run the nodes in torch, with ``both`` the branches too that are not chosen."""
         known: dict[str, torch.Tensor | None] = dict(values)
         for name, array in self.constants.items():
@@ -200,12 +200,6 @@ def execution(network: nn.Module) -> Execution:
     return network._onnx
 
 
-def without_gradients(network: nn.Module) -> tuple[str, ...]:
-    """Return a sentence on why a graph's network has no gradients; empty where it has."""
-    refusal = execution(network).refusal
-    return (f"no gradient flows through the graph, so that losses are measured: {refusal}",) if refusal else ()
-
-
 def _add(network: nn.Module, name: str, weight: Weight, values: nn.Parameter) -> None:
     *path, last = name.split(".")
     owner = network
@@ -217,9 +211,7 @@ def _add(network: nn.Module, name: str, weight: Weight, values: nn.Parameter) ->
     owner.register_parameter(last, values)
 
 
-def _run(
-    network: OnnxNetwork, inputs: Mapping[str, torch.Tensor], in_torch: bool, both: bool = False
-) -> list[torch.Tensor]:  # fmt: skip
+def _run(network: OnnxNetwork, inputs: Tensors, in_torch: bool, both: bool = False) -> list[torch.Tensor]:
     run, values = network._onnx, dict[str, Any](inputs)
     for place, step in enumerate(run.steps):
         if isinstance(step, LayerStep):

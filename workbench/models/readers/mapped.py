@@ -45,6 +45,7 @@ class MappedFile:
     """
 
     def __init__(self, path: Path, *, passing: bool = False) -> None:
+        self.path = path
         with opened(path) as stream:
             self.size = stream.seek(0, 2)
             if not self.size:

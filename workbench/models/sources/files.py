@@ -21,12 +21,15 @@ BESIDE = (".safetensors", ".pt", ".pth")
 WEIGHTS = (".safetensors", ".pt", ".pth", ".pt2", ".gguf", ".onnx", ".data")
 """Files that hold weights; those of a run's results may lie beside them."""
 
+_parts: dict[str, tuple[str, ...]] = {}
+"""Files of weights that a model names itself, by its path."""
+
 _opened: WeakKeyDictionary[Model, Stamp] = WeakKeyDictionary()
 
 
 def stamp(source: ModelSource) -> Stamp:
     """Return how every file that the model can consist of looks now."""
-    files: list[Path] = []
+    files = [Path(name) for name in _parts.get(source.path, ())]
     for name in filter(None, (source.path, source.weights)):
         path = Path(name)
         if path.suffix == ".py":
@@ -38,16 +41,18 @@ def stamp(source: ModelSource) -> Stamp:
 
 def weights_stamp(source: ModelSource) -> Stamp:
     """Return how the files look that hold weights."""
-    return tuple(each for each in stamp(source) if each[0].endswith(WEIGHTS))
+    parts = _parts.get(source.path, ())
+    return tuple(each for each in stamp(source) if each[0].endswith(WEIGHTS) or each[0] in parts)
 
 
 def note_opened(model: Model, looked: Stamp) -> None:
-    """Note how the model's files of weights ``looked`` just before they were opened; others may lie beside them."""
+    """Note how the model's files of weights ``looked`` just before they were opened, and those that it names now."""
     from workbench.models.sources.safetensors_file import weight_files
 
-    path = Path(model.summary.source.path)
+    path, _parts[model.summary.source.path] = Path(model.summary.source.path), model.files
     own = {str(file) for file in weight_files(path)} if path.is_dir() else set()
-    _opened[model] = tuple(each for each in looked if not own or each[0] in own)
+    named = (each for each in stamp(model.summary.source) if each[0] in model.files)
+    _opened[model] = (*named, *(each for each in looked if not own or each[0] in own))
 
 
 def require_as_opened(model: Model, title: str) -> None:
@@ -56,9 +61,8 @@ def require_as_opened(model: Model, title: str) -> None:
     Weights stay in their files, mapped, so that the model would be a mixture of both.  A file that is gone was read as
     far as it was needed, or is missed when it is.
     """
-    before, now = _opened.get(model, ()), weights_stamp(model.summary.source)
-    there = {name for name, *_ in now}
-    changed = sorted(name for name, *_ in {*before} - {*now} if name in there)
+    now = {each[0]: each for each in weights_stamp(model.summary.source)}
+    changed = sorted(each[0] for each in _opened.get(model, ()) if now.get(each[0], each) != each)
     if changed:
         raise ModelError(
             f"{title}: {changed[0]} has changed since the model was opened, and weights are read from it when they are "

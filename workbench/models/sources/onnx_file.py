@@ -138,11 +138,14 @@ class OnnxModel(NetworkModel):
         self, summary: ModelSummary, body: Body, inputs: InputSpec, overrides: Overrides | None = None, *,
         file: OnnxFile, graph: FloatGraph, answer: Answer,
     ) -> None:  # fmt: skip
-        from workbench.models.onnx.network import without_gradients
+        from workbench.models.onnx.network import execution
 
         super().__init__(summary, body, inputs, overrides)
         self.file, self.graph, self.answer = file, graph, answer
-        self.notes = (*file.notes, *graph.notes, *without_gradients(body.network))
+        refusal = execution(body.network).refusal
+        flows = f"no gradient flows through the graph, so that losses are measured: {refusal}" if refusal else ""
+        self.notes = (*file.notes, *graph.notes, *filter(None, [flows]))
+        self.files = tuple({str(each.file.path): None for each in file.arrays.values() if each.file is not None})
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> OnnxModel:
         return OnnxModel(
