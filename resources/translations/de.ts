@@ -2356,31 +2356,31 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Nur die Tensoren</translation>
     </message>
     <message>
-        <source>Loss there</source>
-        <translation>Verlust dort</translation>
+        <source>Runtime loss</source>
+        <translation>Verlust der Laufzeit</translation>
     </message>
     <message>
         <source>Mean KL divergence of the runtime's answers from the floating-point model (encoders: 1 - cosine)</source>
         <translation>Mittlere KL-Divergenz der Antworten der Laufzeit vom Gleitkommamodell (Encoder: 1 − Kosinus)</translation>
     </message>
     <message>
-        <source>Loss here</source>
-        <translation>Verlust hier</translation>
+        <source>Evaluated loss</source>
+        <translation>Ausgewerteter Verlust</translation>
     </message>
     <message>
         <source>The same of our evaluation, on the same tokens</source>
         <translation>Dasselbe bei unserer Auswertung, auf denselben Token</translation>
     </message>
     <message>
-        <source>Apart</source>
-        <translation>Abweichung</translation>
+        <source>Difference</source>
+        <translation>Differenz</translation>
     </message>
     <message>
         <source>Of the runtime's answers from our evaluation: llama.cpp rounds the inputs of quantized matrices, ONNX Runtime computes as the plan says</source>
         <translation>Der Antworten der Laufzeit von unserer Auswertung: llama.cpp rundet die Eingaben quantisierter Matrizen, ONNX Runtime rechnet, wie der Plan es sagt</translation>
     </message>
     <message>
-        <source>By rounding</source>
+        <source>Due to rounding</source>
         <translation>Durch Rundung</translation>
     </message>
     <message>
@@ -4504,8 +4504,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Klassen von Positionen</translation>
     </message>
     <message>
-        <source>This plan there: {} {}, here {}, over {w} of {}; {} a second ({})</source>
-        <translation>Dieser Plan dort: {} {}, hier {}, über {w} von {}; {} je Sekunde ({})</translation>
+        <source>Loss of this plan: {} {} in the runtime, {} evaluated, over {w} of {}; {} a second ({})</source>
+        <translation>Verlust dieses Plans: {} {} in der Laufzeit, {} ausgewertet, über {w} von {}; {} je Sekunde ({})</translation>
     </message>
     <message>
         <source>for judging only</source>
@@ -5532,12 +5532,12 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>256 Tokens; bis zu 2.048 in der Auswertung</translation>
     </message>
     <message>
-        <source>Of a repeat</source>
-        <translation>Bei Wiederholung</translation>
+        <source>Repeatability</source>
+        <translation>Wiederholbarkeit</translation>
     </message>
     <message>
-        <source>By layers</source>
-        <translation>Nach Schichten</translation>
+        <source>Largest layer error</source>
+        <translation>Größter Schichtfehler</translation>
     </message>
     <message>
         <source>Where codes differ</source>
@@ -6006,6 +6006,14 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>Writing the report</source>
         <translation>Der Bericht wird geschrieben</translation>
+    </message>
+    <message>
+        <source>weights only</source>
+        <translation>nur Gewichte</translation>
+    </message>
+    <message>
+        <source>current plan, weights only</source>
+        <translation>aktueller Plan, nur Gewichte</translation>
     </message>
 </context>
 </TS>

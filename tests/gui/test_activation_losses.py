@@ -42,6 +42,10 @@ def test_losses_of_inputs_are_scored_and_counted_everywhere(live: Callable[..., 
         assert "It includes weights." in bar.loss_label.toolTip()
         await person.act(lambda: edits.assign(person.context.workspace, names, inputs="int8-token"))
         assert "have no scores yet" in bar.loss_label.toolTip()
+        assert bar.loss_label.text().endswith(" (weights only)")
+        await person.act(lambda: person.window.reveal("pareto"))
+        plot = person.window.panels["pareto"].plot
+        assert "current plan, weights only" in {label.text for _, label in plot.item.legend.items}
         tile = person.window.panels["plan"].dashboard.tiles[2]
         assert tile.detail.text() == "of weights alone" and "rounded inputs of" in tile.toolTip()
         weights = person.state.totals.predicted
@@ -58,8 +62,10 @@ def test_losses_of_inputs_are_scored_and_counted_everywhere(live: Callable[..., 
         cost = sum(table.of(*cell) for cell in quantized_inputs(session.model, state.assignments).items())
         assert cost > 0 and state.totals.predicted == pytest.approx(weights + cost, rel=1e-12)
         assert "weights and the rounded inputs" in bar.loss_label.toolTip()
+        assert "weights only" not in bar.loss_label.text()
         assert tile.detail.text() != "of weights alone" and "of weights alone" not in tile.toolTip().lower()
         await person.act(lambda: person.window.reveal("pareto"))
+        assert "current plan" in {label.text for _, label in plot.item.legend.items}
         front = person.window.panels["pareto"].front
         assert front.loss[-1] == pytest.approx(cost, rel=1e-9), "floating-point weights leave what the inputs cost"
         assert dict((name, loss) for name, _, loss in person.window.panels["pareto"]._uniform)[

@@ -33,7 +33,7 @@ def test_a_plan_is_run_where_it_will_run(live: Callable[..., None]) -> None:
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="q8_0", algorithm="rtn"))
         await person.click(panel.buttons["llama.cpp"])
         await person.until(lambda: "runtime" in person.state.session.results)
-        assert len(panel.table.records.records) == 2 and "This plan there" in panel.summary.text()
+        assert len(panel.table.records.records) == 2 and "Loss of this plan" in panel.summary.text()
         person.picture("deploy")
 
     live(story)

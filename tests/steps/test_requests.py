@@ -300,3 +300,14 @@ def test_the_title_of_an_encoders_scores_speaks_of_distances() -> None:
     encoder = replace(session, model=replace(session.model, output=OutputKind.EMBEDDING))
     for metric, title in (("predicted_kl", "predicted distance"), ("weight_error", "weight error")):
         assert SCORE.request(encoder, ScoreOptions(metric=metric)).title == f"Sensitivity by {title}"
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("demo:python-documentation", "demo:python-documentation"),
+     ("demo:python-documentation?window=2048", "demo:python-documentation (window 2048)"),
+     ("/data/a.csv?column=my text&window=16", "a.csv (column my text, window 16)"), ("/data/why?.txt", "why?.txt")],
+)  # fmt: skip
+def test_how_data_are_read_stands_in_titles_as_words(path: str, words: str) -> None:
+    for step, options in ((CALIBRATE, CalibrateOptions(data=path)), (EVALUATE, EvaluateOptions(data=path))):
+        assert step.request(None, options).title.endswith(f" on {words}")

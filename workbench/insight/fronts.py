@@ -11,6 +11,7 @@ from workbench.errors import WorkbenchError
 from workbench.insight import quantities
 from workbench.insight.legality import within_target
 from workbench.insight.roofline import plan_microseconds
+from workbench.insight.sums import activations
 from workbench.measurement.units import is_divergence, short_unit
 from workbench.models.layer import Layer
 from workbench.models.summary import searchable
@@ -55,10 +56,12 @@ class Picture:
     present: tuple[float, float] | None = None
     uniform: tuple[UniformPlan, ...] = ()
     measured: tuple[Measured, ...] = ()
+    weights_only: bool = False
+    """Whether the present plan's loss lacks that of its rounded inputs or cache, which have no scores."""
 
     def same_but_present(self, other: Picture) -> bool:
         """Return whether only the current plan may differ."""
-        names = ("uniform", "measured", "unit", "cost_unit")
+        names = ("uniform", "measured", "unit", "cost_unit", "weights_only")
         return self.loss is other.loss and all(getattr(self, name) == getattr(other, name) for name in names)
 
 
@@ -86,6 +89,7 @@ def picture_of(
         bits_per_weight=front.bits_per_weight, loss=front.loss, unit=short_unit(table.unit) or "rel. error",
         cost_unit="MB" if by_size else "µs", present=None if cost is None or loss is None else (cost, loss),
         uniform=uniform, measured=measured if is_divergence(table.unit) else (),
+        weights_only=bool(activations(state)[1]),
     )  # fmt: skip
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qsl
 
 from workbench.engine.executors import cluster
 from workbench.engine.failure import portable
@@ -388,5 +390,6 @@ def plan_name(session: Session | None) -> str:
 
 
 def short(path: str) -> str:
-    """Return the last part of a path, or the name of a bundled data set as it is, for headings."""
+    """Return the last part of a path, or the name of a bundled data set, for headings: ``a.csv (column text)``."""
+    path = re.sub(r"\?((?:column|window|stride|text)=.*)$", lambda options: f" ({', '.join(map(' '.join, parse_qsl(options[1])))})", path)
     return path if path.startswith("demo:") else PurePath(path).name or path

@@ -65,7 +65,8 @@ class FrontPlot(Plot):
         self._draw_front(picture)
         self._draw_uniform(picture)
         self._draw_measured(picture)
-        self._star = self.add_points([], [], self.colours.error, size=17, symbol="star", name="current plan")
+        name = "current plan, weights only" if picture.weights_only else "current plan"
+        self._star = self.add_points([], [], self.colours.error, size=17, symbol="star", name=name)
         self._place_star(picture)
         self.item.autoRange()
         self.item.disableAutoRange()  # so that a star that moves repaints only itself

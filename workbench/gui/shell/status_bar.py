@@ -167,7 +167,8 @@ def _loss(state: State) -> str:
     title = tr(metric_title(state.metric, unit))
     assert totals is not None
     if totals.predicted is not None:
-        return f"{title} {quantities.number(totals.predicted)} {short_unit(unit)}".rstrip()
+        part = f" ({tr('weights only')})" if activations(state)[1] else ""
+        return f"{title} {quantities.number(totals.predicted)} {short_unit(unit)}".rstrip() + part
     if state.session is not None and state.session.plan.transforms:
         return f"{title}: {tr('not known with transforms')}"
     if totals.missing:

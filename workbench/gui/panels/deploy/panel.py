@@ -1,4 +1,4 @@
-"""The forms of the plan, and plans in the runtime that they are for: bytes, loss there and here, speed, memory."""
+"""The forms of the plan, and plans in the runtime that they are for: bytes, losses, speed, memory."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ FIELDS = (
     Field("Runtime", lambda row: row.runtime, tip="The program that ran the exported model"),
     Number("File", lambda row: row.file_bytes / 1e6, unit="MB", tip="The whole file, tokenizer and all"),
     Number("Tensors", lambda row: row.tensor_bytes / 1e6, unit="MB", tip="The tensors alone"),
-    Number("Loss there", lambda row: row.runtime_loss, unit="nats",
+    Number("Runtime loss", lambda row: row.runtime_loss, unit="nats",
            tip="Mean KL divergence of the runtime's answers from the floating-point model (encoders: 1 - cosine)"),
-    Number("Loss here", lambda row: row.plan_loss, unit="nats", tip="The same of our evaluation, on the same tokens"),
-    Number("Apart", lambda row: row.difference, unit="nats",
+    Number("Evaluated loss", lambda row: row.plan_loss, unit="nats",
+           tip="The same of our evaluation, on the same tokens"),
+    Number("Difference", lambda row: row.difference, unit="nats",
            tip="Of the runtime's answers from our evaluation: llama.cpp rounds the inputs of quantized matrices, "
                "ONNX Runtime computes as the plan says"),
-    Number("By rounding", lambda row: row.rounding, unit="nats",
+    Number("Due to rounding", lambda row: row.rounding, unit="nats",
            tip="How far our own evaluation moves when inputs are rounded as there: what explains the distance"),
     Number("Agreement", lambda row: row.agreement, quantities.share, unit="share",
            tip="Positions at which the likeliest token is that of our evaluation"),
-    Number("Of a repeat", lambda row: row.repeat_agreement, quantities.share, unit="share",
+    Number("Repeatability", lambda row: row.repeat_agreement, quantities.share, unit="share",
            tip="The same of our own evaluation after a change of 1e-7 in what layers round, as another order of sums "
                "makes it: where inputs are rounded, no two programs agree better"),
-    Number("By layers", lambda row: row.apart_by_layer,
+    Number("Largest layer error", lambda row: row.apart_by_layer,
            tip="The most by which a layer differs that is fed the evaluation's inputs, relative to its largest number: "
                "the rounding of sums, where the file computes what was evaluated"),
     Number("Prompt", lambda row: row.prompt_speed, unit="tokens/s",
@@ -101,9 +102,9 @@ class DeployPanel(Panel):
         else:
             speed = quantities.number(mine.generation_speed or mine.prompt_speed)
             text = (
-                f"This plan there: {quantities.number(mine.runtime_loss)} {mine.unit}, here "
-                f"{quantities.number(mine.plan_loss)}, over {quantities.plural(mine.positions, 'position')} of "
-                f"{mine.data}; {speed} a second ({mine.runtime})"
+                f"Loss of this plan: {quantities.number(mine.runtime_loss)} {mine.unit} in the runtime, "
+                f"{quantities.number(mine.plan_loss)} evaluated, over "
+                f"{quantities.plural(mine.positions, 'position')} of {mine.data}; {speed} a second ({mine.runtime})"
             )
         self.summary.setText(text)
 
