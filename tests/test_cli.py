@@ -109,6 +109,17 @@ def test_inspect_lists_layers_and_counts_bytes(capsys: pytest.CaptureFixture[str
         assert result["bytes"] == 2 * result["parameters"]
 
 
+def test_inspect_reads_large_files_for_the_fingerprint_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = call(capsys, "inspect", MODEL)
+    monkeypatch.setattr("workbench.models.contents.LARGE", 1)
+    assert call(capsys, "inspect", MODEL) == whole | {"fingerprint": ""}
+    assert call(capsys, "inspect", MODEL, "--fingerprint") == whole
+    assert main(["inspect", MODEL]) == 0
+    assert "fingerprint: not computed, as all bytes must be read for it (--fingerprint)" in capsys.readouterr().out
+
+
 def test_a_file_without_layers_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from safetensors.numpy import save_file
 

@@ -181,7 +181,7 @@ def plan(case: Case) -> Figures:
 def evaluate(case: Case) -> Figures:
     import workbench as wb
 
-    for outputs in Path(os.environ["WORKBENCH_CACHE_FOLDER"]).glob("*/000000.safetensors"):
+    for outputs in Path(os.environ["WORKBENCH_CACHE_FOLDER"]).glob("outputs/*/000000.safetensors"):
         shutil.rmtree(outputs.parent)  # an earlier evaluation's; what the calibration noted stays
     model, _ = opened(case)
     session = wb.Session.load(case.session)

@@ -35,7 +35,7 @@ FLAGS = {
     "front": "--metric --points --schemes --target",
     "gui": "--factory --trust --weights",
     "info": "--trust",
-    "inspect": "--factory --trust --weights",
+    "inspect": "--factory --fingerprint --trust --weights",
     "outliers": "--layer --most --tokens",
     "plan": "--allow --batch --bits-per-weight --cache --corrected --inputs --lock --loss --metric --microseconds "
     "--minimise --out --range-method --schemes --size --strategy --target --transforms --trust --uniform",

@@ -76,7 +76,7 @@ def main() -> None:
     partial_results.SHARE = 0
     random, out, errors = np.random.default_rng(seed), folder / "out", folder / "errors"
     out.mkdir()
-    session, plan, pieces = folder / "s.qwb", folder / "p.json", folder / "cache-unfinished"
+    session, plan, pieces = folder / "s.qwb", folder / "p.json", folder / "cache" / "outputs-unfinished"
     Plan().assign(["*"], weights="int4-g32", algorithm="gptq").save(plan)
     first = ["calibrate", DATA, "--data", DATA, "--samples", "32", "--out", str(session)]
     assert finished(forked(first, errors), 300) == 0, errors.read_text()

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(partial_results, "FIRST", 0.0)
     monkeypatch.setattr(partial_results, "EVERY", 0.0)
     monkeypatch.setattr(partial_results, "SHARE", 0)
-    return tmp_path / "cache-unfinished"
+    return tmp_path / "cache" / "outputs-unfinished"
 
 
 def pieces(folder: Path) -> list[Path]:

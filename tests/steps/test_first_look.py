@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from workbench.engine.model_cache import ModelCache
+from workbench.models import contents
+from workbench.models.sources import stored
 from workbench.session.session import Session
 from workbench.steps.files import first_session as module
 from workbench.steps.files.first_session import STILL_LOADING, first_look, is_first_look
@@ -45,9 +49,21 @@ def test_no_look_where_there_is_nothing_to_gain(path: str) -> None:
     assert first_look(path) is None
 
 
-def test_no_look_at_what_opening_refuses_or_what_is_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert first_look(DEMO) is not None
-    monkeypatch.setattr(module, "MAX_BYTES", 1000)
-    assert first_look(DEMO) is None
+def test_of_large_files_the_headers_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = {"model.layers.10.a.weight": torch.ones(4, 8), "model.layers.2.a.weight": torch.ones(4, 8)}
+    save_file(state, tmp_path / "model.safetensors")
+    path = str(tmp_path / "model.safetensors")
+    assert first_look(path) is None  # nothing to gain
+    monkeypatch.setattr(module, "MAX_BYTES", 100)
+    monkeypatch.setattr(contents, "LARGE", 100)
+    monkeypatch.setattr(stored, "_read", lambda store: pytest.fail("the weights were read"))
+    for each in (path, DEMO):
+        look = first_look(each)
+        assert is_first_look(look) and look is not None and not look.statistics and not look.model.fingerprint
+    look = first_look(path)
+    assert look is not None and [layer.name for layer in look.model.layers] == ["model.layers.2.a", "model.layers.10.a"]
+
+
+def test_no_look_at_what_opening_refuses(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "auto_map": {"AutoModel": "code.py"}}))
     assert first_look(str(tmp_path)) is None

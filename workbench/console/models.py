@@ -75,8 +75,13 @@ def _report(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 
 def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
-    """Return a model's layers."""
-    summary = _model(arguments).summary
+    """Return a model's layers; the bytes of large files are read only for the fingerprint."""
+    from workbench.models.placement import Placement
+    from workbench.models.sources import open_model as opened
+
+    options = asdict(options_of(OpenModelOptions, arguments))
+    place = Placement(arguments.device, arguments.dtype)
+    summary = opened(**options, trust=arguments.trust, placement=place, contents=arguments.fingerprint).summary
     rows = [row(layer, "name kind shape dtype parameters bytes=nbytes tied_to") for layer in summary.layers]
     shown = [
         {**each, "size": each["bytes"], "tied": f"tied to {each['tied_to']}" if each["tied_to"] else ""}
@@ -86,7 +91,7 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
         facts=row(summary, "model=name fingerprint parameters bytes=nbytes", layers=rows),
         parts=[
             f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}",
-            summary.fingerprint,
+            summary.fingerprint or "fingerprint: not computed, as all bytes must be read for it (--fingerprint)",
             summary.without_layers
             or Table(rows=shown, columns="name=layer | kind | shape | dtype | parameters | size | tied="),
         ],
@@ -211,7 +216,7 @@ def exported(outcome: Outcome[Any, tuple[str, ...]]) -> Report:
 
 INSPECT = Command(
     name="inspect", help="Lists the layers of a model.", example="inspect path/to/model --json", run=_inspect,
-    flags=MODEL,
+    flags=(*MODEL, flag("--fingerprint", action="store_true", help="read large files whole for the fingerprint")),
 )  # fmt: skip
 CALIBRATE = Command(
     name=STEP.name, help=STEP.summary, example="calibrate path/to/model --data text.txt --out S.qwb", run=_calibrate,

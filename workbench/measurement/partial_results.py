@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.measurement.reference.cache import NO_CACHE, ArrayCache, cache_folder
+from workbench.cache import cache_folder
+from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
 from workbench.progress import Progress
 from workbench.version import VERSION
 
@@ -53,16 +54,14 @@ def remembered(notes: list[str]) -> Iterator[None]:
     if _RUN.get() is not None:
         yield
         return
-    folder = cache_folder()
-    cache = NO_CACHE if folder is None else ArrayCache(folder=folder.with_name(f"{folder.name}-unfinished"))
-    run = _Run(cache, notes)
+    run = _Run(ArrayCache(folder=cache_folder("outputs-unfinished")), notes)
     token = _RUN.set(run)
     try:
         yield
     finally:
         _RUN.reset(token)
     for key in run.keys:
-        cache.discard(key)
+        run.cache.discard(key)
 
 
 def pieces_of(what: str, kinds: tuple[type, ...], facts: Callable[[], Mapping[str, object]]) -> Pieces:

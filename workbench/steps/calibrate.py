@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from workbench.cache import cache_folder
 from workbench.errors import CannotRunError, DataError
 from workbench.models.data.reading import Reading
 from workbench.models.model import Model
@@ -99,7 +100,7 @@ def _observed(
     """Return the session with what a run on the data shows; only with a note if NaN in weights spoils every batch."""
     from workbench.measurement.calibrate import calibrate as observe
     from workbench.measurement.gini_impurity import keep_impurities
-    from workbench.measurement.reference.cache import ArrayCache, cache_folder
+    from workbench.measurement.reference.cache import ArrayCache
     from workbench.measurement.token_outliers import with_texts
 
     dataset = session_data.for_calibration(model, data, samples=samples, seed=seed, reading=reading)
@@ -113,7 +114,7 @@ def _observed(
         note = f"{error}; weights with NaN or infinity kept activations from being observed; what needs weights works"
         return replace(session, notes=tuple(dict.fromkeys((*session.notes, note))))
     if collected.impurities.size == len(dataset):
-        keep_impurities(model, dataset, collected.impurities, ArrayCache(folder=cache_folder()))
+        keep_impurities(model, dataset, collected.impurities, ArrayCache(folder=cache_folder("outputs")))
     decode = session_data.text_of_tokens(model)
     return replace(
         session, calibration=dataset.record, evaluation=session_data.evaluation_record(model, dataset.record),

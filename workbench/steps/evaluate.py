@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cache import cache_folder
 from workbench.errors import DataError
 from workbench.measurement.evaluation import Evaluation
 from workbench.models.data.reading import Reading
@@ -83,7 +84,7 @@ def evaluate(
     """
     from workbench.measurement.evaluate import evaluate as measure
     from workbench.measurement.most_changed import MostChanged
-    from workbench.measurement.reference.cache import ArrayCache, cache_folder
+    from workbench.measurement.reference.cache import ArrayCache
     from workbench.measurement.user_metric import load_metric
 
     plan = plan or session.plan
@@ -96,7 +97,7 @@ def evaluate(
     reading = Reading(column=column, window=window, stride=stride)
     dataset = session_data.for_evaluation(model, session, data, samples=samples, seed=seed, reading=reading)
     user_metrics = () if metric is None else (load_metric(metric, trust=trust),)
-    cache = ArrayCache(folder=cache_folder())
+    cache = ArrayCache(folder=cache_folder("outputs"))
     changed, notes = MostChanged(session_data.text_of_tokens(model)), place_notes(model, "evaluated")
     with unchanged(model, EVALUATE.title):
         quantized = quantize(model, plan, session=session, progress=part_of(progress, 0.0, 0.3))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from tests.models.networks import decoder, sequences, tokens
+from workbench.cache import FOLDER_VARIABLE, cache_folder
 from workbench.measurement.evaluate import evaluate
 from workbench.measurement.reference import outputs
-from workbench.measurement.reference.cache import FOLDER_VARIABLE, ArrayCache, cache_folder
+from workbench.measurement.reference.cache import ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs
 
 
@@ -87,9 +87,9 @@ def test_the_folder_keeps_its_bound_and_a_failing_disk_costs_nothing(tmp_path, m
     assert not ArrayCache(folder=blocked).store("key", "000000", {"output": np.zeros(2)})
     assert evaluate(decoder(0), decoder(1), tokens(), cache=ArrayCache(folder=blocked))["kl"].value > 0
     monkeypatch.setenv(FOLDER_VARIABLE, "")
-    assert cache_folder() is None
+    assert cache_folder("outputs") is None
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    assert cache_folder() == Path(tmp_path)
+    assert cache_folder("outputs") == tmp_path / "outputs"
 
 
 def test_views_of_a_model_are_never_stored(tmp_path) -> None:

@@ -19,7 +19,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.sources.layers import find_layers
 from workbench.models.sources.python_module import call_by_name
 from workbench.models.sources.source import network_model
-from workbench.models.sources.stored import tensors_in_memory
+from workbench.models.sources.stored import contents_of, tensors_in_memory
 from workbench.models.summary import ModelSource, OutputKind
 from workbench.sensitivity.score import score
 
@@ -31,8 +31,9 @@ IMAGES = Rows(inputs=torch.randn(160, 3, 8, 8, generator=torch.Generator().manua
 def opened(network: nn.Module, output: OutputKind, data: Rows) -> NetworkModel:
     """Return the network as a source opens it."""
     parts = find_layers(network, lambda name, tensor: str(tensor.dtype).removeprefix("torch."))
+    fingerprint = contents_of(tensors_in_memory(network.state_dict())).fingerprint
     return network_model(
-        ModelSource(kind="test", path="test"), network, parts, tensors_in_memory(network.state_dict()), output,
+        ModelSource(kind="test", path="test"), network, parts, fingerprint, output,
         partial(call_by_name, InputSpec()), InputSpec(), lambda count: next(data.batches(count)),
     )  # fmt: skip
 

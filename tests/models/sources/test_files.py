@@ -23,7 +23,7 @@ from workbench.models.sources import open_model, reopen, safetensors_file, store
 from workbench.models.sources.exported_graph import is_plain_expression
 from workbench.models.sources.layers import block_of
 from workbench.models.sources.safetensors_file import weight_files
-from workbench.models.sources.stored import examined, fingerprint, tensors_in_files, tensors_in_memory
+from workbench.models.sources.stored import contents_of, tensors_in_files, tensors_in_memory
 from workbench.models.summary import OutputKind
 
 IDS = torch.arange(10).reshape(2, 5)
@@ -214,14 +214,14 @@ def test_what_is_not_finite_is_found_in_any_piece(tmp_path: Path, monkeypatch: p
     }  # fmt: skip
     save_file(state, tmp_path / "a.safetensors")
     store = tensors_in_files([tmp_path / "a.safetensors"], passing=True)
-    assert examined(store) == (fingerprint(store), [name for name in store.tensors if name in ("a", "z")])
+    assert contents_of(store).non_finite == tuple(name for name in store.tensors if name in ("a", "z"))
 
 
 def test_one_hash_for_the_same_tensors_in_a_file_and_in_memory(tmp_path: Path) -> None:
     state = {"b": torch.arange(6.0).reshape(2, 3).bfloat16(), "a": torch.tensor([True, False]), "c": torch.tensor(3)}
     save_file(state, tmp_path / "a.safetensors")
     store = tensors_in_files([tmp_path / "a.safetensors"])
-    assert fingerprint(store) == fingerprint(tensors_in_memory(state)) == examined(store)[0]
+    assert contents_of(store) == contents_of(tensors_in_memory(state)) and not contents_of(store).non_finite
     dtypes = {name: tensor.dtype for name, tensor in store.tensors.items()}
     assert dtypes == {"a": "bool", "b": "bfloat16", "c": "int64"}
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import platformdirs
 
 from workbench.atomic import replacing
 from workbench.errors import SessionError
@@ -27,18 +26,6 @@ MOST_BYTES = 4 << 30
 
 SHARE_OF_DISK = 4
 """One part in so many of the free disk may be filled."""
-
-FOLDER_VARIABLE = "WORKBENCH_CACHE_FOLDER"
-"""The environment variable that names another folder; an empty text switches the cache off."""
-
-
-def cache_folder() -> Path | None:
-    """Return the folder of the user's cache, None where it is switched off."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    if named is not None:
-        return Path(named) if named else None
-    return Path(platformdirs.user_cache_dir("quantization-workbench", appauthor=False)) / "outputs"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayCache:

@@ -23,11 +23,13 @@ def open_model(
     weights: str | Path | None = None,
     trust: bool = False,
     placement: Placement | None = None,
+    contents: bool = True,
 ) -> Model:
     """Open the model at ``path``: a folder, a file, or a bundled one (``demo:language-model``).
 
     ``factory`` (default ``build``) and ``weights`` serve Python files, which run only with ``trust``.  ``placement``
-    says where and in which dtype it runs.  Raises NotAModelError, UnsafeModelError, TrustRequiredError,
+    says where and in which dtype it runs.  Without ``contents`` the bytes of large files are not read, and the
+    fingerprint may be empty: that is for looking only.  Raises NotAModelError, UnsafeModelError, TrustRequiredError,
     ModelTooLargeError, BackendUnavailableError for a device that is not there, DeviceError where it has too little
     memory.
     """
@@ -43,6 +45,7 @@ def open_model(
     opening = Opening(
         path=place, recorded=str(path) if bundled else str(place), factory=factory,
         weights=None if weights is None else Path(weights), trust=trust or bundled, placement=placement,
+        contents=contents,
     )  # fmt: skip
     beside = place.parent if place.is_file() and (place.parent / "config.json").exists() else place
     looked = weights_stamp(ModelSource(kind="", path=str(beside), weights=None if weights is None else str(weights)))

@@ -34,7 +34,7 @@ from workbench.models.sources.layers import (
 from workbench.models.sources.python_module import MAIN, first_tensor
 from workbench.models.sources.roles import SAMPLES
 from workbench.models.sources.source import Opening, guessed_inputs, network_model
-from workbench.models.sources.stored import WORKING_SHARE, require_memory, tensors_in_memory
+from workbench.models.sources.stored import WORKING_SHARE, contents_of, require_memory, tensors_in_memory
 from workbench.models.summary import ModelSource, OutputKind
 from workbench.models.tracing import TOKENS
 
@@ -78,7 +78,8 @@ class ExportedProgramFile:
         batch = sample(static or SAMPLES)
         nbytes = sum(each.nbytes for each in network.parameters())
         require_run(lambda: call(network, batch), str(request.path), nbytes, [*batch.values()])
-        return network_model(source, network, parts, store, output, call, inputs, sample, stated=False)
+        fingerprint = contents_of(store).fingerprint
+        return network_model(source, network, parts, fingerprint, output, call, inputs, sample, stated=False)
 
 
 def _load(archive: PlainArchive, path: Path) -> tuple[Any, nn.Module]:

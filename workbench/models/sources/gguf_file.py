@@ -24,7 +24,7 @@ from workbench.models.sources.huggingface import quiet
 from workbench.models.sources.huggingface_heads import call_of, head_of, sample_of
 from workbench.models.sources.layers import find_layers
 from workbench.models.sources.source import Opening, network_model
-from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory
+from workbench.models.sources.stored import TensorStore, contents_of, memory_to_run, require_memory
 from workbench.models.sources.weights_only import WeightsOnlyModel, weights_only_model
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.numerics.formats import parse_scheme
@@ -63,9 +63,11 @@ class GgufSource:
             return _network(file, source)
         except (NotAModelError, ModelTooLargeError) as error:
             reason = str(error)
-        store = TensorStore({name: _facts(each) for name, each in file.tensors.items()}, Reader(file))
-        bare = weights_only_model(source, store)
-        summary = replace(bare.summary, cannot_run=reason, fingerprint=_fingerprint(file))
+        facts = {name: _facts(each) for name, each in file.tensors.items()}
+        store = TensorStore(facts, Reader(file), files=(file.path,))
+        bare = weights_only_model(source, store, read=request.contents)
+        fingerprint = contents_of(_raw_store(file), read=request.contents).fingerprint
+        summary = replace(bare.summary, cannot_run=reason, fingerprint=fingerprint)
         return GgufWeights(summary, store, file=file)
 
 
@@ -111,13 +113,7 @@ def _raw_store(file: GgufFile) -> TensorStore:
         return torch.from_numpy(np.require(file.raw(names[name].name).reshape(-1), requirements=["C", "W"]))
 
     facts = {name: StoredTensor(name=name, dtype="uint8", shape=(each.nbytes,)) for name, each in names.items()}
-    return TensorStore(facts, read)
-
-
-def _fingerprint(file: GgufFile) -> str:
-    from workbench.models.sources.stored import fingerprint
-
-    return fingerprint(_raw_store(file))
+    return TensorStore(facts, read, files=(file.path,))
 
 
 class GgufWeights(WeightsOnlyModel):
@@ -286,8 +282,6 @@ def _model(file: GgufFile, source: ModelSource, network: Any, mapped: Mapped) ->
         requires=("input_ids",), folder=file.path.parent, sentences=head is not OutputKind.TOKEN_LOGITS,
         embeds=head is OutputKind.EMBEDDING,
     )  # fmt: skip
-    built = network_model(
-        source, network, parts, _raw_store(file), head, call_of(head, inputs, network.config), inputs,
-        sample_of(network, inputs),
-    )  # fmt: skip
+    fingerprint, call = contents_of(_raw_store(file)).fingerprint, call_of(head, inputs, network.config)
+    built = network_model(source, network, parts, fingerprint, head, call, inputs, sample_of(network, inputs))
     return GgufNetwork(built.summary, built.body, inputs, mapped=mapped)

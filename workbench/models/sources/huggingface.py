@@ -17,6 +17,7 @@ import torch
 from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError, first_line
 from workbench.memory import limit
 from workbench.models.checkpoints.names import loaded_names
+from workbench.models.contents import Contents
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.widened import widened
@@ -34,7 +35,14 @@ from workbench.models.sources.huggingface_heads import (
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
-from workbench.models.sources.stored import TensorStore, fits, memory_to_run, require_largest, tensors_in_files
+from workbench.models.sources.stored import (
+    TensorStore,
+    contents_of,
+    fits,
+    memory_to_run,
+    require_largest,
+    tensors_in_files,
+)
 from workbench.models.summary import ModelSource, OutputKind
 from workbench.plain_file import read_json, require_files
 from workbench.readable import few
@@ -93,13 +101,20 @@ class HuggingFaceFolder:
             _import_class(architecture_of(config))
         network = load_network(folder, architecture_of(config), _copied_or_mapped(store, dtype, str(folder)), dtype)
         head = head_of(type(network).__name__)
-        parts = find_layers(network, stored_dtypes(store.tensors, _usual_dtype(store)))
+        contents = contents_of(store, read=request.contents)
+        dtypes = stored_dtypes(store.tensors, _usual_dtype(store))
+        parts = find_layers(network, dtypes, finite=_stays_finite(contents, store))
         inputs = inputs_of(folder, config, network)
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
         return network_model(
-            source, network, parts, store, output_kind(network), call_of(head, inputs, network.config),
-            inputs, sample_of(network, inputs),
+            source, network, parts, contents.fingerprint, output_kind(network),
+            call_of(head, inputs, network.config), inputs, sample_of(network, inputs),
         )  # fmt: skip
+
+
+def _stays_finite(contents: Contents, store: TensorStore) -> bool:
+    """Return whether all numbers are finite where they are run too; a float64 may be infinite as float32."""
+    return not contents.non_finite and not any(tensor.dtype == "float64" for tensor in store.tensors.values())
 
 
 def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:

@@ -62,7 +62,7 @@ Dtypes = Callable[[str, torch.Tensor], str]
 class NetworkParts:
     """What a network holds; ``hooks`` maps the layers that can be tapped to their module's path, ``functions`` those
     tapped at the function that uses their weight to the axis of its input along which the samples lie, ``experts``
-    those of mixtures to the number of their experts."""
+    those of mixtures to the number of their experts, ``finite`` says that no tensor needs to be looked through."""
 
     by_name: dict[str, Layer] = field(default_factory=dict)
     others: list[StoredTensor] = field(default_factory=list)
@@ -70,6 +70,7 @@ class NetworkParts:
     functions: dict[str, int] = field(default_factory=dict)
     experts: dict[str, int] = field(default_factory=dict)
     non_finite: list[str] = field(default_factory=list)
+    finite: bool = False
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -77,13 +78,16 @@ class NetworkParts:
         return tuple(self.by_name.values())
 
 
-def find_layers(network: nn.Module, dtypes: Dtypes, classify: Classifier | None = None) -> NetworkParts:
+def find_layers(
+    network: nn.Module, dtypes: Dtypes, classify: Classifier | None = None, *, finite: bool = False
+) -> NetworkParts:
     """Return the layers and other tensors of ``network``, in the order of its modules.
 
-    A parameter that appears twice is one tensor: its first name owns it, later ones are tied to it.
+    A parameter that appears twice is one tensor: its first name owns it, later ones are tied to it.  None is looked
+    through for NaN and infinity where all are known to be ``finite``.
     """
     role_of = classify or Modules(network)
-    parts, owners = NetworkParts(), dict[int, str]()
+    parts, owners = NetworkParts(finite=finite), dict[int, str]()
     for path, module in network.named_modules(remove_duplicate=False):
         for name, parameter in module._parameters.items():
             if parameter is not None:
@@ -115,7 +119,7 @@ def _add(
         if role.hookable:
             parts.hooks[layer.name] = path
     owners.setdefault(id(tensor), full)
-    if not all_finite(tensor):
+    if not parts.finite and not all_finite(tensor):
         parts.non_finite.append(full)
 
 

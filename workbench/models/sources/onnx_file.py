@@ -30,7 +30,7 @@ from workbench.models.sources.layers import Modules, Role, find_layers, unknown_
 from workbench.models.sources.probabilities import logits_of
 from workbench.models.sources.python_module import MAIN
 from workbench.models.sources.source import Opening, network_model
-from workbench.models.sources.stored import TensorStore, memory_to_run, require_memory
+from workbench.models.sources.stored import TensorStore, contents_of, memory_to_run, require_memory
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.plain_file import read_json
 
@@ -200,7 +200,8 @@ def _model(source: ModelSource, path: Path, file: OnnxFile, graph: FloatGraph, n
     call = _call(answer) if inputs.batch is None else in_pieces(_call(answer), inputs.batch)
     inputs = replace(inputs, sentences=True, embeds=True) if pooled else inputs
     sample = partial(random_samples, takes, main, trial.sizes)
-    built = network_model(source, network, parts, _raw_store(file), output, call, inputs, sample)
+    fingerprint = contents_of(_raw_store(file)).fingerprint
+    built = network_model(source, network, parts, fingerprint, output, call, inputs, sample)
     return OnnxModel(built.summary, built.body, inputs, file=file, graph=graph, answer=answer)
 
 

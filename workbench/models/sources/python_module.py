@@ -25,6 +25,7 @@ from workbench.models.sources.source import Opening, absolute, guessed_inputs, n
 from workbench.models.sources.state_dict_file import SUFFIXES, load_state_dict
 from workbench.models.sources.stored import (
     TensorStore,
+    contents_of,
     memory_to_run,
     require_memory,
     tensors_in_files,
@@ -87,7 +88,8 @@ class PythonModule:
         main = next((each for each in parameters_of(network.forward) if each.name == inputs.main), None)
         call = partial(call_by_name, inputs, by_place=main is not None and main.kind is not main.KEYWORD_ONLY)
         stated = hasattr(module, "OUTPUT")
-        return network_model(source, network, parts, store, _output(module, parts, file), call, inputs, stated=stated)
+        output, fingerprint = _output(module, parts, file), contents_of(store).fingerprint
+        return network_model(source, network, parts, fingerprint, output, call, inputs, stated=stated)
 
 
 def run_file(file: Path) -> ModuleType:

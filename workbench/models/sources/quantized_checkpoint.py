@@ -39,7 +39,7 @@ from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import (
     TensorStore,
-    fingerprint,
+    contents_of,
     in_blocks,
     memory_to_run,
     require_memory,
@@ -146,7 +146,7 @@ def _weights_alone(source: ModelSource, checkpoint: Checkpoint, reason: str) -> 
     tied = {layer.parameter: by_name[layer.tied_to].parameter for layer in layers if layer.tied_to}
     logical = replace(checkpoint.logical, read=lambda name: checkpoint.logical.read(tied.get(name, name)))
     summary = replace(
-        bare, cannot_run=reason, fingerprint=fingerprint(checkpoint.raw), layers=layers,
+        bare, cannot_run=reason, fingerprint=contents_of(checkpoint.raw).fingerprint, layers=layers,
         others=tuple(tensor for tensor in bare.others if tensor.name not in parameters),
     )  # fmt: skip
     return QuantizedWeights(summary, logical, checkpoint=checkpoint)
@@ -309,7 +309,7 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
     parts = find_layers(network, stored_dtypes(checkpoint.logical.tensors, "float32"))
     inputs = inputs_of(folder, config, network)
     built = network_model(
-        source, network, parts, checkpoint.raw, output_kind(network),
+        source, network, parts, contents_of(checkpoint.raw).fingerprint, output_kind(network),
         call_of(head, inputs, network.config), inputs, sample_of(network, inputs),
     )  # fmt: skip
     renamed = {new: name for name, new in loaded_names(network, checkpoint.logical.tensors).items()}

@@ -31,7 +31,7 @@ class SafetensorsFiles:
     def open(self, request: Opening) -> Model:
         """Read the headers, hash the contents; no tensor stays in memory."""
         store = in_blocks(tensors_in_files(weight_files(request.path), passing=True))
-        return weights_only_model(ModelSource(kind=self.name, path=request.recorded), store)
+        return weights_only_model(ModelSource(kind=self.name, path=request.recorded), store, read=request.contents)
 
 
 def weight_files(path: Path) -> list[Path]:

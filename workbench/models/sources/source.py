@@ -21,7 +21,6 @@ from workbench.models.placement import Placement
 from workbench.models.sources.layers import NetworkParts
 from workbench.models.sources.probabilities import answer_of, read_off
 from workbench.models.sources.roles import refine, trace_uses
-from workbench.models.sources.stored import TensorStore, fingerprint
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 
 
@@ -35,6 +34,7 @@ class Opening:
     weights: Path | None = None
     trust: bool = False
     placement: Placement = field(default_factory=Placement)
+    contents: bool = True
 
 
 @runtime_checkable
@@ -64,7 +64,7 @@ def display_name(path: Path) -> str:
 
 
 def network_model(
-    source: ModelSource, network: nn.Module, parts: NetworkParts, store: TensorStore, output: OutputKind, call: Call,
+    source: ModelSource, network: nn.Module, parts: NetworkParts, fingerprint: str, output: OutputKind, call: Call,
     inputs: InputSpec, sample: Callable[[int], Batch] | None = None, stated: bool = True,
 ) -> NetworkModel:  # fmt: skip
     """Assemble a model that can be run, its layers traced; the network is put into evaluation mode.
@@ -77,7 +77,7 @@ def network_model(
         if parameter.is_floating_point():
             parameter.requires_grad_(True)
     summary = ModelSummary(
-        name=display_name(Path(source.path.removeprefix("demo:"))), source=source, fingerprint=fingerprint(store),
+        name=display_name(Path(source.path.removeprefix("demo:"))), source=source, fingerprint=fingerprint,
         output=output, layers=parts.layers, others=tuple(parts.others),
         non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip

@@ -14,7 +14,8 @@ import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
 from workbench.memory import available_memory, left_text, let_go, limit, size_text, uncollected
-from workbench.models.dtypes import FLOATING, dtype_name, hash_of
+from workbench.models.contents import Contents, are_large, identity, keep, known
+from workbench.models.dtypes import FLOATING, dtype_name
 from workbench.models.layer import StoredTensor
 from workbench.models.readers.mapped import MappedFile
 from workbench.models.readers.safetensors_header import Header, UnknownDtypeError, read_header
@@ -34,11 +35,15 @@ LARGEST_COPIES = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorStore:
-    """Named tensors; ``read`` returns one in its stored dtype, never to be written into."""
+    """Named tensors; ``read`` returns one in its stored dtype, never to be written into.
+
+    ``files`` are those that hold them all, in no other form.
+    """
 
     tensors: Mapping[str, StoredTensor]
     read: Callable[[str], torch.Tensor]
     metadata: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
 
 
 class _SafetensorsFile:
@@ -118,7 +123,7 @@ def tensors_in_files(
             raise error(f"{paths[0]} holds no tensor {name}")
         return file_of[name].read(name)
 
-    return TensorStore(tensors, read, metadata)
+    return TensorStore(tensors, read, metadata, tuple(paths))
 
 
 def in_blocks(store: TensorStore) -> TensorStore:
@@ -136,33 +141,40 @@ def tensors_in_memory(state: Mapping[str, torch.Tensor]) -> TensorStore:
     return TensorStore({tensor.name: tensor for tensor in facts}, lambda name: state[name].detach())
 
 
-def fingerprint(store: TensorStore) -> str:
-    """Return ``sha256:`` and the hash over every tensor's name, dtype, shape and bytes, in the order of names."""
-    facts = (store.tensors[name] for name in sorted(store.tensors))
-    return hash_of((_label(tensor), store.read(tensor.name)) for tensor in facts)
+def contents_of(store: TensorStore, *, read: bool = True) -> Contents:
+    """Return the hash over every tensor's name, dtype, shape and bytes, in the order of names, and what is not finite.
 
-
-def _label(tensor: StoredTensor) -> str:
-    return f"{tensor.name}\0{tensor.dtype}\0{','.join(map(str, tensor.shape))}\0"
-
-
-def examined(store: TensorStore) -> tuple[str, list[str]]:
-    """Return the :func:`fingerprint`, and the names of the tensors that hold NaN or infinity.
-
-    Every tensor is read once and a piece at a time: one thread hashes the piece that another one looks through.
+    Large files that were read before are not read again while they stay the same; unless they are to be ``read``, the
+    contents of others are unknown.
     """
+    files = identity(store.files)
+    contents = known(files, store.tensors)
+    if contents is not None:
+        return contents
+    if not read and are_large(store.files):
+        return Contents(fingerprint="")
+    contents = _read(store)
+    if identity(store.files) == files:
+        keep(files, store.tensors, contents)
+    return contents
+
+
+def _read(store: TensorStore) -> Contents:
+    """Read every tensor once and a piece at a time: one thread hashes the piece that another one looks through."""
     total, bad = hashlib.sha256(), set[str]()
     with ThreadPoolExecutor(1) as hashing:
         for name in sorted(store.tensors):
-            total.update(_label(store.tensors[name]).encode())
+            tensor = store.tensors[name]
+            total.update(f"{name}\0{tensor.dtype}\0{','.join(map(str, tensor.shape))}\0".encode())
             flat = store.read(name).detach().cpu().contiguous().reshape(-1)
             for piece in torch.split(flat, PIECE) if flat.numel() else ():
                 hashed = hashing.submit(total.update, piece.view(torch.uint8).numpy().data)
-                if store.tensors[name].dtype in FLOATING and not all_finite(piece):
+                if tensor.dtype in FLOATING and not all_finite(piece):
                     bad.add(name)
                 hashed.result()
                 let_go(piece)
-    return "sha256:" + total.hexdigest(), [name for name in store.tensors if name in bad]
+    bad_in_order = tuple(name for name in store.tensors if name in bad)
+    return Contents(fingerprint="sha256:" + total.hexdigest(), non_finite=bad_in_order)
 
 
 def all_finite(tensor: torch.Tensor) -> bool:

@@ -13,7 +13,7 @@ from workbench.models.layer import LayerKind, StoredTensor
 from workbench.models.model import Model, Overrides
 from workbench.models.sources.layers import PACKED, Role, is_norm, module_role, unknown_role
 from workbench.models.sources.source import display_name
-from workbench.models.sources.stored import TensorStore, examined
+from workbench.models.sources.stored import TensorStore, contents_of
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 
 CANNOT_RUN = (
@@ -36,19 +36,19 @@ class WeightsOnlyModel(Model):
         return self._store.read(name)
 
 
-def weights_only_model(source: ModelSource, store: TensorStore) -> WeightsOnlyModel:
-    """Assemble the model of the tensors in ``store``."""
+def weights_only_model(source: ModelSource, store: TensorStore, *, read: bool = True) -> WeightsOnlyModel:
+    """Assemble the model of the tensors in ``store``; unless they are ``read``, it may have no fingerprint."""
     layers, unquantized = {}, []
     for tensor in store.tensors.values():
         if role := guess_role(tensor):
             layers[tensor.name] = replace(role.layer(tensor), macs=None)
         else:
             unquantized.append(tensor)
-    fingerprint, non_finite = examined(store)
+    contents = contents_of(store, read=read)
     summary = ModelSummary(
-        name=display_name(Path(source.path)), source=source, fingerprint=fingerprint, output=OutputKind.NONE,
+        name=display_name(Path(source.path)), source=source, fingerprint=contents.fingerprint, output=OutputKind.NONE,
         layers=tuple(layers.values()), others=tuple(unquantized), cannot_run=CANNOT_RUN,
-        non_finite=tuple(layers[name].name if name in layers else name for name in non_finite),
+        non_finite=tuple(layers[name].name if name in layers else name for name in contents.non_finite),
     )  # fmt: skip
     return WeightsOnlyModel(summary, store)
 

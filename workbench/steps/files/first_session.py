@@ -22,7 +22,7 @@ STILL_LOADING = "The network is still being loaded; its weights are shown alread
 """Why a first look's model cannot be run (yet)."""
 
 MAX_BYTES = 256 << 20
-"""Weights of more bytes are not read twice."""
+"""Weights of more bytes are not read twice: what the headers say is shown of them."""
 
 
 def start(model: Model, progress: Progress = silent) -> Session:
@@ -83,7 +83,8 @@ def as_stored(model: Model, plan: Plan) -> Plan:
 def first_look(path: str) -> Session | None:
     """Return a session of the weights at ``path``; None where there is nothing to gain, or where opening will object.
 
-    Only what is loaded through ``transformers`` takes long enough.
+    Only what is loaded through ``transformers`` and large files take long enough.  The latter have no fingerprint and
+    no statistics yet.
     """
     from workbench.models.sources.catalog import detect, resolve
     from workbench.models.sources.huggingface import read_config
@@ -95,20 +96,27 @@ def first_look(path: str) -> Session | None:
 
     try:
         place, bundled = resolve(path)
-        if detect(place).name != "huggingface":
+        kind = detect(place).name
+        if kind not in ("huggingface", "safetensors"):
             return None
-        folder = place if place.is_dir() else place.parent
-        read_config(folder)
+        folder = place.parent if kind == "huggingface" and place.is_file() else place
+        if kind == "huggingface":
+            read_config(folder)
         files = weight_files(folder)
-        if not files or sum(file.stat().st_size for file in files) > MAX_BYTES:
+        large = sum(file.stat().st_size for file in files) > MAX_BYTES
+        if not files or (kind == "safetensors" and not large):
             return None
-        source = ModelSource(kind="huggingface", path=path if bundled or place.is_file() else str(place))
-        model = weights_only_model(source, in_blocks(tensors_in_files(files)))
-        look = start(model)
+        source = ModelSource(kind=kind, path=path if bundled or place.is_file() else str(place))
+        model = weights_only_model(source, in_blocks(tensors_in_files(files)), read=not large)
+        look = _unread_session(model.summary) if large else start(model)
     except (WorkbenchError, OSError):
         return None
     name = display_name(Path(path.removeprefix("demo:")))
     return replace(look, model=replace(model.summary, name=name, cannot_run=STILL_LOADING))
+
+
+def _unread_session(summary: ModelSummary) -> Session:
+    return Session(model=summary, environment=Environment.here(), plan=Plan(model=summary.name))
 
 
 def is_first_look(session: Session | None) -> bool:

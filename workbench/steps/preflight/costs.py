@@ -12,12 +12,13 @@ from pathlib import Path
 
 import torch
 
+from workbench.cache import cache_folder
 from workbench.measurement.calibrate import observe_batch
 from workbench.measurement.evaluate import evaluate as measure
 from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gini_impurity import samples_run
 from workbench.measurement.gradients import fitting_batch
-from workbench.measurement.reference.cache import ArrayCache, cache_folder
+from workbench.measurement.reference.cache import ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs
 from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import HELD, anonymous_memory, disk_room, limit, scratch_folder
@@ -211,7 +212,7 @@ def evaluation(
         alone, nbytes = 0.0, 0
     else:
         alone = line.seconds(len(data), batch)
-        cache = ArrayCache(folder=cache_folder())
+        cache = ArrayCache(folder=cache_folder("outputs"))
         known = ReferenceOutputs(model=model, data=data, batch_size=batch, cache=cache)
         if known.cache.load(known.key, f"{0:06}") is not None:
             alone -= piece.seconds(len(data), batch) * 0.9
