@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QSize
+from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.cut_widgets import cut
+from tests.gui.test_layouts import KEYS
 from workbench.engine.jobs import JobStatus, JobView
 from workbench.gui import window as window_module
 from workbench.gui.context.context import Context
@@ -72,6 +74,24 @@ def test_the_window_fits_a_large_screen_at_200_percent(live: Callable[..., None]
         assert least.width() <= 1920 // 2 and least.height() <= 1080 // 2, least
 
     live(story)
+
+
+def test_on_a_small_screen_the_plan_lies_behind_the_tree(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        await person.act(person.window.area.size_docks)
+        layers, plan = (person.window.panels[name] for name in ("layers", "plan"))
+        view = layers.view
+        assert view.viewport().height() >= 12 * view.visualRect(view.model().index(0, 0)).height()
+        assert layers.is_seen and not plan.is_seen
+        for key, front in ((Qt.Key.Key_2, plan), (Qt.Key.Key_1, layers)):
+            await person.act(lambda key=key: QTest.keyClick(person.window, key, KEYS))
+            await person.settle(0.1)
+            assert front.is_seen
+        await person.click(person.window.stepper.buttons[3])
+        assert plan.is_seen, "the stage shows the panel"
+
+    live(story, size=(960, 540))
 
 
 def test_a_squeezed_button_is_found(qapp: QApplication) -> None:

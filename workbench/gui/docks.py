@@ -42,6 +42,10 @@ class Panels(dict[str, Panel]):
         return panel
 
 
+BOTH = 520
+"""Pixels of height below which the plan lies behind the tree: beside each other the tree would show three layers."""
+
+
 class Docks(QMainWindow):
     """The area below the toolbar; ``panels`` and ``docks`` by their id.
 
@@ -129,7 +133,7 @@ class Docks(QMainWindow):
     def arrange(self, preset: Preset) -> None:
         """Put the docks where they were at first, those of the preset in front and as large as it says."""
         self.reset()
-        for name in preset.fronts:
+        for name in reversed(preset.fronts):
             self.docks[name].raise_()
         self.size_docks(preset)
 
@@ -137,6 +141,9 @@ class Docks(QMainWindow):
         """Share width and height out as a preset says, by default the first one."""
         preset = preset or next(iter(PRESETS.values()))
         layers, plan, above, below = self._corners
+        if self.isVisible() and self.height() < BOTH and plan not in self.tabifiedDockWidgets(layers):
+            self.tabifyDockWidget(layers, plan)
+            layers.raise_()
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         for pair, share, room, along in (
             ((layers, above), preset.left, self.width(), across), ((layers, plan), preset.layers, self.height(), down),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The panels in front, and the shares of the left half's width, the layers' and the upper right panels' height."""
+    """The panels in front (of two tabs the first); the left half's width, the layers' and upper right height as shares."""
 
     fronts: tuple[str, ...]
     left: float
@@ -17,7 +17,7 @@ class Preset:
 
 PRESETS = {
     "explore": Preset(("layers", "plan", "sensitivity", "distributions"), 0.4, 0.62, 0.56),
-    "plan": Preset(("layers", "plan", "sensitivity", "timing"), 0.45, 0.45, 0.72),
+    "plan": Preset(("plan", "layers", "sensitivity", "timing"), 0.45, 0.45, 0.72),
     "compare": Preset(("layers", "plan", "compare", "channels"), 0.3, 0.6, 0.7),
     "deploy": Preset(("layers", "plan", "deploy", "jobs"), 0.35, 0.6, 0.7),
 }
