@@ -5016,6 +5016,10 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Eine Einbettung bekommt Nummern von Tokens, die nie gerundet werden. Ihre Zeilen stehen unter Gewichte.</translation>
     </message>
     <message>
+        <source>The weights are still being read.</source>
+        <translation>Die Gewichte werden noch gelesen.</translation>
+    </message>
+    <message>
         <source>No statistics of this weight were kept.</source>
         <translation>Von diesem Gewicht wurde keine Statistik behalten.</translation>
     </message>
@@ -5400,8 +5404,8 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>System</translation>
     </message>
     <message>
-        <source>The network is still being loaded; its weights are shown already.</source>
-        <translation>Das Netz wird noch geladen; seine Gewichte sind schon zu sehen.</translation>
+        <source>The network is still being loaded; its layers are shown already.</source>
+        <translation>Das Netz wird noch geladen; seine Schichten sind schon zu sehen.</translation>
     </message>
     <message>
         <source>The file holds weights only, not the network; open its Hugging Face folder, or a Python file with a factory function together with these weights.</source>

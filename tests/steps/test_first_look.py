@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from workbench.engine.model_cache import ModelCache
+from workbench.insight.layer_facts import why_unseen
 from workbench.models import contents
 from workbench.models.sources import stored
 from workbench.session.session import Session
@@ -60,6 +61,7 @@ def test_of_large_files_the_headers_are_shown(tmp_path: Path, monkeypatch: pytes
     for each in (path, DEMO):
         look = first_look(each)
         assert is_first_look(look) and look is not None and not look.statistics and not look.model.fingerprint
+        assert why_unseen(look, look.model.layers[0].name, "weight") == "The weights are still being read."
     look = first_look(path)
     assert look is not None and [layer.name for layer in look.model.layers] == ["model.layers.2.a", "model.layers.10.a"]
 

@@ -34,6 +34,8 @@ def why_unseen(session: Session, layer: str, tap: str) -> str:
         return ""
     if tap == "input" and facts is not None and facts.kind is LayerKind.EMBEDDING:
         return "An embedding takes numbers of tokens, which are never rounded. Its rows are under Weights."
+    if tap == "weight" and not session.model.fingerprint:
+        return "The weights are still being read."
     if tap == "weight":
         return "No statistics of this weight were kept."
     if session.model.cannot_run is not None:

@@ -18,7 +18,7 @@ from workbench.planning.plan import Plan
 from workbench.progress import Progress, silent
 from workbench.session.session import Environment, Session
 
-STILL_LOADING = "The network is still being loaded; its weights are shown already"
+STILL_LOADING = "The network is still being loaded; its layers are shown already"
 """Why a first look's model cannot be run (yet)."""
 
 MAX_BYTES = 256 << 20
