@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from workbench.insight import quantities
-from workbench.insight.fronts import SharedChoices, shared_choices, uniform_plans
+from workbench.insight.fronts import uniform_plans
 from workbench.insight.latest import same_objects
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.plan_differences import priced, smallest_batch_time
@@ -82,8 +81,8 @@ class Dashboard:
     """Makes the key figures of states; what did not change since the last one is not computed again."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[object, ...], Any]] = {}
-        self._choices: SharedChoices = ((), (), ())
+        self._basis: tuple[object, ...] = ()
+        self._saved = _Amounts(name="")
 
     def figures(self, state: State) -> tuple[KeyFigure, ...]:
         """Return size, bits, predicted and measured loss and time of the state's plan; none without one."""
@@ -120,30 +119,19 @@ class Dashboard:
         name = list(session.plans)[-1] if session.plans else ""
         if name and session.plans[name].rules != session.plan.rules:
             basis = session.plans[name], session.model, session.sensitivities, session.timings, session.evaluations
-            others.append(self._once("saved", (*basis, state.metric), lambda: _saved(session, name, state.metric)))
+            if not same_objects(self._basis, (*basis, state.metric)):
+                self._basis, self._saved = (*basis, state.metric), _saved(session, name, state.metric)
+            others.append(self._saved)
         table = session.table(state.metric)
         limit = UNIFORM_LIMIT if table is None or table.directions is None else INTERACTING_LIMIT
         if len(session.model.layers) <= limit and table is not None and here.size is not None:
-            choices = shared_choices(session, state.assignments)
-            if choices != self._choices:
-                self._choices = choices
-            sums = self._once(
-                "uniform", (session.model, table, self._choices),
-                lambda: uniform_plans(session, table, None, state.assignments),
-            )  # fmt: skip
+            sums = uniform_plans(session, table, None, state.assignments)
             fitting = [plan for plan in sums if plan[1] * 1e6 <= here.size + 0.5]
             best = min(fitting, key=lambda plan: plan[2], default=None)
             if best is not None:
                 name, megabytes, loss = best
-                others.append(
-                    _Amounts(name=f"{name} everywhere", kind="uniform", size=megabytes * 1e6, predicted=loss)
-                )
+                others.append(_Amounts(name=f"{name} everywhere", kind="uniform", size=megabytes * 1e6, predicted=loss))
         return tuple(others)
-
-    def _once(self, name: str, basis: tuple[object, ...], compute: Callable[[], Any]) -> Any:
-        if name not in self._known or not same_objects(self._known[name][0], basis):
-            self._known[name] = basis, compute()
-        return self._known[name][1]
 
 
 def evaluation_of(session: Session, plan: Plan, totals: Totals) -> Evaluation | None:

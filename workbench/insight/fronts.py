@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from workbench.errors import WorkbenchError
 from workbench.insight import quantities
+from workbench.insight.latest import same_objects
 from workbench.insight.legality import within_target
 from workbench.insight.roofline import plan_microseconds
 from workbench.insight.sums import activations
@@ -115,8 +117,25 @@ def uniform_plans(
     session: Session, table: Sensitivity, batch: int | None, assignments: Mapping[str, Assignment]
 ) -> tuple[UniformPlan, ...]:
     """Return one scheme for every layer that a search may change; activations, and embeddings in floating point, are as
-    in ``assignments``."""
-    *activations, floating = shared_choices(session, assignments)
+    in ``assignments``.
+
+    The last ones, by size and by time, are kept: dashboard, front and report show the same.
+    """
+    choices, beside = shared_choices(session, assignments), session.tables(table.metric)[1:]
+    basis = session.model, table, *beside, session.timings if batch is not None else None, batch
+    known = _uniform.get(batch is None)
+    if known is None or not same_objects(known[0], basis) or known[1] != choices:
+        known = _uniform[batch is None] = basis, choices, _uniform_plans(session, table, batch, choices)
+    return known[2]
+
+
+_uniform: dict[bool, tuple[tuple[object, ...], SharedChoices, tuple[UniformPlan, ...]]] = {}
+
+
+def _uniform_plans(
+    session: Session, table: Sensitivity, batch: int | None, choices: SharedChoices
+) -> tuple[UniformPlan, ...]:
+    *activations, floating = choices
     rounded, cached = map(dict[str, str], activations)
     layers = [x for x in searchable(session.model.layers) if x.name in table.row and x.name not in floating]
     _, *beside = session.tables(table.metric)
@@ -143,11 +162,16 @@ def _uniform_sums(
     sums = totals(session.model, base, table, *beside)
     stored = [layer for layer in layers if layer.tied_to is None]
     losses = table.score[[table.row[layer.name] for layer in stored]].sum(axis=0)
-    unquantized = sum(layer_bits(layer, KEEP) for layer in stored)
+    alike = Counter((layer.matrix, layer.parameters, layer.dtype) for layer in stored)
+    one = {(layer.matrix, layer.parameters, layer.dtype): layer for layer in stored}
+
+    def bits(scheme: str) -> int:
+        return sum(count * layer_bits(one[kind], scheme) for kind, count in alike.items())
+
     plans = []
     for scheme, loss in zip(table.schemes, losses, strict=True):
         if sums.second_order is not None and not np.isnan(loss):
-            nbytes = sums.nbytes + (sum(layer_bits(layer, scheme) for layer in stored) - unquantized) / 8
+            nbytes = sums.nbytes + (bits(scheme) - bits(KEEP)) / 8
             plans.append((scheme, nbytes / 1e6, table.whole(sums.second_order + float(loss))))
     return tuple(plans)
 

@@ -13,7 +13,7 @@ import torch
 import workbench as wb
 from tests.models.onnx.graphs import NETWORKS, batch, exported, in_blocks, run, statically
 from workbench.deployment.exporters import exporter
-from workbench.errors import NotAModelError
+from workbench.errors import ModelError, NotAModelError
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
@@ -152,6 +152,38 @@ def test_operators_that_torch_has_not_leave_the_network_without_gradients(tmp_pa
     np.savez(tmp_path / "data.npz", inputs=np.random.default_rng(1).normal(size=(16, 32)).astype(np.float32))
     session = wb.calibrate(model, tmp_path / "data.npz", samples=16)
     assert not session.curvature and ("w", "input") in session.statistics
+
+
+@pytest.mark.parametrize("beside", ("m.onnx_data", "weights", "parts/a.bin"))
+@pytest.mark.parametrize("meanwhile", (False, True))
+def test_a_change_of_the_data_beside_a_graph_is_told(
+    beside: str, meanwhile: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import onnx
+
+    exported("perceptron", tmp_path / "whole.onnx")
+    folder = tmp_path / "model"
+    (folder / beside).parent.mkdir(parents=True)
+    onnx.save(onnx.load(str(tmp_path / "whole.onnx")), str(folder / "m.onnx"), save_as_external_data=True,
+              location=beside, size_threshold=0)  # fmt: skip
+    model = open_model(folder / "m.onnx")
+    plan = Plan().assign([layer.name for layer in model.summary.stored], weights="int8-channel", algorithm="rtn")
+    session = wb.start(model)
+    wb.quantize(model, plan, session=session)
+
+    def change() -> None:
+        content = bytearray((folder / beside).read_bytes())
+        content[-4:] = b"\1\1\1\1"
+        with (folder / beside).open("r+b") as file:
+            file.write(content)
+
+    if meanwhile:
+        read = type(model).weight
+        monkeypatch.setattr(type(model), "weight", lambda *args: (change(), read(*args))[1])
+    else:
+        change()
+    with pytest.raises(ModelError, match=f"{beside} (has changed since the model was opened|changed while)"):
+        wb.quantize(model, plan, session=session)
 
 
 def _save(folder: Path, change: Any) -> Path:

@@ -16,7 +16,6 @@ from workbench.gui.shell.widgets import button, combo, fitted, label, named, off
 from workbench.insight import quantities
 from workbench.insight.fronts import (
     Measured,
-    SharedChoices,
     UniformPlan,
     evaluated_plans,
     front_of,
@@ -58,7 +57,6 @@ class ParetoPanel(Panel):
         self._drag: int | None = None  # the edit that the drag goes on with
         self._uniform: tuple[UniformPlan, ...] = ()
         self._basis: tuple[object, ...] = ()
-        self._choices: SharedChoices = ((), (), ())
         self._measured = Latest(self._evaluated)
 
     def redraw(self, old: State, new: State) -> None:
@@ -164,15 +162,13 @@ class ParetoPanel(Panel):
 
     def _compute(self, state: State, session: Session, table: Sensitivity) -> None:
         fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
-        choices = shared_choices(session, state.assignments)
+        choices = shared_choices(session, state.assignments)[:2]
         basis = (id(session.model), id(table), fixed, self.batch, state.target,
                  id(session.timings) if self.batch else 0, id(session.inputs_table(table.metric)),
-                 id(session.cache_table(table.metric)), choices[:2])  # fmt: skip
+                 id(session.cache_table(table.metric)), choices)  # fmt: skip
         if basis != self._basis:
             self.front = front_of(session, table, self.batch, state.target)
-        if (basis, choices) != (self._basis, self._choices):
-            self._uniform = uniform_plans(session, table, self.batch, state.assignments)
-        self._basis, self._choices = basis, choices
+        self._basis, self._uniform = basis, uniform_plans(session, table, self.batch, state.assignments)
 
     def _show(self, state: State, session: Session) -> None:
         front, by_size = self.front, self.batch is None
