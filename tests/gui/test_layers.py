@@ -38,9 +38,26 @@ def test_what_a_filter_means(text: str, expected: Filter) -> None:
     assert parse(text) == expected
 
 
-def test_a_broken_expression_is_refused() -> None:
+@pytest.mark.parametrize(
+    "expression", ["layers[", "a{99999999999999999999}", "(" * 5000, "(?=a)", "(a)\\1", "x" * 10_001]
+)
+def test_a_broken_expression_is_refused(expression: str) -> None:
     with pytest.raises(FilterError, match="regular expression"):
-        parse("re:layers[")
+        parse(f"re:{expression}")
+
+
+@pytest.mark.parametrize(
+    ("expression", "count"), [(r"(\w+\.?)+X$", 0), ("Q_PROJ", 1), (r"[[:digit:]]\.MLP", 3), ("[[x", None)]
+)
+def test_an_expression_takes_no_long_time_and_either_case(expression: str, count: int | None) -> None:
+    layers = sessions.summary(1).layers
+    if count is None:
+        with pytest.raises(FilterError):
+            parse(f"re:{expression}")
+        return
+    hostile = replace(layers[0], name="a" * 5000)
+    found = parse(f"re:{expression}").of([*layers, hostile], lambda layer: "", lambda layer: 0.0)
+    assert len(found) == count and hostile not in found
 
 
 def test_the_filter_narrows_the_tree(live: Callable[..., None]) -> None:

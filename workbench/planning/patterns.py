@@ -34,7 +34,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
         matches = _shell(pattern) if len(pattern) <= LONGEST_SHELL else _no_match
         return [name for name in names if name == pattern or matches(name)]
     expression = compiled(pattern)
-    return [name for name in names if name == pattern or expression.fullmatch(_encodable(name))]
+    return [name for name in names if name == pattern or expression.fullmatch(encodable(name))]
 
 
 @lru_cache(maxsize=256)
@@ -56,7 +56,7 @@ def compiled(pattern: str) -> Any:
     """
     import re2
 
-    expression, options = _encodable(pattern.removeprefix(EXPRESSION)), re2.Options()
+    expression, options = encodable(pattern.removeprefix(EXPRESSION)), re2.Options()
     options.log_errors = False
     if len(expression) > LONGEST:
         raise PlanError(f"the rule {pattern[:40]!r}... is longer than {LONGEST:,} characters; use a pattern with *")
@@ -69,6 +69,6 @@ def compiled(pattern: str) -> Any:
         raise PlanError(f"the rule {pattern!r} is not a valid regular expression: {text}{hint}") from None
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """Return ``text`` with what UTF-8 cannot hold (lone surrogates) as question marks."""
     return text.encode("utf-8", "replace").decode()

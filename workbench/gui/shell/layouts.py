@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The panels in front (of two tabs the first); the left half's width, the layers' and upper right height as shares."""
+    """The panels in front (of two tabs the first), and shares: left half's width, layers' and upper right height."""
 
     fronts: tuple[str, ...]
     left: float

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from workbench.errors import PlanError
 from workbench.models.layer import Layer
+from workbench.planning.patterns import EXPRESSION, compiled, encodable
 
 HINT = "Words of the name, kind or scheme; kind:linear; scheme:int4; re:layers\\.[0-3]\\.; worst 10 (by loss)"
 
@@ -42,8 +44,8 @@ class Filter:
         """Return the layers that match."""
         if not self.narrows:
             return list(layers)
-        search = re.compile(self.expression, re.IGNORECASE).search
-        matching = [layer for layer in layers if self._matches(layer, scheme) and search(layer.name)]
+        search = _searched(self.expression)
+        matching = [layer for layer in layers if self._matches(layer, scheme) and search(encodable(layer.name))]
         if not self.worst:
             return matching
         losses = [(value, layer) for layer in matching if not math.isnan(value := loss(layer))]
@@ -58,6 +60,11 @@ class Filter:
         return all(term in field for terms, field in parts for term in terms)
 
 
+def _searched(expression: str) -> Callable[[str], object]:
+    """Return what searches an expression, of either case, in a name, in linear time; raises PlanError."""
+    return compiled(f"{EXPRESSION}(?i){expression}").search if expression else lambda name: True
+
+
 def parse(text: str) -> Filter:
     """Return the filter that ``text`` means; raises FilterError."""
     worst = re.search(r"\bworst\s+(\d+)\b", text, re.IGNORECASE)
@@ -66,9 +73,9 @@ def parse(text: str) -> Filter:
     head, _, expression = text.partition("re:")
     terms = head.lower().split()
     try:
-        re.compile(expression.strip())
-    except re.error as error:
-        raise FilterError(f"no valid regular expression: {error}") from None
+        _searched(expression.strip())
+    except PlanError as error:
+        raise FilterError(f"no valid regular expression: {str(error).rpartition('expression: ')[2]}") from None
     return Filter(
         words=tuple(term for term in terms if not term.startswith(("kind:", "scheme:"))),
         kinds=tuple(term[5:] for term in terms if term.startswith("kind:")),
