@@ -38,23 +38,18 @@ def test_what_a_filter_means(text: str, expected: Filter) -> None:
     assert parse(text) == expected
 
 
-@pytest.mark.parametrize(
-    "expression", ["layers[", "a{99999999999999999999}", "(" * 5000, "(?=a)", "(a)\\1", "x" * 10_001]
-)
+@pytest.mark.parametrize("expression", ["layers[", "(" * 5000, "(?=a)", "(a)\\1", "x" * 10_001])
 def test_a_broken_expression_is_refused(expression: str) -> None:
     with pytest.raises(FilterError, match="regular expression"):
         parse(f"re:{expression}")
 
 
 @pytest.mark.parametrize(
-    ("expression", "count"), [(r"(\w+\.?)+X$", 0), ("Q_PROJ", 1), (r"[[:digit:]]\.MLP", 3), ("[[x", None)]
+    ("expression", "count"),
+    [(r"(\w+\.?)+X$", 0), ("a{99999999999999999999}", 0), ("Q_PROJ", 1), (r"[[:digit:]]\.MLP", 3)],
 )
-def test_an_expression_takes_no_long_time_and_either_case(expression: str, count: int | None) -> None:
+def test_an_expression_takes_no_long_time_and_either_case(expression: str, count: int) -> None:
     layers = sessions.summary(1).layers
-    if count is None:
-        with pytest.raises(FilterError):
-            parse(f"re:{expression}")
-        return
     hostile = replace(layers[0], name="a" * 5000)
     found = parse(f"re:{expression}").of([*layers, hostile], lambda layer: "", lambda layer: 0.0)
     assert len(found) == count and hostile not in found
