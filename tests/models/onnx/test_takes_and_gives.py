@@ -97,6 +97,19 @@ def test_samples_lie_where_the_graph_puts_them(samples: str | int, tmp_path: Pat
     assert output_of(model, {"x": x}) == pytest.approx(np.stack(theirs), rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.parametrize("samples", ("n", 2))
+def test_samples_lie_along_the_axis_that_turns_with_them(samples: str | int, tmp_path: Path) -> None:
+    """Two steps of two samples, the steps first."""
+    from onnx import helper
+
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]),
+             helper.make_node("Transpose", ["y"], ["out"], perm=[1, 0, 2])]  # fmt: skip
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, [samples, 2, 16])}, ["out"], {"w": numbers(16, 6)})
+    model, x = open_model(path), numbers(4, 2, 16)
+    theirs = np.concatenate([onnxruntime_output(path, {"x": x[at : at + 2]}).swapaxes(0, 1) for at in (0, 2)])
+    assert output_of(model, {"x": x}) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+
+
 def test_a_graph_that_squeezes_a_single_sample(tmp_path: Path) -> None:
     from onnx import helper
 

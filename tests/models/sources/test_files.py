@@ -160,6 +160,12 @@ def test_another_factory_and_output(tmp_path: Path) -> None:
     assert model.summary.source.factory == "make"
 
 
+def test_a_function_behind_a_colon_is_told_where_it_goes(tmp_path: Path) -> None:
+    save_python(tmp_path, Images)
+    with pytest.raises(NotAModelError, match=r"net\.py:make: give .* apart, net\.py --factory make$"):
+        open_model(f"{tmp_path / 'net.py'}:make", trust=True)
+
+
 def test_weights_of_another_network_are_told(tmp_path: Path) -> None:
     file = save_python(tmp_path, Images)
     save_file({"other.weight": torch.zeros(2, 2)}, tmp_path / "net.safetensors")

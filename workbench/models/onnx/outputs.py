@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -34,7 +34,14 @@ def last_function(graph: FloatGraph, name: str, values: torch.Tensor) -> str:
     return "Softmax" if are_distributions(values, near if rounded else NEAR) else ""
 
 
-def axis_of_samples(shape: Sequence[int], samples: int) -> int | None:
-    """Return the axis along which an output of so many samples has one entry for each, None for one sample's alone."""
-    axis = next((axis for axis, size in enumerate(shape) if size == samples), None)
-    return axis if samples == 1 or axis is not None else 0
+def axis_of_samples(values: torch.Tensor, samples: int, turned: Callable[[], torch.Tensor]) -> int | None:
+    """Return the axis along which an output of so many samples has one entry for each, None for one sample's alone.
+
+    Of several axes of that size, it is the one along which the output turns when the samples do: ``turned()`` is the
+    output for the same samples in reversed order.
+    """
+    axes = [axis for axis, size in enumerate(values.shape) if size == samples]
+    if samples > 1 and len(axes) > 1:
+        again, near = turned(), NEAR * float(values.abs().max())
+        axes = [axis for axis in axes if torch.allclose(values.flip(axis), again, atol=near, equal_nan=True)] or axes
+    return axes[0] if axes else None if samples == 1 else 0

@@ -49,6 +49,9 @@ def resolve(path: str | Path) -> tuple[Path, bool]:
     if text.startswith("demo:"):
         return bundled_folder(text.removeprefix("demo:")), True
     place = absolute(Path(path))
+    file, _, factory = str(place).rpartition(":")
+    if not place.exists() and file.endswith(".py") and Path(file).is_file() and factory.isidentifier():
+        raise NotAModelError(f"{place}: give the file and the function apart, {Path(file).name} --factory {factory}")
     if not place.exists():
         raise NotAModelError(f"{place} does not exist; expected {kinds()}")
     return place, False

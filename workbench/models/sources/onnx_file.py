@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -193,8 +193,15 @@ def _model(source: ModelSource, path: Path, file: OnnxFile, graph: FloatGraph, n
     inputs = replace(inputs, batch=trial.batch)
     gives, name = trial.outputs[trial.place], run.outputs[trial.place]
     last = last_function(graph, name, gives)
+
+    @torch.no_grad()
+    def turned() -> torch.Tensor:
+        batch = random_samples(takes, main, trial.sizes, trial.batch or SAMPLES)
+        batch = {name: each.flip(0) for name, each in batch.items()}
+        return cast("torch.Tensor", network(_inputs_of(takes, batch, inputs))[trial.place])
+
     answer = Answer(takes=takes, spec=inputs, place=trial.place, name=name, rank=gives.ndim,
-                    axis=axis_of_samples(gives.shape, trial.batch or SAMPLES))  # fmt: skip
+                    axis=axis_of_samples(gives, trial.batch or SAMPLES, turned))  # fmt: skip
     output, pooled = _output(answer.by_sample(gives), name, inputs, _architecture(folder), last)
     answer = replace(answer, pooled=pooled, last="" if output is OutputKind.EMBEDDING else last)
     call = _call(answer) if inputs.batch is None else in_pieces(_call(answer), inputs.batch)
