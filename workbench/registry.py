@@ -19,7 +19,6 @@ def entry_points(*, group: str) -> Iterable[EntryPoint]:
     return metadata.entry_points(group=group)
 
 
-
 class Named(Protocol):
     """Anything with a name."""
 

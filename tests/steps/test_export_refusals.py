@@ -35,7 +35,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 
 def test_every_form_that_refuses_a_plan_is_here() -> None:
-    assert set(PLANS) == {member.name for member in EXPORTERS if isinstance(member, Refuses)}
+    names = {member.name for member in EXPORTERS if isinstance(member, Refuses)}
+    assert set(PLANS) == names - {"safetensors"}  # which holds every scheme, and refuses two tensors of one name
 
 
 @pytest.mark.parametrize("kind", PLANS)

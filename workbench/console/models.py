@@ -211,7 +211,7 @@ def written(paths: Iterable[Path | str], notes: Iterable[str] = ()) -> Report:
 
 def exported(outcome: Outcome[Any, tuple[str, ...]]) -> Report:
     """Return the files that hold the session's quantized model, and what of the plan they cannot hold."""
-    return written(outcome.result, left_to_the_runtime(outcome.before.model, outcome.before.plan))
+    return written(outcome.result, (*outcome.notes, *left_to_the_runtime(outcome.before.model, outcome.before.plan)))
 
 
 INSPECT = Command(
@@ -234,9 +234,7 @@ APPLY = Command(
         flags_of(ExportOptions),
     ),
 )  # fmt: skip
-INFO = Command(
-    name="info", help="Says what a session holds.", example="info S.qwb", run=_info, flags=(SESSION, TRUST)
-)
+INFO = Command(name="info", help="Says what a session holds.", example="info S.qwb", run=_info, flags=(SESSION, TRUST))
 REPORT = Command(
     name="report", help="Writes a session's printable report.", example="report S.qwb report.html", run=_report,
     flags=(SESSION, flag("out", metavar="OUT.html", help="write the page here, figures and tables inside")),

@@ -146,9 +146,7 @@ class Engine:
                 failed_starts += 1
             elif not process.retired:
                 self._settle(
-                    EngineDiedError(
-                        f"the engine process ended during the job: {self._reason}; it is restarting"
-                    )
+                    EngineDiedError(f"the engine process ended during the job: {self._reason}; it is restarting")
                 )
             self._tell("died", process.retired or self._reason)
             if failed_starts == MAX_FAILED_STARTS:

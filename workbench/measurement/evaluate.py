@@ -89,8 +89,7 @@ def require_classes(outputs: Outputs) -> None:
     between = labels[labels != labels.round()] if labels.is_floating_point() else labels[:0]
     if len(between):
         raise DataError(
-            f"the label {float(between[0]):g} is not a class; give the number of a "
-            f"class, 0 to {classes - 1}"
+            f"the label {float(between[0]):g} is not a class; give the number of a class, 0 to {classes - 1}"
         )
     low, high = (int(bound) for bound in torch.aminmax(labels))
     if low < 0 or high >= classes:

@@ -53,9 +53,7 @@ class ExpertSums:
         sums = by_expert(inputs.double().square(), numbers, routed.count)
         counts = torch.bincount(numbers, minlength=routed.count)
         before = self.squares.get((name, routed.again))
-        self.squares[name, routed.again] = (
-            (sums, counts) if before is None else (before[0] + sums, before[1] + counts)
-        )
+        self.squares[name, routed.again] = (sums, counts) if before is None else (before[0] + sums, before[1] + counts)
 
     def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
         """Add the squared gradients at the weight, of each token alone."""

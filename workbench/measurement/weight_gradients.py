@@ -215,9 +215,7 @@ def _quadratic(products: Strips, d: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def _embedding_squares(
-    layer: Layer, ids: torch.Tensor, d: torch.Tensor, samples: int
-) -> Squares:
+def _embedding_squares(layer: Layer, ids: torch.Tensor, d: torch.Tensor, samples: int) -> Squares:
     """Return the same for an embedding.
 
     Ids that all samples share (positions, ``[1, tokens]``) have the sum of the samples' gradients.  Its square is used

@@ -87,8 +87,7 @@ def hardware(name: str) -> Hardware:
     known = profiles()
     if name not in known:
         raise PlanError(
-            f"there is no hardware profile {name!r}{nearest(name, known)}; choose "
-            f"one of {', '.join(known)}"
+            f"there is no hardware profile {name!r}{nearest(name, known)}; choose one of {', '.join(known)}"
         )
     return known[name]
 

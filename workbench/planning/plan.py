@@ -167,8 +167,7 @@ class Plan:
         text = self.to_json()
         if Plan.from_json(text, str(path)) != self:
             raise PlanError(
-                f"the plan {self.name!r} does not read back from JSON as it was "
-                "written; please report this"
+                f"the plan {self.name!r} does not read back from JSON as it was written; please report this"
             )
         with replacing(Path(path), PlanError, "the plan") as temporary:
             temporary.write_bytes(text.encode())

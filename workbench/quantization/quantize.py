@@ -64,9 +64,7 @@ def _quantize_transformed(
     )  # fmt: skip
     if accept is not None:
         accept(rewritten.changes, rewritten.ranges)
-    after = replace(
-        collected, ranges=rewritten.ranges, curvature=rewritten.curvature, transforms=plan.transforms
-    )
+    after = replace(collected, ranges=rewritten.ranges, curvature=rewritten.curvature, transforms=plan.transforms)
     remaining = part_of(progress, 0.3, 0.9 if corrections else 1.0)
     quantized = _quantize_layers(rewritten.model, replace(plan, transforms=()), after, remaining)
     changes = rewritten.changes.stored(rewritten.model.summary, quantized.tensors.keys())

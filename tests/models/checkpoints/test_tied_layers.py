@@ -1,4 +1,4 @@
-"""Layers that use another one's tensor have their own names again in every file that is opened."""
+"""Layers have their own names again in every file that is opened, of shared tensors too; what is left out is noted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.deployment.exporters.llamas import folder_of
 from tests.deployment.onnx.networks import TOKENS, Tagger
 from tests.models.networks import model_of
 from workbench.deployment.exporters import exporter
@@ -21,6 +22,8 @@ from workbench.models.summary import OutputKind
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
+from workbench.session.session import Environment, Session
+from workbench.steps.files.export import EXPORT, ExportOptions, applied
 
 
 class TwoTables(nn.Module):
@@ -108,3 +111,59 @@ def test_a_packed_file_with_ties_to_nothing_is_refused(change: dict[str, object]
     out.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :])
     with pytest.raises(NotAModelError, match="does not describe its layers"):
         open_model(out)
+
+
+class Gate(nn.Module):
+    """A product whose module is no linear layer, as a mixture's router is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(32, 32))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.linear(x, self.weight).softmax(-1)
+
+
+class Gated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.gate, self.unused = nn.Embedding(64, 32), Gate(), nn.Linear(32, 32)
+        self.last = nn.Linear(32, 64)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.table(ids)
+        logits: torch.Tensor = self.last(x * self.gate(x))
+        return logits
+
+
+@pytest.mark.parametrize("scheme", ("keep", "int4-g32", "int8-channel"))
+def test_a_product_of_another_module_keeps_its_name(scheme: str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    model = captured(Gated)
+    schemes = {} if scheme == "keep" else {"gate.weight": scheme}
+    again = open_model(written(model, "onnx", tmp_path / "gated.onnx", **schemes))
+    assert ties(model).keys() - {"unused"} == ties(again).keys() == {"table", "gate.weight", "last"}
+    encoded = again.encoded("gate.weight")
+    assert (encoded.scheme if encoded is not None else "keep") == scheme
+
+
+def test_what_a_graph_leaves_out_is_noted(tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    model = captured(Gated)
+    quantized, _ = applied(model, Plan(fingerprint=model.summary.fingerprint), "onnx", tmp_path / "gated.onnx",
+                           session=None, settings=(), progress=silent)  # fmt: skip
+    assert quantized.notes == ("unused: left out of the file, whose output does not depend on it",)
+    tied = captured(TwoTables)
+    quantized, _ = applied(tied, Plan(fingerprint=tied.summary.fingerprint), "onnx", tmp_path / "tied.onnx",
+                           session=None, settings=(), progress=silent)  # fmt: skip
+    assert quantized.notes == ()
+
+
+def test_what_a_gguf_file_leaves_out_is_noted_by_the_step(tmp_path: Path) -> None:
+    """llama.cpp has no tensors for the pooler of an encoder whose tokens are averaged."""
+    pytest.importorskip("gguf")
+    model = open_model(folder_of("bert", tmp_path / "bert"))
+    notes: list[str] = []
+    step_options = ExportOptions(kind="gguf", out=str(tmp_path / "bert.gguf"))
+    EXPORT(Session(model=model.summary, environment=Environment.here(), plan=Plan()), step_options, notes=notes)
+    assert notes == ["pooler.dense: left out of the file, whose output does not depend on it"]

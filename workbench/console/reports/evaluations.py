@@ -48,9 +48,7 @@ def evaluated(outcome: Outcome[Any, Evaluation]) -> Report:
 
 def figures_of(evaluation: Evaluation) -> Row:
     """Return every metric beside its baseline."""
-    metrics = {
-        name: row(metric, "unit value baseline low high samples") for name, metric in evaluation.metrics.items()
-    }
+    metrics = {name: row(metric, "unit value baseline low high samples") for name, metric in evaluation.metrics.items()}
     bounds = _predicted_interval(evaluation)
     return row(
         evaluation, "bits_per_weight bytes=nbytes predicted_kl notes", predicted_interval=bounds, metrics=metrics

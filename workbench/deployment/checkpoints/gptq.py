@@ -78,7 +78,7 @@ class GptqMethod(Method):
                 f"{scheme.name} needs inputs and outputs that fill words of 32 bits, and inputs in multiples of "
                 f"{width}; the layer has {rows} x {columns}"
             )
-        if stored.arrays and self.checkpoint_format == "gptq" and _has_zero_point_0(stored):  # known once it is rounded
+        if self.checkpoint_format == "gptq" and _has_zero_point_0(stored):  # known once it is rounded
             return "a zero point of 0 has no place in the format gptq, which stores it minus one; set " \
                 "checkpoint_format=gptq_v2, or auto"  # fmt: skip
         return None
@@ -156,7 +156,9 @@ class GptqMethod(Method):
 
 def _has_zero_point_0(stored: QuantizedTensor) -> bool:
     scheme = parse_scheme(stored.scheme)
-    shifts = scheme.zero_points(stored) if isinstance(scheme, ScaledScheme) and not scheme.symmetric else None
+    if not stored.arrays or not isinstance(scheme, ScaledScheme):
+        return False
+    shifts = scheme.zero_points(stored)
     return shifts is not None and bool((shifts == 0).any())
 
 

@@ -76,6 +76,14 @@ class Refuses(Protocol):
         """Raise ExportError with every layer of ``planned`` that does not fit, and the reason; it holds no values."""
 
 
+@runtime_checkable
+class LeavesOut(Protocol):
+    """An exporter whose file has no place for all that the model's output does not depend on."""
+
+    def left_out(self, model: Model) -> list[str]:
+        """Return the layers of ``model`` that the file does not hold."""
+
+
 EXPORTERS: tuple[Exporter, ...] = (
     PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(), CompressedTensors(),
     Gptq(), Mlx(), Torchao(), Recipe(), TensorTypes(), ImportanceMatrix(),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from workbench.progress import Progress
+from workbench.deployment.exporters.checkpoint import CheckpointExporter
 
 if TYPE_CHECKING:
-    from workbench.models.model import Model
+    from workbench.deployment.checkpoints.write import Method
     from workbench.quantization.quantized_model import QuantizedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompressedTensors:
+class CompressedTensors(CheckpointExporter):
     """A folder with config.json, shards under the original's names and the tokenizer.
 
     The tensors take the plan's bytes, 16 more for each packed integer layer (its shape), and what fills the rows of
@@ -24,18 +23,9 @@ class CompressedTensors:
     name: ClassVar = "compressed-tensors"
     title: ClassVar = "compressed-tensors folder"
     description: ClassVar = "a packed checkpoint that vLLM and transformers load"
-    needs_model: ClassVar = True
 
-    def refuse(self, planned: QuantizedModel, model: Model) -> None:
-        """See :class:`workbench.deployment.exporters.Refuses`."""
+    def method(self, quantized: QuantizedModel) -> Method:
+        """See the base class."""
         from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod
-        from workbench.deployment.checkpoints.write import refuse_checkpoint
 
-        refuse_checkpoint(CompressedTensorsMethod(), planned, model)
-
-    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, read back by the library, compare; see :class:`workbench.deployment.exporters.Exporter`."""
-        from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod
-        from workbench.deployment.checkpoints.write import write_checkpoint
-
-        return write_checkpoint(CompressedTensorsMethod(), quantized, model, out, progress)
+        return CompressedTensorsMethod()

@@ -36,6 +36,12 @@ class Gguf:
         refuse_quantized_activations(planned, opened, "a GGUF file", "gguf")
         content_of(planned, opened, self.pre_tokenizer)
 
+    def left_out(self, model: Model) -> list[str]:
+        """See :class:`workbench.deployment.exporters.LeavesOut`."""
+        from workbench.models.gguf.tensors import UNUSED
+
+        return [layer.name for layer in model.summary.stored if layer.parameter in UNUSED]
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by the package gguf, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         from workbench.deployment.gguf_file import content_of, prove, write

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from workbench.progress import Progress
+from workbench.deployment.exporters.checkpoint import CheckpointExporter
 
 if TYPE_CHECKING:
-    from workbench.models.model import Model
+    from workbench.deployment.checkpoints.write import Method
     from workbench.quantization.quantized_model import QuantizedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gptq:
+class Gptq(CheckpointExporter):
     """A folder as AutoGPTQ and GPTQModel write it.
 
     ``checkpoint_format``: ``gptq`` stores zero points minus one, ``gptq_v2`` as they are (GPTQModel, vLLM, SGLang);
@@ -26,19 +25,10 @@ class Gptq:
     name: ClassVar = "gptq"
     title: ClassVar = "GPTQ folder"
     description: ClassVar = "a GPTQ checkpoint: qweight, qzeros, scales, g_idx"
-    needs_model: ClassVar = True
     checkpoint_format: str = "auto"
 
-    def refuse(self, planned: QuantizedModel, model: Model) -> None:
-        """See :class:`workbench.deployment.exporters.Refuses`."""
+    def method(self, quantized: QuantizedModel) -> Method:
+        """See the base class."""
         from workbench.deployment.checkpoints.gptq import GptqMethod
-        from workbench.deployment.checkpoints.write import refuse_checkpoint
 
-        refuse_checkpoint(GptqMethod(self.checkpoint_format), planned, model)
-
-    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write, unpack again, compare; see :class:`workbench.deployment.exporters.Exporter`."""
-        from workbench.deployment.checkpoints.gptq import GptqMethod
-        from workbench.deployment.checkpoints.write import write_checkpoint
-
-        return write_checkpoint(GptqMethod(self.checkpoint_format).chosen(quantized), quantized, model, out, progress)
+        return GptqMethod(self.checkpoint_format).chosen(quantized)

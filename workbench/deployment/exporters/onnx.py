@@ -47,6 +47,16 @@ class Onnx:
         """See :class:`workbench.deployment.exporters.Refuses`."""
         self._content(planned, model)
 
+    def left_out(self, model: Model) -> list[str]:
+        """See :class:`workbench.deployment.exporters.LeavesOut`."""
+        from workbench.deployment.onnx.capture import capture
+        from workbench.models.sources.onnx_file import OnnxModel
+
+        held = set() if isinstance(model, OnnxModel) else {*capture(model).weights}
+        held |= {layer.name for layer in model.summary.layers if layer.parameter in held}
+        shared = {layer.tied_to for layer in model.summary.tied if layer.name in held}
+        return [layer.name for layer in model.summary.stored if held and layer.name not in held | shared]
+
     def _content(self, quantized: QuantizedModel, model: Model | None) -> Content:
         from workbench.deployment.onnx.capture import require_onnx
         from workbench.deployment.onnx.file import content_of, require_accuracy

@@ -80,6 +80,9 @@ def rewrite(
         if value is None:
             continue
         uses = list(uses_of(value))
+        for use in uses:
+            if layer.parameter == layer.name and use.node.op_type in ("MatMul", "Gemm"):  # such as a mixture's router
+                use.node.metadata_props[LAYER] = layer.name
         if layer.name in quantized.tensors:
             by = None if chosen is None else parse_scheme(chosen)
             static = by is not None and takes_range(by) and by.family == "integer"

@@ -111,6 +111,7 @@ def _layers(
     much."""
     piece = next(pieces_of(batch, model.inputs.batch or 1))
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
+
         def run(file: Path, arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
             asked = {"output": "", "positions": [], "taps": list(names), "pieces": 0, "memory": memory_for(place)}
             out = _carry_out(file, arrays, Path(folder), runtime, asked, threads, SECONDS, progress)
@@ -183,9 +184,7 @@ def _run(
     pieces = [batch] if model.inputs.batch is None else list(pieces_of(batch, model.inputs.batch))
     named = [_named(model, piece) for piece in pieces]
     answers = run(place, named, picks, runtime, threads=threads, output=answer.name, progress=progress)
-    values = [
-        answer.output(torch.from_numpy(each), piece) for each, piece in zip(answers.values, pieces, strict=True)
-    ]
+    values = [answer.output(torch.from_numpy(each), piece) for each, piece in zip(answers.values, pieces, strict=True)]
     return replace(answers, values=torch.cat(values)[:samples].numpy())
 
 

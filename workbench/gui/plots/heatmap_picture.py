@@ -378,7 +378,6 @@ class HeatmapPicture(QAbstractScrollArea):
             painter.setPen(QPen(QColor(self._colours.text), 1, Qt.PenStyle.DashLine))
             painter.drawRect(self.cell_rect(*self.cursor_cell).adjusted(0, 0, -1, -1))
 
-
     def _paint_contrast(self, painter: QPainter, rows: range) -> None:
         """Paint dashed frames around the cells of the first of two plans, solid ones around those of the second."""
         for columns, style in zip(self._contrast or (), (Qt.PenStyle.DashLine, Qt.PenStyle.SolidLine), strict=False):

@@ -105,9 +105,7 @@ async def ask(parent: QWidget, title: str, text: str, buttons: Sequence[tuple[st
     return chosen[0] if chosen else last
 
 
-def _message(
-    icon: QMessageBox.Icon, buttons: Button, parent: QWidget, name: str, title: str, text: str
-) -> QMessageBox:
+def _message(icon: QMessageBox.Icon, buttons: Button, parent: QWidget, name: str, title: str, text: str) -> QMessageBox:
     title, text = tr(title), tr(text)
     box = QMessageBox(icon, as_line(title), as_tip(title), buttons, parent)
     box.setStyleSheet(WIDE)

@@ -59,8 +59,7 @@ def _resized(logits: torch.Tensor, size: torch.Size) -> torch.Tensor:
     height = round((len(logits) * size[0] / size[1]) ** 0.5)
     if height * (len(logits) // max(height, 1)) != len(logits):
         raise DataError(
-            f"the model answers {len(logits)} positions, which do not form a grid "
-            f"like the labels' {tuple(size)}"
+            f"the model answers {len(logits)} positions, which do not form a grid like the labels' {tuple(size)}"
         )
     from torch.nn import functional as F
 

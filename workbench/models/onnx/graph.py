@@ -305,9 +305,10 @@ class _Reader:
         if key in self.names:
             return self.names[key]
         source = str(self.constants.source(value) or value)
-        stem = layer_of(node) or stem_of(source, node)
+        stem, layer = stem_of(source, node), layer_of(node).strip("/")
         module = kind not in (LayerKind.MATRIX, LayerKind.RECURRENT)
-        stem = f"{stem.removesuffix('.weight').strip('/') or 'layer'}.weight" if module else stem.strip("/") or "weight"
+        path = f"{layer or stem.removesuffix('.weight').strip('/') or 'layer'}.weight"
+        stem = path if module else layer or stem.strip("/") or "weight"
         tied = next((name for other, name in self.names.items() if other[:2] == (value, turned)), None)
         name = self.names[key] = self.paths.fresh(stem, "" if own else source)
         array = self.constants.arrays[source]

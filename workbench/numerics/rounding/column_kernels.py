@@ -40,9 +40,7 @@ def _integers(x: Array, scale: Array, zero: Array, offset: Array, top: Single, o
 
 
 @compiled
-def _floats(
-    x: Array, scale: Array, mantissa: int, normal: Single, lowest: Single, highest: Single, out: Array
-) -> None:
+def _floats(x: Array, scale: Array, mantissa: int, normal: Single, lowest: Single, highest: Single, out: Array) -> None:
     magic = np.float32(1.5 * 2.0 ** (23 - mantissa))
     for r in range(LANES):
         divisor = _ONE if scale[r] == _ZERO else scale[r]

@@ -42,9 +42,7 @@ class Columns:
         out, over = values.numpy(), errors.numpy()
 
         def task(part: slice) -> None:
-            column_kernels.feed_back(
-                exact[part], factors, self._of(part, columns), self.element, out[part], over[part]
-            )
+            column_kernels.feed_back(exact[part], factors, self._of(part, columns), self.element, out[part], over[part])
 
         in_parallel(task, _pieces(len(exact)))
         return values, errors

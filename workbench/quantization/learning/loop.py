@@ -51,8 +51,7 @@ class LearnOptions:
     def __post_init__(self) -> None:
         if self.steps < 1 or (self.batch_size is not None and self.batch_size < 1):
             raise PlanError(
-                f"{self.steps} steps of {self.batch_size} samples are not possible; at "
-                "least 1 of each is needed"
+                f"{self.steps} steps of {self.batch_size} samples are not possible; at least 1 of each is needed"
             )
         if not (self.rate >= 0 and self.scale_rate >= 0 and self.zero_rate >= 0):
             raise PlanError(f"a learning rate of {self.rate} is not possible; it must not be negative")

@@ -162,9 +162,7 @@ def _vectors(trace: Trace) -> dict[int, tuple[str, float]]:
     return vectors
 
 
-def _norm(
-    trace: Trace, step: Operation, vectors: Mapping[int, tuple[str, float]]
-) -> tuple[tuple[str, ...], float]:
+def _norm(trace: Trace, step: Operation, vectors: Mapping[int, tuple[str, float]]) -> tuple[tuple[str, ...], float]:
     """Return the names of the vectors that a step scales its channels with, none if it does not, and the offset of the
     first."""
     if step.name == "mul" and len(step.inputs) == 2 and trace.tensors[step.outputs[0]].ndim > 1:

@@ -95,7 +95,7 @@ def applied(
 ) -> tuple[QuantizedModel, tuple[Path, ...]]:  # fmt: skip
     """Do what :func:`apply` does, and return the quantized model, too."""
     from workbench.deployment.checkpoints.folder import check_place
-    from workbench.deployment.exporters import exporter
+    from workbench.deployment.exporters import LeavesOut, exporter
     from workbench.deployment.tensors import planned, possible
 
     chosen = exporter(kind, settings)
@@ -117,7 +117,9 @@ def applied(
         quantized = quantize(model, plan, session=session, accept=accept, progress=part_of(progress, 0.0, 0.7))
         paths = chosen.export(quantized, known, Path(out), part_of(progress, 0.7, 1.0))
         written += paths
-    return quantized, paths
+    left = chosen.left_out(known) if isinstance(chosen, LeavesOut) else []
+    note = f"{', '.join(left)}: left out of the file, whose output does not depend on it"
+    return replace(quantized, notes=(*quantized.notes, *([note] if left else []))), paths
 
 
 def _require_fit(chosen: Exporter, results: Iterable[QuantizedModel], model: Model) -> None:
@@ -138,9 +140,12 @@ def _require_fit(chosen: Exporter, results: Iterable[QuantizedModel], model: Mod
 
 def export(
     session: Session, kind: str, out: str | Path, *, plan: Plan | None = None, model: Model | None = None,
-    trust: bool = False, device: str = "auto", settings: Sequence[str] = (), progress: Progress = silent,
+    trust: bool = False, device: str = "auto", settings: Sequence[str] = (), notes: list[str] | None = None,
+    progress: Progress = silent,
 ) -> tuple[Path, ...]:  # fmt: skip
     """Write the session's plan (or ``plan``), or the model quantized by it, to ``out``; returns the paths written.
+
+    ``notes`` gets a sentence for whatever the file does not hold.
 
     Forms that hold no weights (the plan, a replay script) do not open the model.  Raises ExportError.
     """
@@ -151,7 +156,10 @@ def export(
     _require_place(chosen.name, out)
     if chosen.needs_model:
         model = model or reopen(session.model, trust=trust, placement=Placement(device))
-        return apply(model, plan, kind, out, session=session, settings=settings, progress=progress)
+        quantized, paths = applied(model, plan, kind, out, session=session, settings=settings, progress=progress)
+        notes = [] if notes is None else notes
+        notes += quantized.notes
+        return paths
     require_same(session.model, plan, None)
     return chosen.export(_without_weights(session.model, plan, session), None, Path(out), progress)
 
@@ -174,7 +182,9 @@ def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
 
     _require_place(options.kind, options.out)  # before a model is opened
     model = context.model() if exporter(options.kind).needs_model else None
-    paths = export(context.session, model=model, progress=context.progress, **asdict(options))
+    paths = export(
+        context.session, model=model, notes=context.notes, progress=context.progress, **asdict(options)
+    )
     return tuple(str(path) for path in paths)
 
 
@@ -190,9 +200,7 @@ def _costs(context: Context, options: ExportOptions) -> Estimate | None:
         return None
     model = context.model()
     nbytes = 4 * model.summary.parameters if options.kind in WHOLE else None
-    return costs(
-        model, context.session.plan, context.session, options.out, nbytes, preparing=preparing(chosen, model)
-    )
+    return costs(model, context.session.plan, context.session, options.out, nbytes, preparing=preparing(chosen, model))
 
 
 def _needs(session: Session, options: ExportOptions) -> Session:

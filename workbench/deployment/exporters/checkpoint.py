@@ -1,0 +1,36 @@
+"""What the exporters of quantized checkpoints share: each is written as its Method says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from workbench.progress import Progress
+
+if TYPE_CHECKING:
+    from workbench.deployment.checkpoints.write import Method
+    from workbench.models.model import Model
+    from workbench.quantization.quantized_model import QuantizedModel
+
+
+class CheckpointExporter:
+    """An exporter of a folder that :meth:`method` describes."""
+
+    __slots__ = ()
+    needs_model: ClassVar = True
+
+    def method(self, quantized: QuantizedModel) -> Method:
+        """Return how ``quantized``, which may hold no values yet, is stored."""
+        raise NotImplementedError
+
+    def refuse(self, planned: QuantizedModel, model: Model) -> None:
+        """See :class:`workbench.deployment.exporters.Refuses`."""
+        from workbench.deployment.checkpoints.write import refuse_checkpoint
+
+        refuse_checkpoint(self.method(planned), planned, model)
+
+    def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
+        """Write, read back by another reader, compare; see :class:`workbench.deployment.exporters.Exporter`."""
+        from workbench.deployment.checkpoints.write import write_checkpoint
+
+        return write_checkpoint(self.method(quantized), quantized, model, out, progress)
