@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from tests.models.onnx.made import numbers, onnxruntime_output, output_of, save
-from workbench.errors import DataError
+from workbench.errors import DataError, NotAModelError
 from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind
 
@@ -119,3 +119,16 @@ def test_a_graph_that_squeezes_a_single_sample(tmp_path: Path) -> None:
     theirs = onnxruntime_output(path, {"x": x})
     for rows in (slice(0, 3), slice(1, 2)):
         assert output_of(model, {"x": x[rows]})[:, 0] == pytest.approx(theirs[rows], rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("gives", [["y", "w", "c"], ["w", "c", "y"]])
+def test_stored_tensors_among_the_outputs_are_left_out(tmp_path: Path, gives: list[str]) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    constants = {"w": numbers(16, 6), "c": numbers(3)}
+    path, x = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 16])}, gives, constants), numbers(4, 16)
+    model = open_model(path)
+    assert output_of(model, {"x": x}) == pytest.approx(x @ constants["w"], rel=1e-4, abs=1e-5)
+    with pytest.raises(NotAModelError, match="returns no tensor"):
+        open_model(save(path, nodes, {"x": (1, ["n", 16])}, ["w", "c"], constants))

@@ -155,14 +155,16 @@ class OnnxNetwork(nn.Module):
             values = parameters[tied] if tied else nn.Parameter(weight.numbers().values().float().contiguous(), False)
             parameters[name] = values
             _add(self, name, weight, values)
-        outputs = [value.name for value in file.model.graph.output]
-        steps = list(_steps(file, graph, outputs))
+        named = [value.name for value in file.model.graph.output]
+        steps = list(_steps(file, graph, named))
+        takes = [value for value in file.model.graph.input if value.name not in file.arrays]
+        running = {*(value.name for value in takes), *(name for step in steps for name in _gives(step))}
         glues = (step for step in steps if isinstance(step, Glue))
         unknown = [place for glue in glues for place in places(glue.nodes, {*OPERATORS, "If"})]
         self._onnx = Execution(
-            steps=steps, last=_last_uses(steps), outputs=outputs,
+            steps=steps, last=_last_uses(steps), takes=takes,
+            outputs=[name for name in named if name in running],  # and no stored tensors
             opset=next((each.version for each in file.model.opset_import if each.domain in ("", "ai.onnx")), 1),
-            takes=[value for value in file.model.graph.input if value.name not in file.arrays],
             refusal=f"torch has no counterpart of its {few(unknown)}" if unknown else "",
         )  # fmt: skip
 
@@ -327,6 +329,10 @@ def _glue(file: OnnxFile, graph: FloatGraph, nodes: list[Any], users: Mapping[st
         constants={name: graph.constants[name] for name in taken if name in graph.constants},
         opsets=list(file.model.opset_import), ir_version=file.model.ir_version,
     )  # fmt: skip
+
+
+def _gives(step: LayerStep | Glue) -> tuple[str, ...]:
+    return (step.output,) if isinstance(step, LayerStep) else step.outputs
 
 
 def _last_uses(steps: Sequence[LayerStep | Glue]) -> dict[int, list[str]]:
