@@ -154,6 +154,7 @@ def test_conversations_go_through_the_chat_template(
         ("{% for", "fails on row 1"),
         ("{% set a = range(99999) %}" + "{% for b in a %}" * 3 + "{% endfor %}" * 3, "more than 1.0[0-9]* s.*do harm"),
         ("{{ 'a' * 9999999999 }}", "memory"),
+        ("{{ 'a' * 200000 }}", "fails on row 1.*it writes 200,000 characters, and 66,[0-9]+ are the most"),
         (None, "has no chat template"),
     ):
         settings = json.loads((folder / "tokenizer_config.json").read_text())

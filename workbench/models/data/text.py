@@ -29,6 +29,9 @@ LONGEST_SENTENCE = 512
 NO_LIMIT = int(1e30)
 """Tokens that a tokenizer takes where its settings do not say: transformers' own number."""
 
+LONGEST_CHAT, CHAT_GROWTH = 1 << 16, 16
+"""Characters that a chat template writes at most: a prompt and tools of its own, and so many times the conversation."""
+
 ROWS_PER_SECOND = 100
 """Conversations that a chat template writes in a second at least."""
 
@@ -212,6 +215,9 @@ def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
         for row, conversation in enumerate(messages):
             try:
                 texts.append(str(write(conversation)))
+                most = LONGEST_CHAT + CHAT_GROWTH * len(json.dumps(conversation))
+                if len(texts[-1]) > most:
+                    raise ValueError(f"it writes {len(texts[-1]):,} characters, and {most:,} are the most")
             except MemoryError:
                 raise
             except Exception as error:  # the template is a program of its own
