@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.tensors import Entry
+from workbench.deployment.tensors import Entry, require_same_bytes
 from workbench.errors import ExportError
 from workbench.memory import let_go, put_away_again
 from workbench.models.dtypes import DTYPES, tensor_bytes
@@ -98,7 +98,7 @@ def prove_bytes(store: TensorStore, entries: Iterable[Entry]) -> None:
         expected = entry.data()
         values = tensor_bytes(store.read(entry.name)) if entry.name in store.tensors else expected[:0]
         if len(values) != len(expected) or not all(map(_same, _pieces(values), _pieces(expected))):
-            raise ExportError(f"{entry.name} did not read back as it was written; try another place")
+            require_same_bytes(entry, values, expected)
 
 
 def _same(first: np.ndarray, second: np.ndarray) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -140,6 +141,27 @@ def require_that_all_fit(reasons: Mapping[str, str], what: str, target: str) -> 
         f"was written. {listed}",
         command=_repair(target),
     )
+
+
+def require_same_bytes(
+    tensor: StoredTensor, values: np.ndarray, written: np.ndarray, advice: str = "try another place"
+) -> None:
+    """Raise ExportError that names the first element of a tensor (uint8 ``[nbytes]``) that reads back otherwise."""
+    if len(values) != len(written):
+        raise ExportError(f"{tensor.name} reads back as {len(values)} bytes, {len(written)} were written; {advice}")
+    different = np.flatnonzero(values != written)
+    if different.size:
+        width = len(written) // math.prod(tensor.shape)
+        element = int(different[0]) // width
+        first, second = (_shown(each[element * width :][:width], tensor.dtype) for each in (values, written))
+        place = ", ".join(str(int(each)) for each in np.unravel_index(element, tensor.shape))
+        raise ExportError(f"{tensor.name}[{place}] reads back as {first}, {second} was written; {advice}")
+
+
+def _shown(octets: np.ndarray, dtype: str) -> str:
+    """Return a number, or its bytes where NumPy lacks the dtype."""
+    known = dtype in np.sctypeDict
+    return str(octets.view(dtype)[0]) if known else f"the bytes {octets.tobytes().hex()}"
 
 
 def require_equal(name: str, values: torch.Tensor, evaluated: torch.Tensor, *, ulps: int = 0, start: int = 0) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.atomic import replacing_folder
 from workbench.deployment.checkpoints.folder import (
-    MARKER,
     check_place,
     copy_settings,
     mark,
@@ -21,6 +18,7 @@ from workbench.deployment.checkpoints.folder import (
     source_folder,
 )
 from workbench.deployment.checkpoints.origin import Origin, origin_of
+from workbench.deployment.failed import keeping_failed
 from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
 from workbench.deployment.tensors import Entry, check, other_entries, require_equal, require_that_all_fit
 from workbench.errors import ExportError, first_line
@@ -138,10 +136,8 @@ def write_checkpoint(
         copy_settings(source, temporary, config)
         _write_shards(method, job, shards, temporary, part_of(progress, 0.0, 0.6))
         files = mark(quantized, temporary, method.kind)
-        try:
+        with keeping_failed(temporary, out):
             _prove(method, job, shards, temporary, part_of(progress, 0.6, 1.0))
-        except ExportError as error:
-            raise ExportError(f"{error}. The folder is kept as {keep_failed(temporary, out)}") from error
     progress(1.0, f"wrote {out.name}")
     return tuple(out / name for name in files)
 
@@ -170,15 +166,6 @@ def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tupl
     job = Job(quantized=quantized, model=opened, origin=origin_of(opened, source), assignments=assignments)
     require_that_all_fit(dict(_refusals(method, job)), method.what, method.target)
     return job, source
-
-
-def keep_failed(temporary: Path, out: Path) -> Path:
-    """Move what failed its proof beside ``out``, in the place of an earlier failure; return where it lies."""
-    failed = out.with_name(f"{out.name}.failed")
-    if failed.is_dir() and (failed / MARKER).is_file():
-        shutil.rmtree(failed)
-    os.replace(temporary, failed)
-    return failed
 
 
 def _refusals(method: Method, job: Job) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workbench.atomic import replacing
+from workbench.deployment.failed import keeping_failed
 from workbench.deployment.tensors import check, refuse_quantized_activations
 from workbench.errors import ExportError
 from workbench.memory import in_pieces
@@ -51,11 +51,7 @@ class Gguf:
         content = content_of(quantized, opened, self.pre_tokenizer)
         with replacing(out, ExportError, "the GGUF file") as temporary, in_pieces():
             write(temporary, content, part_of(progress, 0.0, 0.6))
-            try:
+            with keeping_failed(temporary, out):
                 prove(temporary, content, part_of(progress, 0.6, 1.0))
-            except ExportError as error:
-                failed = out.with_name(f"{out.name}.failed")
-                os.replace(temporary, failed)
-                raise ExportError(f"{error}. The file is kept as {failed}") from error
         progress(1.0, f"wrote {out.name}")
         return (out,)

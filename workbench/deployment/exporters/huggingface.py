@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from workbench.atomic import replacing_folder
 from workbench.deployment.checkpoints.folder import check_place, copy_settings, mark, read_settings, source_folder
+from workbench.deployment.failed import keeping_failed
 from workbench.deployment.safetensors_file import write_safetensors
-from workbench.deployment.tensors import Entry, check, decoded_entries, other_entries, refuse_quantized_activations
+from workbench.deployment.tensors import (
+    Entry,
+    check,
+    decoded_entries,
+    other_entries,
+    refuse_quantized_activations,
+    require_same_bytes,
+)
 from workbench.errors import ExportError, ModelError
 from workbench.models.dtypes import DTYPES, tensor_bytes
 from workbench.models.placement import CPU, Placement
@@ -53,7 +59,8 @@ class HuggingFaceFolder:
             write_safetensors(temporary / "model.safetensors", entries, {"format": "pt"}, progress)
             files = mark(quantized, temporary, "huggingface")
             progress(1.0, "loading it with transformers")
-            _prove(temporary, entries, opened)
+            with keeping_failed(temporary, out):
+                _prove(temporary, entries, opened)
         return tuple(out / name for name in files)
 
 
@@ -90,8 +97,7 @@ def _prove(folder: Path, entries: list[Entry], model: Model) -> None:
     written = {entry.name: entry for entry in entries}
 
     def compare(name: str, tensor: torch.Tensor) -> None:
-        if not np.array_equal(tensor_bytes(tensor), written[name].data()):
-            raise ExportError(f"transformers loads other values for {name} than the evaluated ones; please report")
+        require_same_bytes(written[name], tensor_bytes(tensor), written[name].data(), "please report")
 
     for layer in model.summary.stored:
         compare(layer.parameter, layer.tensor_of(loaded.weight(layer.name)))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workbench.atomic import replacing
+from workbench.deployment.failed import keeping_failed
 from workbench.deployment.tensors import check
 from workbench.errors import ExportError
 from workbench.progress import Progress, part_of
@@ -109,13 +110,5 @@ def _write(path: Path, data: Path | None, content: Content, out: Path, progress:
     from workbench.deployment.onnx.file import prove, write
 
     write(path, content, data, part_of(progress, 0.0, 0.6))
-    try:
+    with keeping_failed(path if data is None else path.parent, out):
         prove(path, content, part_of(progress, 0.6, 1.0))
-    except ExportError as error:
-        failed = out.with_name(f"{out.name}.failed")
-        source = path if data is None else path.parent
-        if failed.is_dir():
-            shutil.rmtree(failed)
-        failed.unlink(missing_ok=True)
-        source.rename(failed)
-        raise ExportError(f"{error}. The file is kept as {failed}") from error

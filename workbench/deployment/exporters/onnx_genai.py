@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.atomic import replacing_folder
 from workbench.deployment.checkpoints.folder import check_place, copy_settings, mark, read_settings, source_folder
+from workbench.deployment.failed import keeping_failed
 from workbench.deployment.tensors import check
 from workbench.errors import ExportError
 from workbench.progress import Progress, part_of
@@ -65,6 +66,7 @@ class OnnxGenai:
             file = temporary / "model.onnx"
             write(file, content, temporary / "model.onnx.data", part_of(progress, 0.3, 0.7))
             files = mark(quantized, temporary, self.name)
-            prove(file, content, part_of(progress, 0.7, 1.0))
+            with keeping_failed(temporary, out):
+                prove(file, content, part_of(progress, 0.7, 1.0))
         progress(1.0, f"wrote {out.name}")
         return tuple(out / name for name in files)

@@ -11,11 +11,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from workbench.atomic import replacing
+from workbench.deployment.failed import keeping_failed
 from workbench.deployment.packed_layout import decode, layout
 from workbench.deployment.safetensors_file import name_taken, prove_bytes, read_safetensors, write_safetensors
-from workbench.deployment.tensors import Entry, array_entries, check, decoded, expected_nbytes, other_entries
+from workbench.deployment.tensors import (
+    Entry,
+    array_entries,
+    check,
+    decoded,
+    expected_nbytes,
+    other_entries,
+    require_same_bytes,
+)
 from workbench.errors import ExportError
 from workbench.models.dtypes import tensor_bytes
+from workbench.models.layer import StoredTensor
 from workbench.numerics.formats import parse_scheme
 from workbench.progress import Progress, part_of
 
@@ -61,7 +71,8 @@ class PackedSafetensors:
         metadata = _metadata(quantized, opened)
         with replacing(out, ExportError, "the packed model") as temporary:
             write_safetensors(temporary, _entries(quantized, opened), metadata, part_of(progress, 0.0, 0.5))
-            _prove(temporary, quantized, opened, progress)
+            with keeping_failed(temporary, out):
+                _prove(temporary, quantized, opened, progress)
         progress(1.0, f"wrote {out.name}")
         return (out,)
 
@@ -167,6 +178,6 @@ def _prove(path: Path, quantized: QuantizedModel, model: Model, progress: Progre
         progress(0.5 + number / max(len(layers), 1) / 2, f"checking {layer.name}")
         if layer.name in quantized.tensors:
             values = np.ascontiguousarray(packed.read(layer.parameter)).reshape(-1).view(np.uint8)
-            if not np.array_equal(values, tensor_bytes(decoded(quantized, layer))):
-                raise ExportError(f"{layer.name} does not decode to the values that were evaluated; please report")
+            decoded_tensor = StoredTensor(name=layer.parameter, dtype="float32", shape=layer.shape)
+            require_same_bytes(decoded_tensor, values, tensor_bytes(decoded(quantized, layer)), "please report")
     prove_bytes(packed.store, other_entries(quantized, model))

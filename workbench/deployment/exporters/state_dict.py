@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workbench.atomic import replacing
+from workbench.deployment.failed import keeping_failed
 from workbench.deployment.safetensors_file import prove_bytes, read_safetensors, write_safetensors
 from workbench.deployment.tensors import Entry, check, decoded_entries, other_entries, refuse_quantized_activations
 from workbench.errors import ExportError
@@ -44,7 +45,8 @@ class StateDict:
         metadata = {"format": "pt", "fingerprint": quantized.summary.fingerprint}
         with replacing(out, ExportError, "the state dict") as temporary:
             write_safetensors(temporary, entries, metadata, progress)
-            prove_bytes(read_safetensors(temporary), entries)
+            with keeping_failed(temporary, out):
+                prove_bytes(read_safetensors(temporary), entries)
         progress(1.0, f"wrote {out.name}")
         return (out,)
 

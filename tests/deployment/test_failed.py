@@ -1,0 +1,82 @@
+"""What fails its proof is kept beside its place, and the message names the first tensor and value that differ."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from tests.deployment.exporters.models import plan_of, quantized, tensor_model
+from workbench.deployment.exporters import exporter, huggingface, packed_safetensors, state_dict
+from workbench.deployment.failed import keeping_failed
+from workbench.errors import ExportError
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+
+DIFFERS = r"\[[0-9, ]+\] reads back as .*, .* was written.* is kept as .*\.failed"
+
+
+def _flipping(write: Callable[..., None]) -> Callable[..., None]:
+    """Return a writer of files whose last byte the disk changes."""
+
+    def write_otherwise(path: Path, *rest: Any) -> None:
+        write(path, *rest)
+        with path.open("r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)[0]
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last ^ 1]))
+
+    return write_otherwise
+
+
+@pytest.mark.parametrize(("kind", "module"), [("safetensors", packed_safetensors), ("state-dict", state_dict)])
+def test_files(kind: str, module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, out = tensor_model(), tmp_path / "m.safetensors"
+    result = quantized(model, plan_of(c_attn="int4-g16"))
+    exporter(kind).export(result, model, out, silent)
+    good = out.read_bytes()
+    monkeypatch.setattr(module, "write_safetensors", _flipping(module.write_safetensors))
+    for _ in range(2):  # a second failure takes the place of the first
+        with pytest.raises(ExportError, match=DIFFERS):
+            exporter(kind).export(result, model, out, silent)
+    assert sorted(os.listdir(tmp_path)) == ["m.safetensors", "m.safetensors.failed"]
+    assert out.read_bytes() == good
+    failed = (tmp_path / "m.safetensors.failed").read_bytes()
+    assert len(failed) == len(good) and failed[:-1] == good[:-1] and failed[-1] == good[-1] ^ 1
+
+
+def test_a_hugging_face_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = transformers.GPT2Config(vocab_size=64, n_positions=16, n_embd=16, n_layer=1, n_head=2)
+    torch.manual_seed(0)
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path / "source")
+    model, out = open_model(tmp_path / "source"), tmp_path / "made" / "m"
+    out.parent.mkdir()
+    result = quantize(model, Plan().assign(["transformer.wte"], weights="int8-channel", algorithm="rtn"))
+    monkeypatch.setattr(huggingface, "write_safetensors", _flipping(huggingface.write_safetensors))
+    for _ in range(2):
+        with pytest.raises(ExportError, match=DIFFERS):
+            exporter("huggingface").export(result, model, out, silent)
+    assert os.listdir(out.parent) == ["m.failed"] and (out.parent / "m.failed" / "config.json").is_file()
+
+
+def test_a_folder_that_no_export_made_stays(tmp_path: Path) -> None:
+    (tmp_path / "m.failed").mkdir()
+    (tmp_path / "m.failed" / "mine").write_text("mine")
+    for text in ("first", "second"):
+        written = tmp_path / "temporary"
+        written.write_text(text)
+        with pytest.raises(ExportError, match=r"a\[0\]. The file is kept as .*m.failed-2"), keeping_failed(
+            written, tmp_path / "m"
+        ):
+            raise ExportError("a[0]")
+        assert (tmp_path / "m.failed-2").read_text() == text
+    assert (tmp_path / "m.failed" / "mine").read_text() == "mine"
+    assert sorted(os.listdir(tmp_path)) == ["m.failed", "m.failed-2"]
