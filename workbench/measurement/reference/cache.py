@@ -27,6 +27,7 @@ MOST_BYTES = 4 << 30
 SHARE_OF_DISK = 4
 """One part in so many of the free disk may be filled."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayCache:
     """Arrays by key and number in ``folder`` (None: nothing is stored).
