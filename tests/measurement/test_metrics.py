@@ -58,8 +58,8 @@ def detector(seed: int) -> NetworkModel:
 class Words:
     """A word for each id."""
 
-    def written(self, ids: list[int]) -> str:
-        return " ".join(map(str, ids))
+    def written(self, rows: list[list[int]]) -> list[str]:
+        return [" ".join(map(str, ids)) for ids in rows]
 
     heard = written
 

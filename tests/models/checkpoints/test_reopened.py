@@ -100,9 +100,9 @@ def test_a_packed_file_alone_has_the_layers_and_no_network(tmp_path: Path) -> No
     quantized, out = exported("safetensors", gpt2, plan, tmp_path)
     again = open_model(out)
     assert again.summary.cannot_run is not None and "open the folder" in again.summary.cannot_run
-    layers = {layer.name: layer for layer in gpt2.summary.stored}
+    assert again.summary.by_name.keys() == gpt2.summary.by_name.keys()
     for layer in again.summary.layers:
-        own = layers[layer.name]
+        own = gpt2.summary.by_name[layer.name]
         assert (layer.kind, layer.matrix, layer.axes) == (own.kind, own.matrix, own.axes)
         assert torch.equal(again.weight(layer.name).float(), quantized.bind(gpt2).weight(layer.name).float())
     require_same(quantized, quantize(again, as_stored(again, Plan())))

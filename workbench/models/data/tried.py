@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import torch
 
 from workbench.errors import DataError, WorkbenchError, first_line
 from workbench.limited import FORKS, MEMORY, SECONDS, limited
@@ -27,6 +26,8 @@ def tried(make: Callable[[], Made], what: str, folder: Path, nbytes: int = 0) ->
     hangs, or takes too much memory.
     """
 
+    import torch  # noqa: F401 - here, not in the fork
+
     def work() -> list[np.ndarray]:
         in_one_thread()
         made(make, what)
@@ -40,6 +41,8 @@ def tried(make: Callable[[], Made], what: str, folder: Path, nbytes: int = 0) ->
 
 def in_one_thread() -> None:
     """Have torch compute in one thread in a limited process that is a fork: its other threads are not there."""
+    import torch
+
     if FORKS:
         torch.set_num_threads(1)
 
