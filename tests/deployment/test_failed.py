@@ -67,6 +67,19 @@ def test_a_hugging_face_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert os.listdir(out.parent) == ["m.failed"] and (out.parent / "m.failed" / "config.json").is_file()
 
 
+def test_a_second_failure_of_an_onnx_file_with_its_data_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    for text in ("first", "second"):
+        written = tmp_path / "temporary"
+        written.mkdir()
+        (written / "m.onnx").write_text(text)
+        with pytest.raises(ExportError, match=r"The folder is kept as .*m.onnx.failed$"), keeping_failed(
+            written, tmp_path / "m.onnx"
+        ):
+            raise ExportError("a[0]")
+    assert os.listdir(tmp_path) == ["m.onnx.failed"]
+    assert (tmp_path / "m.onnx.failed" / "m.onnx").read_text() == "second"
+
+
 def test_a_folder_that_no_export_made_stays(tmp_path: Path) -> None:
     (tmp_path / "m.failed").mkdir()
     (tmp_path / "m.failed" / "mine").write_text("mine")

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from tests.gui.test_pareto import _timed
 from workbench.gui.context import edits
 from workbench.insight.roles import role
+from workbench.measurement.timing import device_name
 from workbench.planning.search.search import pareto
 from workbench.session.workspace import BudgetUnit
 
@@ -93,6 +96,29 @@ def test_a_plan_is_searched_within_a_loss_or_a_size(live: Callable[..., None], u
         totals = person.state.totals
         spent = totals.predicted if unit is BudgetUnit.LOSS else totals.nbytes / 1e6
         assert 0.5 * float(amount) < spent <= float(amount)
+
+    live(story)
+
+
+def test_a_plan_is_searched_within_a_time(live: Callable[..., None]) -> None:
+    session = _timed(sessions.full(1))
+    here = tuple(replace(run, device=device_name()) for run in session.timings)  # those of others are timed anew
+    session = replace(session, timings=here)
+    micro = {(run.shape, run.scheme): float(np.median(run.samples)) for run in session.timings}
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        line = person.window.panels["plan"].search_line
+        await person.choose(line.unit, line.unit.findText(BudgetUnit.MICROSECONDS))
+        await person.act(lambda: line.unit.activated.emit(line.unit.currentIndex()))
+        await person.type(line.budget.lineEdit(), "230")
+        await person.press(Qt.Key.Key_Return, line.budget.lineEdit())
+        await person.until(lambda: person.state.undo_name or person.state.search_error, 20)
+        assert person.state.undo_name == "Search within 230 µs", person.state.search_error
+        chosen = {name: each.weights for name, each in person.state.assignments.items()}
+        spent = [micro.get((layer.matrix, chosen[layer.name]), 40.0) for layer in session.model.layers]
+        dearer = 40.0 - max(each for each in spent if each < 40.0)  # what one more layer in floating point takes
+        assert sum(spent) <= 230 < sum(spent) + dearer, (sum(spent), chosen)
 
     live(story)
 

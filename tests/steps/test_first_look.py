@@ -14,7 +14,6 @@ from workbench.insight.layer_facts import why_unseen
 from workbench.models import contents
 from workbench.models.sources import stored
 from workbench.session.session import Session
-from workbench.steps.files import first_session as module
 from workbench.steps.files.first_session import STILL_LOADING, first_look, is_first_look
 from workbench.steps.files.open_model import OPEN, OpenModelOptions
 
@@ -55,7 +54,6 @@ def test_of_large_files_the_headers_are_shown(tmp_path: Path, monkeypatch: pytes
     save_file(state, tmp_path / "model.safetensors")
     path = str(tmp_path / "model.safetensors")
     assert first_look(path) is None  # nothing to gain
-    monkeypatch.setattr(module, "MAX_BYTES", 100)
     monkeypatch.setattr(contents, "LARGE", 100)
     monkeypatch.setattr(stored, "_read", lambda store: pytest.fail("the weights were read"))
     for each in (path, DEMO):

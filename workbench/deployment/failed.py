@@ -23,7 +23,7 @@ def keeping_failed(written: Path, out: Path) -> Iterator[None]:
     except ExportError as error:
         kind = "folder" if written.is_dir() else "file"
         names = chain([f"{out.name}.failed"], (f"{out.name}.failed-{number}" for number in count(2)))
-        place = next(each for each in map(out.with_name, names) if not each.is_dir() or _is_export(each))
+        place = next(each for each in map(out.with_name, names) if not each.is_dir() or _is_export(each, out.name))
         if place.is_dir():
             shutil.rmtree(place)
         elif written.is_dir():
@@ -32,7 +32,8 @@ def keeping_failed(written: Path, out: Path) -> Iterator[None]:
         raise ExportError(f"{error}. The {kind} is kept as {place}") from error
 
 
-def _is_export(folder: Path) -> bool:
+def _is_export(folder: Path, name: str) -> bool:
+    """Return whether an export made the folder: it is marked, or is that of an ONNX file with its data."""
     from workbench.deployment.checkpoints.folder import MARKER
 
-    return (folder / MARKER).is_file()
+    return (folder / MARKER).is_file() or (folder / name).is_file()

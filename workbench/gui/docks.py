@@ -42,7 +42,7 @@ class Panels(dict[str, Panel]):
         return panel
 
 
-BOTH = 520
+LEAST_FOR_BOTH = 520
 """Pixels of height below which the plan lies behind the tree: beside each other the tree would show three layers."""
 
 
@@ -141,7 +141,7 @@ class Docks(QMainWindow):
         """Share width and height out as a preset says, by default the first one."""
         preset = preset or next(iter(PRESETS.values()))
         layers, plan, above, below = self._corners
-        if self.isVisible() and self.height() < BOTH and plan not in self.tabifiedDockWidgets(layers):
+        if self.isVisible() and self.height() < LEAST_FOR_BOTH and plan not in self.tabifiedDockWidgets(layers):
             self.tabifyDockWidget(layers, plan)
             layers.raise_()
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical

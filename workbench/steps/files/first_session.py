@@ -21,9 +21,6 @@ from workbench.session.session import Environment, Session
 STILL_LOADING = "The network is still being loaded; its layers are shown already"
 """Why a first look's model cannot be run (yet)."""
 
-MAX_BYTES = 256 << 20
-"""Weights of more bytes are not read twice: what the headers say is shown of them."""
-
 
 def start(model: Model, progress: Progress = silent) -> Session:
     """Return a new session: the model's facts, the weights' statistics, a plan that keeps all as it is stored."""
@@ -86,6 +83,7 @@ def first_look(path: str) -> Session | None:
     Only what is loaded through ``transformers`` and large files take long enough.  The latter have no fingerprint and
     no statistics yet.
     """
+    from workbench.models.contents import are_large
     from workbench.models.sources.catalog import detect, resolve
     from workbench.models.sources.huggingface import read_config
     from workbench.models.sources.safetensors_file import weight_files
@@ -103,7 +101,7 @@ def first_look(path: str) -> Session | None:
         if kind == "huggingface":
             read_config(folder)
         files = weight_files(folder)
-        large = sum(file.stat().st_size for file in files) > MAX_BYTES
+        large = are_large(files)  # and not read twice: what the headers say is shown of them
         if not files or (kind == "safetensors" and not large):
             return None
         source = ModelSource(kind=kind, path=path if bundled or place.is_file() else str(place))
