@@ -47,6 +47,7 @@ def test_uniform_plans_are_computed_once_for_dashboard_and_front(
         return compute(*arguments)
 
     monkeypatch.setattr(fronts, "_uniform_sums", counted)
+    monkeypatch.setattr(fronts, "_uniform", {})  # other tests show the same session
 
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))
