@@ -10,6 +10,7 @@ import torch
 import transformers
 
 from tests.deployment.exporters.llamas import folder_of
+from tests.models.onnx.made import refusal
 from workbench.deployment.exporters import exporter
 from workbench.deployment.targets import target
 from workbench.models.model import Model
@@ -17,12 +18,21 @@ from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
+from workbench.quantization.quantized_model import QuantizedModel
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
-SIZES = {"vocab_size": 128, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
-         "num_attention_heads": 4, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2}
+SIZES = {
+    "vocab_size": 128,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_local_experts": 4,
+    "num_experts_per_tok": 2,
+}
 
 
 def opened(kind: str, folder: Path) -> Model:
@@ -59,3 +69,30 @@ def test_a_mixture_runs_as_it_was_evaluated(kind: str, scheme: str, tmp_path: Pa
             before = model.run({"input_ids": torch.from_numpy(ids)}).numpy()
         assert np.abs(theirs - ours).max() < 1e-4 * np.abs(ours).max()
         assert np.abs(ours - before).max() > 1e-3 * np.abs(ours).max()
+    _opens_with_its_plan(quantized, model, tmp_path / "m.onnx")
+
+
+def _opens_with_its_plan(quantized: QuantizedModel, model: Model, path: Path) -> None:
+    """The file's layers are the model's, with their codes, what a router is, and gradients for predicted losses."""
+    again = open_model(path)
+    theirs, ours = (
+        {name: (layer.kind, layer.matrix, layer.experts, bool(layer.keep))
+         for name, layer in each.summary.by_name.items() if name in quantized.tensors} for each in (again, model)
+    )  # fmt: skip
+    assert theirs == ours
+    assert refusal(again) == ""
+    for name, tensor in quantized.tensors.items():
+        stored = again.encoded(name)
+        assert stored is not None and stored.scheme.startswith(tensor.scheme)
+        assert torch.equal(again.weight(name), quantized.bind(model).weight(name))
+
+
+def test_a_file_of_a_mixture_is_planned_and_exported_again(tmp_path: Path) -> None:
+    model = opened("mixtral", tmp_path)
+    exporter("onnx").export(quantize(model, Plan()), model, tmp_path / "m.onnx", silent)
+    again = open_model(tmp_path / "m.onnx")
+    names = [layer.name for layer in again.summary.stored if layer.kind == "experts"]
+    plan = Plan().assign(names[:2], weights="int8-g32-asym", algorithm="rtn")
+    quantized = quantize(again, plan.assign(names[2:], weights="int4-channel", algorithm="rtn"))
+    exporter("onnx").export(quantized, again, tmp_path / "q.onnx", silent)
+    _opens_with_its_plan(quantized, again, tmp_path / "q.onnx")

@@ -20,9 +20,12 @@ def numbers(*shape: int, seed: int = 0) -> np.ndarray:
 
 def save(
     path: Path, nodes: Sequence[Any], takes: Mapping[str, tuple[int, Sequence[Any]]], gives: Sequence[str],
-    tensors: Mapping[str, np.ndarray], opset: int = 18,
+    tensors: Mapping[str, np.ndarray], opset: int = 18, domains: Mapping[str, int] | None = None,
 ) -> Path:  # fmt: skip
-    """Write a graph; ``takes`` are inputs by name: ONNX's number of the dtype, the shape."""
+    """Write a graph; ``takes`` are inputs by name: ONNX's number of the dtype, the shape.
+
+    ``domains`` are versions of other sets of operators that it uses.
+    """
     import onnx
     from onnx import helper
 
@@ -30,7 +33,8 @@ def save(
         list(nodes), "g", [helper.make_tensor_value_info(name, *each) for name, each in takes.items()],
         [helper.make_tensor_value_info(name, 1, None) for name in gives], initializers(tensors),
     )  # fmt: skip
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), str(path))
+    versions = [helper.make_opsetid(*each) for each in {"": opset, **(domains or {})}.items()]
+    onnx.save(helper.make_model(graph, opset_imports=versions, ir_version=8), str(path))
     return path
 
 

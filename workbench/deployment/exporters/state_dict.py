@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 class StateDict:
     """Quantized weights decoded to float32, all else in its stored dtype, under the network's parameter names.
 
-    Tied tensors appear under every name, so that ``network.load_state_dict(safetensors.torch.load_file(path))`` works.
+    Tied tensors appear under every name, so that ``network.load_state_dict(safetensors.torch.load_file(path))`` works;
+    the metadata's ``tied`` maps each of the other names to the first.
     """
 
     name: ClassVar = "state-dict"
@@ -41,8 +43,12 @@ class StateDict:
         opened = check(quantized, model)
         _require_fit(quantized, opened)
         entries = [*decoded_entries(quantized, opened), *other_entries(quantized, opened)]
-        entries += list(_tied(opened, entries))
-        metadata = {"format": "pt", "fingerprint": quantized.summary.fingerprint}
+        tied = list(_tied(opened, {entry.name: entry for entry in entries}))
+        entries += [entry for _, entry in tied]
+        metadata = {
+            "format": "pt", "fingerprint": quantized.summary.fingerprint,
+            "tied": json.dumps({entry.name: owner for owner, entry in tied}),
+        }  # fmt: skip
         with replacing(out, ExportError, "the state dict") as temporary:
             write_safetensors(temporary, entries, metadata, progress)
             with keeping_failed(temporary, out):
@@ -60,10 +66,9 @@ def _require_fit(quantized: QuantizedModel, model: Model) -> None:
         )
 
 
-def _tied(model: Model, entries: list[Entry]) -> Iterator[Entry]:
-    """Yield the other names of tied tensors; they are one tensor, so shape and bytes are the owner's."""
-    known = {entry.name: entry for entry in entries}
+def _tied(model: Model, known: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
+    """Yield the other names of tied tensors, each after its owner: they are one tensor."""
     for layer in model.summary.layers:
         if layer.tied_to is not None and layer.parameter not in known:
-            owner = model.summary.by_name[layer.tied_to]
-            yield dataclasses.replace(known[owner.parameter], name=layer.parameter)
+            owner = model.summary.by_name[layer.tied_to].parameter
+            yield owner, dataclasses.replace(known[owner], name=layer.parameter)

@@ -25,8 +25,8 @@ from workbench.models.onnx.weights import Constants, Numbers
 CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("Conv", 5): LayerKind.CONV3D,
                 **{("ConvTranspose", rank): LayerKind.CONV_TRANSPOSE for rank in (3, 4, 5)}}  # fmt: skip
 
-INPUTS_FIRST = frozenset({("MatMul", 1), ("FusedMatMul", 1), ("Attention", 1)})
-"""Factors whose matrices are inputs x outputs."""
+MATRICES = frozenset({"MatMul", "FusedMatMul", "Gemm", "Attention"})
+"""Operators that multiply the last two axes of their factors."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -34,9 +34,15 @@ TABLES = re.compile(r"(^|[._/])(cos|sin|rope|rotary|inv_freq)\w*", re.IGNORECASE
 """Names of tables that are looked up and are no embeddings."""
 
 
-def _is_plain_gemm(node: Any, place: int) -> bool:
-    """Return whether the factor at ``place`` is a Gemm's matrix of inputs x outputs."""
-    return bool(node.op_type == "Gemm" and place == 1 and not attributes_of(node).get("transB"))
+def _matrix_role(node: Any, place: int, rank: int) -> dict[str, Any]:
+    """Return how a factor becomes outputs x inputs, one matrix of a batch below the other; {} for 2-D ones that are."""
+    attributes = attributes_of(node)
+    inputs_first = (place == 1) != bool(attributes.get("transB" if place else "transA"))
+    if rank == 2:
+        return {"axes": (1, 0)} if inputs_first else {}
+    if attributes.get("transBatchB" if place else "transBatchA"):
+        return {}
+    return {"kind": LayerKind.EXPERTS, "axes": (0, 2, 1) if inputs_first else (0, 1, 2), "row_axes": 2}
 
 
 def float_graph(file: OnnxFile) -> FloatGraph:
@@ -129,8 +135,8 @@ class _Reader:
             role = {"axes": (1, 0, *range(2, rank))}
         elif "Conv" in node.op_type:
             role = {"row_axes": 1}
-        elif rank == 2 and ((node.op_type, place) in INPUTS_FIRST or _is_plain_gemm(node, place)):
-            role = {"axes": (1, 0)}
+        elif node.op_type in MATRICES:
+            role = _matrix_role(node, place, rank)
         own = inside and name not in self.constants.arrays
         return self._weight(name, node, kind, lambda: self.constants.numbers(name), False, {"role": role}, own=own)
 

@@ -351,6 +351,25 @@ def _gather_nd(attributes: Attributes, inputs: Inputs) -> Tensor:
     return inputs[0][tuple(inputs[1].long().unbind(-1))]  # type: ignore[no-any-return]
 
 
+REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+"""torch's names of what ScatterElements does with the numbers that meet at one place."""
+
+
+def _scatter_elements(attributes: Attributes, inputs: Inputs) -> Tensor:
+    x, places, axis = inputs[0], inputs[1].long(), attributes.get("axis", 0)
+    places, how = torch.where(places < 0, places + x.shape[axis], places), attributes.get("reduction", "none")
+    if how == "none":
+        return x.scatter(axis, places, inputs[2])  # type: ignore[no-any-return]
+    return x.scatter_reduce(axis, places, inputs[2], REDUCTIONS[how])  # type: ignore[no-any-return]
+
+
+def _largest(attributes: Attributes, inputs: Inputs) -> tuple[Tensor, Tensor]:
+    """TopK: of equal numbers the first is taken."""
+    axis, count = attributes.get("axis", -1), int(attributes["k"] if _at(inputs, 1) is None else inputs[1])
+    values, places = inputs[0].sort(dim=axis, descending=bool(attributes.get("largest", 1)), stable=True)
+    return values.narrow(axis, 0, count), places.narrow(axis, 0, count)
+
+
 def _cumulated(attributes: Attributes, inputs: Inputs) -> Tensor:
     if attributes.get("exclusive") or attributes.get("reverse"):
         raise NoCounterpartError("CumSum from the other end")
@@ -436,7 +455,8 @@ OPERATORS: dict[str, Operator] = {
     "Transpose": lambda s, t: t[0].permute(s.get("perm") or tuple(reversed(range(t[0].ndim)))),
     "Concat": lambda s, t: torch.cat(list(t), s["axis"]), "Tile": lambda s, t: t[0].repeat(t[1].tolist()),
     "GatherElements": lambda s, t: torch.gather(t[0], s.get("axis", 0), t[1].long()), "GatherND": _gather_nd,
-    "ScatterND": _scatter_nd, "Trilu": _triangle, "CumSum": _cumulated, "Pad": _pad, "Resize": _resize,
+    "ScatterND": _scatter_nd, "ScatterElements": _scatter_elements, "TopK": _largest, "Trilu": _triangle,
+    "CumSum": _cumulated, "Pad": _pad, "Resize": _resize,
     "Einsum": lambda s, t: torch.einsum(s["equation"], *t), "DepthToSpace": lambda s, t: _depth(s, t),
     "Conv": _convolution, "ConvTranspose": _transposed_convolution, "LSTM": lstm, "GRU": gru,
     "MaxPool": lambda s, t: _pool({**s, "average": False}, t),

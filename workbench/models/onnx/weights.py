@@ -34,7 +34,8 @@ SCALES = (torch.float32, torch.float16, torch.bfloat16)
 class Numbers:
     """A constant as a product takes it: ``(codes - zeros) * scales``, of one shape; ``scales`` None: plain ``codes``.
 
-    ``group`` is the size of the blocks along an axis that share a scale, 0 where a row or, ``whole``, all do.
+    ``group`` is the size of the blocks along an axis that share a scale, 0 where a row or, ``whole``, all do;
+    ``listed``: the one scale of all is that of the only row.
     """
 
     codes: torch.Tensor
@@ -44,6 +45,7 @@ class Numbers:
     scale_dtype: torch.dtype = torch.float32
     group: int = 0
     whole: bool = False
+    listed: bool = False
 
     def values(self) -> torch.Tensor:
         """Return the numbers, float32 (plain ones in their own dtype)."""
@@ -86,7 +88,7 @@ class Numbers:
         zeros = torch.zeros_like(scales) if self.zeros is None else self.zeros
         columns = scales.shape[1]
         if self.whole:
-            return "tensor", columns
+            return "channel" if self.listed and len(scales) == 1 else "tensor", columns
         size = self.group or columns
         if columns % size:
             return None
@@ -223,7 +225,7 @@ class Constants:
         return Numbers(
             codes=codes, scales=full(scale), zeros=None if zero is None else full(zero),
             type=stored_codes.type, scale_dtype=stored, group=size,
-            whole=scale.numel() == 1 and not size,
+            whole=scale.numel() == 1 and not size, listed=scale.ndim > 0,
         )  # fmt: skip
 
     def _quantized(self, node: Any) -> Numbers:

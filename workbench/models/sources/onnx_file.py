@@ -180,7 +180,7 @@ def _model(source: ModelSource, path: Path, file: OnnxFile, graph: FloatGraph, n
         weight = graph.weights[f"{owner}.{name}" if owner else name]
         if weight.kind in (LayerKind.MATRIX, LayerKind.RECURRENT):
             role = weight.options.get("role")
-            return Role(kind=weight.kind, **role) if role else unknown_role(tuple(parameter.shape))
+            return Role(**{"kind": weight.kind, **role}) if role else unknown_role(tuple(parameter.shape))
         return None if weight.kind is None else part_of(owner, module, name, parameter)
 
     parts = find_layers(network, lambda name, tensor: graph.weights[name].dtype, classify)

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.errors import NotAModelError
 from workbench.models.model import Model
 from workbench.models.sources.source import Opening
-from workbench.models.sources.stored import in_blocks, tensors_in_files
+from workbench.models.sources.stored import in_blocks, tensors_in_files, with_tied
 from workbench.models.sources.weights_only import weights_only_model
 from workbench.models.summary import ModelSource
 from workbench.plain_file import read_json
@@ -30,7 +30,7 @@ class SafetensorsFiles:
 
     def open(self, request: Opening) -> Model:
         """Read the headers, hash the contents; no tensor stays in memory."""
-        store = in_blocks(tensors_in_files(weight_files(request.path), passing=True))
+        store = with_tied(in_blocks(tensors_in_files(weight_files(request.path), passing=True)))
         return weights_only_model(ModelSource(kind=self.name, path=request.recorded), store, read=request.contents)
 
 

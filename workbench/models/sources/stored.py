@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,13 +38,15 @@ LARGEST_COPIES = 2
 class TensorStore:
     """Named tensors; ``read`` returns one in its stored dtype, never to be written into.
 
-    ``files`` are those that hold them all, in no other form.
+    ``files`` are those that hold them all, in no other form.  ``tied`` maps names whose tensor is another one's to that
+    one's name.
     """
 
     tensors: Mapping[str, StoredTensor]
     read: Callable[[str], torch.Tensor]
     metadata: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    tied: Mapping[str, str] = field(default_factory=dict)
 
 
 class _SafetensorsFile:
@@ -136,9 +139,14 @@ def in_blocks(store: TensorStore) -> TensorStore:
 
 
 def tensors_in_memory(state: Mapping[str, torch.Tensor]) -> TensorStore:
-    """Return the tensors of a state dict."""
+    """Return the tensors of a state dict; of several at one place of the memory, the first owns it."""
     facts = [StoredTensor(name=name, dtype=dtype_name(each), shape=tuple(each.shape)) for name, each in state.items()]
-    return TensorStore({tensor.name: tensor for tensor in facts}, lambda name: state[name].detach())
+    owners, tied = dict[object, str](), dict[str, str]()
+    for name, each in state.items():
+        owner = owners.setdefault((each.data_ptr(), each.dtype, each.shape, each.stride()), name)
+        if owner != name and each.numel():
+            tied[name] = owner
+    return TensorStore({tensor.name: tensor for tensor in facts}, lambda name: state[name].detach(), tied=tied)
 
 
 def contents_of(store: TensorStore, *, read: bool = True) -> Contents:
@@ -157,6 +165,24 @@ def contents_of(store: TensorStore, *, read: bool = True) -> Contents:
     if identity(store.files) == files:
         keep(files, store.tensors, contents)
     return contents
+
+
+def with_tied(store: TensorStore) -> TensorStore:
+    """Return the tensors of a file of safetensors, which holds tied ones twice, with what its metadata say of them."""
+    try:
+        stated = json.loads(store.metadata.get("tied", "{}"))
+        pairs = {name: owner for name, owner in stated.items() if {name, owner} <= store.tensors.keys()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return store
+    return replace(store, tied={
+        name: owner for name, owner in pairs.items() if owner not in pairs and _are_equal(store, name, owner)
+    })  # fmt: skip
+
+
+def _are_equal(store: TensorStore, name: str, other: str) -> bool:
+    facts = [replace(store.tensors[each], name="") for each in (name, other)]
+    pieces = (torch.split(store.read(each).reshape(-1).view(torch.uint8), PIECE) for each in (name, other))
+    return facts[0] == facts[1] and all(map(torch.equal, *pieces))
 
 
 def _read(store: TensorStore) -> Contents:

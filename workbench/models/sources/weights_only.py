@@ -39,9 +39,13 @@ class WeightsOnlyModel(Model):
 def weights_only_model(source: ModelSource, store: TensorStore, *, read: bool = True) -> WeightsOnlyModel:
     """Assemble the model of the tensors in ``store``; unless they are ``read``, it may have no fingerprint."""
     layers, unquantized = {}, []
+    roles = {tensor.name: guess_role(tensor) for tensor in store.tensors.values()}
     for tensor in store.tensors.values():
-        if role := guess_role(tensor):
-            layers[tensor.name] = replace(role.layer(tensor), macs=None)
+        role, owner = roles[tensor.name], store.tied.get(tensor.name, "")
+        shared = roles.get(owner)
+        if role:
+            tied_to = shared.layer(store.tensors[owner]).name if shared else None
+            layers[tensor.name] = replace(role.layer(tensor, tied_to), macs=None)
         else:
             unquantized.append(tensor)
     contents = contents_of(store, read=read)
