@@ -8,14 +8,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from workbench.errors import DataError, PlanError
-from workbench.limited import limited
+from workbench.limited import Pieces, limited
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
 
@@ -24,6 +24,28 @@ def test_arrays_come_out() -> None:
     arrays = [np.arange(6, dtype=np.int16).reshape(2, 3), np.array(3.5), np.zeros((0, 4), np.uint8)]
     for array, copy in zip(arrays, limited(lambda: arrays, "it", DataError), strict=True):
         assert copy.dtype == array.dtype and copy.shape == array.shape and np.array_equal(copy, array)
+
+
+def test_arrays_in_pieces_come_out_between_others() -> None:
+    whole, before = np.arange(1 << 20, dtype=np.int32).reshape(1 << 10, -1), np.arange(5.0)
+
+    def work() -> Iterator[np.ndarray | Pieces]:
+        yield before
+        yield Pieces(whole.dtype, whole.shape, (row.tobytes() for row in whole))
+        yield before
+
+    first, copy, last = limited(work, "it", DataError)
+    assert copy.dtype == whole.dtype and np.array_equal(copy, whole)
+    assert np.array_equal(first, before) and np.array_equal(last, before)
+
+
+@pytest.mark.parametrize("answer", [1 << 19, (1 << 20) + 8])
+def test_what_it_hands_over_is_bounded(answer: int) -> None:
+    """The file for it lies outside of the memory that the process may take."""
+    with pytest.raises(DataError, match="it becomes more than .* the most for a file of its size"):
+        limited(lambda: [np.zeros(1 << 20, np.uint8)], "it", DataError, answer=answer)
+    (array,) = limited(lambda: [np.zeros(1 << 20, np.uint8)], "it", DataError, answer=(1 << 20) + 256)
+    assert array.shape == (1 << 20,)
 
 
 def test_an_error_of_the_workbench_keeps_its_class_and_text() -> None:

@@ -20,12 +20,14 @@ import struct
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench import errors
 from workbench.errors import WorkbenchError, first_line
+from workbench.memory import size_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,33 +46,69 @@ FILES = 64
 SECONDS, MEMORY = 4.0, 1 << 30
 """Processor time and bytes, beyond what this process has, that the work may take; what is large gets more."""
 
+NO_MEMORY, TOO_LARGE = 2, 3
+"""How the process ends whose memory, or the room for whose answer, does not suffice."""
+
 WAIT, STILL = 60.0, 5.0
 """Seconds that a busy machine may keep the process waiting, and after which one that sleeps all the time hangs."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """An array that is handed over piece by piece (its bytes, row-major), and never lies in the fork as a whole."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    pieces: Iterable[bytes]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all pieces."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a limited process may take: see :func:`limited`."""
+
+    seconds: float
+    memory: int
+    answer: int
+    reads: Sequence[Path]
+
+
+Work = Callable[[], "Iterable[np.ndarray | Pieces]"]
+
+
 def limited(
-    work: Callable[[], Sequence[np.ndarray]], what: str, error: type[WorkbenchError], *, seconds: float = SECONDS,
-    memory: int = MEMORY, reads: Sequence[Path] = (),
+    work: Work, what: str, error: type[WorkbenchError], *, seconds: float = SECONDS, memory: int = MEMORY,
+    answer: int | None = None, reads: Sequence[Path] = (),
 ) -> list[np.ndarray]:  # fmt: skip
-    """Return the arrays that ``work`` returns; what it imports has to be imported already.
+    """Return the arrays that ``work`` returns or yields; what it imports has to be imported already.
 
     ``reads``: folders whose files it may read; then it may import, too, as libraries do that are given a folder.
 
     A WorkbenchError that it raises is raised here.  Raises ``error``, which begins with ``what``, where it raises
-    another, crashes, or takes more than ``seconds`` of processor time or ``memory`` bytes.
+    another, crashes, takes more than ``seconds`` of processor time or ``memory`` bytes, or where its arrays take more
+    than ``answer`` bytes (None: half of ``memory``), which lie outside of its own memory.
     """
     if not FORKS:
         return _here(work, what, error)
     import numpy  # noqa: F401 - here, not in the fork
 
+    limits = Limits(seconds, memory, memory // 2 if answer is None else answer, reads)
     result = os.memfd_create("limited")
     try:
-        code = _forked(work, result, seconds, memory, reads)
+        code = _forked(work, result, limits)
         if code != 0:
-            raise error(f"{what} {_ending(code, seconds)}; it is damaged or made to do harm")
+            raise error(f"{what} {_ending(code, limits)}; it is damaged or made to do harm")
         return _read(result, what, error)
     finally:
         os.close(result)
+
+
+class _AnswerTooLargeError(Exception):
+    """The file for the answer takes no more."""
 
 
 def confine(reads: Sequence[Path] = ()) -> None:
@@ -123,19 +161,22 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(kill_me_with_my_parent, signal.SIGKILL, 0, 0, 0)
 
 
-def _here(work: Callable[[], Sequence[np.ndarray]], what: str, error: type[WorkbenchError]) -> list[np.ndarray]:
+def _here(work: Work, what: str, error: type[WorkbenchError]) -> list[np.ndarray]:
+    import numpy as np
+
     try:
-        return list(work())
+        return [
+            np.frombuffer(b"".join(each.pieces), each.dtype).reshape(each.shape) if isinstance(each, Pieces) else each
+            for each in work()
+        ]
     except WorkbenchError:
         raise
     except Exception as reason:
         raise error(f"{what} cannot be read: {first_line(reason)}") from reason
 
 
-def _forked(
-    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: Sequence[Path]
-) -> int | None:
-    return in_fork(lambda: _work(work, result, seconds, memory, reads), seconds)
+def _forked(work: Work, result: int, limits: Limits) -> int | None:
+    return in_fork(lambda: _work(work, result, limits), limits.seconds)
 
 
 def in_fork(task: Callable[[], object], seconds: float) -> int | None:
@@ -189,15 +230,16 @@ def _activity(process: int) -> tuple[str, str]:
     return fields[0], f"{fields[11]} {fields[12]}"
 
 
-def _work(
-    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: Sequence[Path]
-) -> NoReturn:
+def _work(work: Work, result: int, limits: Limits) -> NoReturn:
     """Be the fork: give everything up, work, write the answer, end."""
-    _limit(result, seconds, memory, reads)
-    os._exit(_answer(work))
+    _limit(result, limits)
+    try:
+        os._exit(_answer(work))
+    except _AnswerTooLargeError:
+        os._exit(TOO_LARGE)
 
 
-def _limit(result: int, seconds: float, memory: int, reads: Sequence[Path]) -> None:
+def _limit(result: int, limits: Limits) -> None:
     import resource
 
     with open("/proc/self/statm") as stream:
@@ -207,30 +249,33 @@ def _limit(result: int, seconds: float, memory: int, reads: Sequence[Path]) -> N
         os.dup2(nowhere, standard)
     os.dup2(result, RESULT)
     os.closerange(RESULT + 1, os.sysconf("SC_OPEN_MAX"))
-    confine(reads)
-    whole = max(math.ceil(seconds), 1)
+    confine(limits.reads)
+    whole = max(math.ceil(limits.seconds), 1)
     for limit, value in (
-        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, whole), (resource.RLIMIT_AS, used + memory),
-        (resource.RLIMIT_NOFILE, FILES if reads else RESULT + 1),
+        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, whole), (resource.RLIMIT_AS, used + limits.memory),
+        (resource.RLIMIT_NOFILE, FILES if limits.reads else RESULT + 1), (resource.RLIMIT_FSIZE, limits.answer),
     ):  # fmt: skip
         hard = resource.getrlimit(limit)[1]  # the user may have less
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(limit, (bound, bound))
 
 
-def _answer(work: Callable[[], Sequence[np.ndarray]]) -> int:
+def _answer(work: Work) -> int:
     """Write the arrays, then their types, shapes and places as JSON, then its length (8 bytes)."""
     answer: dict[str, Any] = {"arrays": []}
     place = 0
     try:
         for array in work():
             answer["arrays"].append([array.dtype.str, list(array.shape), place])
-            place += _write(array.reshape(-1).view("u1")) + _write(bytes(-array.nbytes % 64))
+            parts = array.pieces if isinstance(array, Pieces) else [array.reshape(-1).view("u1")]
+            place += sum(map(_write, parts)) + _write(bytes(-array.nbytes % 64))
     except WorkbenchError as reason:
         kind = next(base for base in type(reason).__mro__ if getattr(errors, base.__name__, None) is base)
         answer = {"error": kind.__name__, "message": str(reason)}
+    except _AnswerTooLargeError:
+        raise
     except MemoryError:
-        return 2
+        return NO_MEMORY
     except Exception as reason:
         answer = {"failed": first_line(reason)}
     text = json.dumps(answer).encode()
@@ -241,16 +286,21 @@ def _answer(work: Callable[[], Sequence[np.ndarray]]) -> int:
 def _write(data: bytes | np.ndarray) -> int:
     octets: Any = data
     view = memoryview(octets)
-    while view:
-        view = view[os.write(RESULT, view) :]
+    try:
+        while view:
+            view = view[os.write(RESULT, view) :]
+    except OSError as reason:
+        raise _AnswerTooLargeError from reason
     return len(data)
 
 
-def _ending(code: int | None, seconds: float) -> str:
+def _ending(code: int | None, limits: Limits) -> str:
     if code in (None, -signal.SIGXCPU, -signal.SIGKILL):
-        return f"takes more than {seconds:.3g} s or too much memory to read"
-    if code == 2:
+        return f"takes more than {limits.seconds:.3g} s or too much memory to read"
+    if code == NO_MEMORY:
         return "takes too much memory to read"
+    if code in (TOO_LARGE, -signal.SIGXFSZ):
+        return f"becomes more than {size_text(limits.answer)}, the most for a file of its size"
     return "makes the library that reads it crash"
 
 

@@ -26,14 +26,11 @@ import zlib
 from collections import Counter
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from workbench import limited
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 SEED, SECONDS, MEMORY = 14, 5, 1 << 30
 GOOD = ("clean", "refused")
@@ -70,12 +67,10 @@ def _verdict(opened: Any, path: Path) -> tuple[str, str]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _in_place(
-    work: Callable[[], Sequence[np.ndarray]], result: int, seconds: float, memory: int, reads: Sequence[Path]
-) -> int:
+def _in_place(work: limited.Work, result: int, limits: limited.Limits) -> int:
     """Do what the fork of a limited process would, here; where C or Rust hangs, this process ends."""
     limited.RESULT = result
-    signal.setitimer(signal.ITIMER_VIRTUAL, min(seconds, SECONDS))
+    signal.setitimer(signal.ITIMER_VIRTUAL, min(limits.seconds, SECONDS))
     try:
         return limited._answer(work)
     finally:

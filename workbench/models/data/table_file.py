@@ -1,15 +1,23 @@
-"""A table's columns as plain values: pyarrow parses the file in a limited process, which hands over JSON and bytes."""
+"""A table's columns as plain values: pyarrow parses the file in a limited process, which hands over JSON and bytes.
+
+A few bytes of Parquet or Arrow say a value a billion times.  What a file of a size may become is bounded: its values as
+they lie in memory and its cells before they are read, its JSON as it is written.
+"""
 
 from __future__ import annotations
 
 import base64
 import codecs
+import csv
 import decimal
 import importlib
+import io
 import json
 import os
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import BackendUnavailableError, DataError, first_line
-from workbench.limited import MEMORY, SECONDS, limited
+from workbench.limited import SECONDS, limited
+from workbench.memory import size_text
 from workbench.models.readers.mapped import MappedFile
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
@@ -27,8 +36,27 @@ MARKS = (b",", b"\t", b";")
 BYTES = f"\0{secrets.token_hex(16)}"
 """The key under which JSON has bytes, in base 64: one that no file can know."""
 
-ROOM, SPEED, COLUMNS_A_SECOND = 40, 2e6, 8e3
-"""Memory that a byte of a file may become; bytes, and columns of a CSV file, that are parsed in a second at least."""
+LEAST, ROOM, SPEED = 1 << 29, 40, 2e6
+"""Memory that reading any table may take; what a byte of the file adds to it; bytes that a second parses at least."""
+
+LEAST_JSON, LEAST_CELLS = 1 << 24, 1 << 20
+"""Bytes of JSON and cells that a file of any size may become; a byte adds half of ROOM, and one cell."""
+
+EMPTY = frozenset(sign + word for word in ("NaN", "nan") for sign in ("", "-")) | {
+    "",
+    "NULL",
+    "null",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+}
+TRUTHS = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
+"""Cells of a CSV file without a value, and truths, as pyarrow has them."""
+
+WIDE, COLUMNS_A_SECOND = 4_000, 8e3
+"""Columns of a CSV file from which pyarrow, which takes 9 kB for each, is not used, and those that it parses in a
+second at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +66,8 @@ class Columns:
     kinds: Mapping[str, str]
     values: Callable[[str], list[Any]]
     rows: int
+    nbytes: Callable[[str], int] = lambda name: 0
+    """What the file says that a column takes in memory."""
 
 
 def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict[str, list[Any]]:
@@ -62,17 +92,30 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
             raise DataError(f"{file} cannot be read as a table: {first_line(error)}") from None
         if not table.rows:
             raise DataError(f"{file} is empty; give at least one row")
-        columns = {name: table.values(name) for name in choose(table)}
+        names = choose(table)
+        _require_room(file, content.size, table, names)
+        columns = {name: table.values(name) for name in names}
         if {len(values) for values in columns.values()} != {table.rows}:
             raise DataError(f"{file} is damaged: its columns do not have the {table.rows} rows that it names")
         return [np.frombuffer(json.dumps(columns, default=_plain).encode(), np.uint8)]
 
-    columns = max(map(_first_line(content).count, MARKS)) if file.suffix.lower() in (".csv", ".tsv") else 0
-    seconds = SECONDS + content.size / SPEED + columns / COLUMNS_A_SECOND
-    memory = 2 * MEMORY + ROOM * content.size
-    (answer,) = limited(work, str(file), DataError, seconds=seconds, memory=memory)
+    seconds = SECONDS + content.size / SPEED + min(_marks(content), WIDE) / COLUMNS_A_SECOND
+    most = LEAST_JSON + ROOM * content.size // 2
+    (answer,) = limited(work, str(file), DataError, seconds=seconds, memory=LEAST + ROOM * content.size, answer=most)
     values: dict[str, list[Any]] = json.loads(answer.tobytes(), object_hook=_value)
     return values
+
+
+def _require_room(file: Path, size: int, table: Columns, names: Sequence[str]) -> None:
+    """Raise DataError where chosen columns say that they are far more than a file of ``size`` bytes holds."""
+    cells, most = table.rows * len(names), LEAST_CELLS + size
+    if cells > most:
+        raise DataError(f"{file} has {table.rows:,} rows of {len(names):,} columns in {size_text(size)}; a file of its "
+                        f"size may have {most:,} cells: choose fewer columns (--column), or cut it")  # fmt: skip
+    nbytes, room = sum(map(table.nbytes, names)), (LEAST + ROOM * size) // 2
+    if nbytes > room:
+        raise DataError(f"{file} becomes {size_text(nbytes)}, and {size_text(room)} is the most for a file of its "
+                        "size; it is damaged or made to do harm")  # fmt: skip
 
 
 def _import() -> None:
@@ -103,28 +146,90 @@ def _parsed(content: MappedFile, suffix: str) -> Columns:
         from pyarrow import parquet
 
         file = parquet.ParquetFile(stream, pre_buffer=False)
+        nbytes = _stated(file.metadata)
         return _of_arrow(
-            file.schema_arrow, lambda name: file.read([name], use_threads=False)[name], file.metadata.num_rows
-        )
+            file.schema_arrow, lambda name: file.read([name], use_threads=False)[name], file.metadata.num_rows,
+            lambda name: nbytes[name],
+        )  # fmt: skip
     if suffix == ".arrow":
-        is_file = bytes(content.data[:6]) == b"ARROW1"
-        table = (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(stream).read_all()
-        table.validate(full=True)
-    else:
+        table = _batches(content, stream)
+    elif _marks(content) < WIDE:
         table = _csv(content, stream)
-    return _of_arrow(table.schema, lambda name: table[name], table.num_rows)
+    else:
+        return _wide(content)
+    return _of_arrow(table.schema, lambda name: table[name], table.num_rows, lambda name: table[name].nbytes)
+
+
+def _stated(metadata: Any) -> dict[str, int]:
+    """Return what each column of a Parquet file takes unpacked, as the file says."""
+    nbytes = defaultdict[str, int](int)
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            nbytes[column.path_in_schema.partition(".")[0]] += column.total_uncompressed_size
+    return nbytes
+
+
+def _batches(content: MappedFile, stream: Any) -> Any:
+    """Read the batches of an Arrow file or stream until they are more than such a file may hold."""
+    import pyarrow
+
+    if bytes(content.data[:6]) == b"ARROW1":
+        file = pyarrow.ipc.open_file(stream)
+        schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
+    else:
+        batches = pyarrow.ipc.open_stream(stream)
+        schema = batches.schema
+    read, nbytes, most = [], 0, (LEAST + ROOM * content.size) // 2
+    for batch in batches:
+        nbytes += batch.nbytes
+        if nbytes > most or batch.num_rows > LEAST_CELLS + content.size:
+            raise ValueError(f"its batches are more than {size_text(most)} or {LEAST_CELLS + content.size:,} rows, "
+                             "the most for a file of its size")  # fmt: skip
+        batch.validate(full=True)
+        read.append(batch)
+    return pyarrow.Table.from_batches(read, schema)
 
 
 def _csv(content: MappedFile, stream: Any) -> Any:
-    """Parse lines parted by commas, but by a tab or semicolons where the first line has those alone."""
-    from pyarrow import csv
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-    first = _first_line(content)
-    mark = next((mark for mark in MARKS[1:] if mark in first and b"," not in first), b",").decode()
-    return csv.read_csv(
-        stream, csv.ReadOptions(use_threads=False, block_size=1 << 24),
-        csv.ParseOptions(delimiter=mark, newlines_in_values=True), csv.ConvertOptions(strings_can_be_null=True),
+    return read_csv(
+        stream, ReadOptions(use_threads=False, block_size=1 << 24),
+        ParseOptions(delimiter=_mark(content), newlines_in_values=True), ConvertOptions(strings_can_be_null=True),
     )  # fmt: skip
+
+
+def _wide(content: MappedFile) -> Columns:
+    """Parse a CSV file of very many columns: of numbers, or of texts as they stand."""
+    text = io.StringIO(bytes(content.data).removeprefix(codecs.BOM_UTF8).decode(), newline="")
+    names, *rows = (row for row in csv.reader(text, delimiter=_mark(content), strict=True) if row)
+    odd = next((row for row in rows if len(row) != len(names)), names)
+    if odd is not names:
+        raise ValueError(f"it has {len(names):,} columns, and a row of {len(odd):,}")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=False)) if rows else {}
+    if len(columns) < len(names) and rows:
+        raise ValueError("it has two columns with the same name")
+    typed = {name: _numbers(cells) for name, cells in columns.items()}
+    kinds = {name: _kind([cell for cell in cells if cell is not None]) for name, cells in typed.items()}
+    return Columns(kinds, typed.__getitem__, len(rows))
+
+
+def _numbers(cells: Sequence[str]) -> list[Any]:
+    """Return cells as whole numbers, fractions or truths where all are (None: without a value), else as they are."""
+    for kind in (int, float, TRUTHS.__getitem__):
+        with suppress(ValueError, KeyError):
+            return [None if cell in EMPTY else kind(cell) for cell in cells]
+    return [None if cell in EMPTY else cell for cell in cells]
+
+
+def _mark(content: MappedFile) -> str:
+    """Return what parts columns: commas, but a tab or semicolons where the first line has those alone."""
+    first = _first_line(content)
+    return next((mark for mark in MARKS[1:] if mark in first and b"," not in first), b",").decode()
+
+
+def _marks(content: MappedFile) -> int:
+    return max(map(_first_line(content).count, MARKS)) if content.path.suffix.lower() in (".csv", ".tsv") else 0
 
 
 def _first_line(content: MappedFile) -> bytes:
@@ -148,13 +253,12 @@ def _json_lines(text: str) -> Iterator[Any]:
 
 
 def _of_rows(rows: list[dict[str, Any]]) -> Columns:
-    names = dict.fromkeys(name for row in rows for name in row)
-
-    def values(name: str) -> list[Any]:
-        return [row.get(name) for row in rows]
-
-    kinds = {name: _kind([value for value in values(name) if value is not None]) for name in names}
-    return Columns(kinds, values, len(rows))
+    present = defaultdict[str, list[Any]](list)
+    for row in rows:
+        for name, value in row.items():
+            present[name] += [] if value is None else [value]
+    kinds = {name: _kind(values) for name, values in present.items()}
+    return Columns(kinds, lambda name: [row.get(name) for row in rows], len(rows))
 
 
 def _kind(values: list[Any]) -> str:
@@ -163,7 +267,7 @@ def _kind(values: list[Any]) -> str:
     return "number" if values and all(isinstance(value, int | float) for value in values) else "other"
 
 
-def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int) -> Columns:
+def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int, nbytes: Callable[[str], int]) -> Columns:
     from pyarrow import types
 
     def kind(stored: Any) -> str:
@@ -181,4 +285,4 @@ def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int) -> Columns:
 
     if len(set(schema.names)) < len(schema.names):
         raise ValueError("it has two columns with the same name")
-    return Columns({field.name: kind(field.type) for field in schema}, values, rows)
+    return Columns({field.name: kind(field.type) for field in schema}, values, rows, nbytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ LABELS = ("label", "labels", "score", "similarity_score", "relatedness_score", *
 KINDS: Mapping[type, str] = {str: "a text", dict: "an object", bytes: "bytes"}
 BESIDE_IDS = ("attention_mask", "token_type_ids", "labels")
 """Columns that belong to token ids where they are there."""
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character of UTF-16."""
 
 ROLES = {"human": "user", "gpt": "assistant"}
 
@@ -102,6 +106,9 @@ def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table
 
 def _require_alike(name: str, values: list[Any], file: Path) -> None:
     """Raise DataError where a value is of another kind than the first one, or a number is beyond 64 bits."""
+    types = set(map(type, values))
+    if types in ({str}, {float}) or (types == {int} and _fits(min(values)) and _fits(max(values))):
+        return
     for row, value in enumerate(values):
         if (kind := kind_of(value)) is None:
             raise DataError(f"{file}: the {name} of row {row + 1} is a number beyond 64 bits, or a list of such")
@@ -133,7 +140,7 @@ def _require_text(name: str, values: list[Any], file: Path) -> None:
     for row, value in enumerate(values):
         if isinstance(value, bytes) and file.suffix.lower() in (".csv", ".tsv"):
             raise DataError(f"{file}: row {row + 1} of the column {name} is not UTF-8; save the file as UTF-8")
-        if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+        if isinstance(value, str) and SURROGATE.search(value):
             raise DataError(f"{file}: row {row + 1} of the column {name} holds half a character (a surrogate); fix it")
 
 
