@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,13 +9,13 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError, WorkbenchError
-from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.data.files import Prepare, Stored
 from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.text import windows
+from workbench.models.readers.npz_file import read_npz
 from workbench.models.readers.torch_file import UnsupportedTensor
-from workbench.plain_file import opened, read_bytes
+from workbench.plain_file import opened
 
 INPUTS = ("input_ids", "tokens", "pixel_values", "input_values", "input_features", "images", "inputs", "x", "data")
 MASKS = ("attention_mask", "mask")
@@ -153,7 +151,7 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
         with opened(file) as stream:
             start = stream.read(6)
         if start[:2] == b"PK":
-            return {name: _tensor(array) for name, array in _unpacked(file).items()}
+            return {name: _tensor(array) for name, array in read_npz(file).items()}
         if start != b"\x93NUMPY":  # NumPy takes anything else for a pickle
             raise DataError(f"{file} is not a NumPy file: it begins with neither \\x93NUMPY nor PK")
         return {"inputs": _tensor(np.load(file, allow_pickle=False))}
@@ -161,23 +159,6 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
         raise
     except Exception as error:  # safetensors has an error type of its own, and NumPy raises many
         raise DataError(f"{file} cannot be read as arrays (pickled objects are never read): {error}") from error
-
-
-def _unpacked(file: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an archive (.npz), unpacked in a limited process."""
-    import encodings.cp437  # noqa: F401 - of members' names; here, because the limited process cannot
-
-    content = read_bytes(file)
-
-    def work() -> list[np.ndarray]:
-        with np.load(io.BytesIO(content), allow_pickle=False) as loaded:
-            names = np.frombuffer(json.dumps(loaded.files).encode(), np.uint8)
-            return [names, *(np.ascontiguousarray(loaded[name]) for name in loaded.files)]
-
-    names, *arrays = limited(
-        work, str(file), DataError, seconds=SECONDS + len(content) / 1e7, memory=MEMORY + 20 * len(content)
-    )
-    return dict(zip(json.loads(names.tobytes()), arrays, strict=True))
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:
