@@ -46,9 +46,9 @@ def test_the_likeliest_continuation_is_said_to_be() -> None:
 
 def test_of_long_rows_the_end_is_seen() -> None:
     model = decoder(0)
-    (score, _), = scores(model, [([9] * 20 + [1, 2], [4, 5])], longest=3, batch_size=1)
+    ((score, _),) = scores(model, [([9] * 20 + [1, 2], [4, 5])], longest=3, batch_size=1)
     assert score == pytest.approx(alone(model, [1, 2], [4, 5])[0], abs=1e-5)
-    (score, _), = scores(model, [([1], [9, 9, 3, 4, 5])], longest=2, batch_size=1)  # more answer than is seen at once
+    ((score, _),) = scores(model, [([1], [9, 9, 3, 4, 5])], longest=2, batch_size=1)  # more answer than is seen at once
     assert score == pytest.approx(alone(model, [3], [4, 5])[0], abs=1e-5)
 
 

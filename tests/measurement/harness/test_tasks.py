@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
 from workbench.errors import BackendUnavailableError, DataError, TrustRequiredError
 from workbench.measurement.harness.tasks import TaskFiles, evaluate_tasks
 from workbench.measurement.paired import against_baseline
+from workbench.models.data import tokenizing
+from workbench.models.data.text import tokenizer_of
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 
@@ -137,6 +143,73 @@ def test_both_models_answer_the_same_questions(model: Model, folder: Path) -> No
             total += likelihood(model, stream[max(0, end - 16) : end + 1], end - start)
     words = sum(map(len, texts))
     assert figures["texts:word_perplexity"].baseline == pytest.approx(math.exp(-total / words), rel=1e-4)
+
+
+@dataclass
+class Request:
+    args: tuple[Any, ...]
+
+
+class Elsewhere:
+    """A tokenizer that works in other processes alone."""
+
+    def __init__(self, own: Any) -> None:
+        self._own, self._process = own, os.getpid()
+
+    def __getattr__(self, name: str) -> Any:
+        own = getattr(self._own, name)
+
+        def work(*arguments: Any, **options: Any) -> Any:
+            assert os.getpid() != self._process, name
+            return own(*arguments, **options)
+
+        return work if callable(own) else own
+
+
+def asked(model: Model) -> Any:
+    from workbench.measurement.harness.language_model import LanguageModel
+
+    assert model.inputs.tokenizer is not None
+    tokenizer = tokenizer_of(model.inputs, Path("x.yaml"))
+    return LanguageModel(model, Elsewhere(tokenizer), model.inputs.tokenizer, 4, lambda count: None)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_the_tokenizer_of_a_folder_works_in_limited_processes_alone(model: Model) -> None:
+    pytest.importorskip("lm_eval")
+    language = asked(model)
+    pairs = [("w5 w6 ", "w7"), ("", "w8 w9"), ("", "<s> w9"), ("w10", " w11 w12")]
+    ids = [([5, 6], [7]), ([1], [8, 9]), ([1], [9]), ([10], [11, 12])]
+    answers = language.loglikelihood([Request(pair) for pair in pairs])
+    assert [answer for answer, _ in answers] == pytest.approx(
+        [likelihood(model, context + ending, len(ending)) for context, ending in ids], rel=1e-5
+    )
+    (rolling,) = language.loglikelihood_rolling([Request(("w3 w4 w5",))])
+    assert rolling == pytest.approx(likelihood(model, [1, 3, 4, 5], 3), rel=1e-5)
+    known = [20, 21]
+    for _ in range(6):
+        known.append(int(model.run({"input_ids": torch.tensor([known])})[0, -1].argmax()))
+    words = [f"w{number}" for number in known[2:]]
+    (whole,) = language.generate_until([Request(("w20 w21", {"max_gen_toks": 6}))])
+    assert whole == " ".join(words)
+    (cut,) = language.generate_until([Request(("w20 w21", {"max_gen_toks": 6, "until": [words[3]]}))])
+    assert cut == whole.split(words[3])[0]
+
+
+def test_a_tokenizer_that_never_ends_on_a_text_is_one_line(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("lm_eval")
+    monkeypatch.setattr(tokenizing, "SECONDS", 1.0)
+    assert model.inputs.tokenizer is not None
+    shutil.copytree(model.inputs.tokenizer, tmp_path / "m")
+    tokenizer = Tokenizer.from_file(str(tmp_path / "m" / "tokenizer.json"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("(w+)+$"), "removed")
+    tokenizer.save(str(tmp_path / "m" / "tokenizer.json"))
+    language = asked(open_model(tmp_path / "m"))
+    for ask, words in (("loglikelihood", ("a", "w" * 40 + "!")), ("generate_until", ("w" * 40 + "!", {}))):
+        with pytest.raises(DataError, match="^the tokenizer in .* (cannot be used|takes more)"):
+            getattr(language, ask)([Request(words)])
 
 
 def test_fewer_documents_are_taken_where_a_bound_is_given(model: Model, folder: Path) -> None:

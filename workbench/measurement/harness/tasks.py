@@ -70,9 +70,10 @@ def evaluate_tasks(
     """
     if reference.summary.output is not OutputKind.TOKEN_LOGITS or reference.inputs.has_decoder:
         raise DataError(f"{reference.summary.name} is not a causal language model, which tasks need")
-    tokenizer = tokenizer_of(reference.inputs, tasks.files[0])
+    tokenizer, folder = tokenizer_of(reference.inputs, tasks.files[0]), reference.inputs.tokenizer
+    assert folder is not None
     pair = [
-        _run(model, tokenizer, tasks, samples, batch_size, seed, part_of(progress, start, start + 0.5))
+        _run(model, tokenizer, folder, tasks, samples, batch_size, seed, part_of(progress, start, start + 0.5))
         for model, start in ((reference, 0.0), (candidate, 0.5))
     ]
     own = [_columns(each["samples"]) for each in pair]
@@ -143,8 +144,9 @@ def _figure(
 
 
 def _run(
-    model: Model, tokenizer: Any, tasks: TaskFiles, samples: int | None, batch_size: int, seed: int, progress: Progress
-) -> Mapping[str, Any]:
+    model: Model, tokenizer: Any, folder: Path, tasks: TaskFiles, samples: int | None, batch_size: int, seed: int,
+    progress: Progress,
+) -> Mapping[str, Any]:  # fmt: skip
     """Return the harness's results for one model."""
     try:
         with _offline():
@@ -165,8 +167,9 @@ def _run(
     try:
         with _offline(), _within(tasks.files[0].parent):
             manager = TaskManager(include_path=str(tasks.files[0].parent), include_defaults=False)
+            asked = LanguageModel(model, tokenizer, folder, batch_size, done)
             result: Mapping[str, Any] | None = simple_evaluate(
-                model=LanguageModel(model, tokenizer, batch_size, done), tasks=[str(file) for file in tasks.files],
+                model=asked, tasks=[str(file) for file in tasks.files],
                 task_manager=manager, limit=samples, bootstrap_iters=0, log_samples=True, random_seed=seed,
                 numpy_random_seed=seed, torch_random_seed=seed, fewshot_random_seed=seed,
             )  # fmt: skip
