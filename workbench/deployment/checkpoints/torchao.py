@@ -195,6 +195,7 @@ def _described(layer: Layer, stored: QuantizedTensor, inputs: str | None) -> str
     import torch
     from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
     from torchao.quantization import Float8Tensor, Int8Tensor, IntxUnpackedToInt8Tensor, PerRow
+    from torchao.quantization.quant_primitives import MappingType
     from torchao.quantization.quantize_.workflows.int8.int8_tensor import QuantizeTensorToInt8Kwargs
 
     scheme = parse_scheme(stored.scheme)
@@ -206,7 +207,9 @@ def _described(layer: Layer, stored: QuantizedTensor, inputs: str | None) -> str
     if scheme.element.shiftable:
         codes = torch.empty(stored.shape, dtype=torch.int8, device="meta")
         if inputs == SYMMETRIC_TOKENS:
-            input_settings = QuantizeTensorToInt8Kwargs(granularity=PerRow())
+            # Its default divides by 127.5 and clips, which is not what was evaluated; this one is.
+            mapping = MappingType.SYMMETRIC_NO_CLIPPING_ERR
+            input_settings = QuantizeTensorToInt8Kwargs(granularity=PerRow(), mapping_type=mapping)
             tensor = Int8Tensor(codes, scale, block, dtype, act_quant_kwargs=input_settings)
             return str(flatten_tensor_state_dict({"module.weight": tensor})[1]["module.weight"])
         zeros = torch.empty(scale.shape, dtype=torch.int8, device="meta")

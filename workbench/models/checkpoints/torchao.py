@@ -122,7 +122,7 @@ def _inputs(store: TensorStore, module: str, facts: Mapping[str, Any]) -> tuple[
     if not integer:
         return "fp8-e4m3-token", None
     mapping = (settings["_data"].get("mapping_type") or {}).get("_data", "SYMMETRIC")
-    return "int8-token" if mapping == "SYMMETRIC" else "int8-token-asym", None
+    return "int8-token-asym" if mapping == "ASYMMETRIC" else "int8-token", None
 
 
 def _static(store: TensorStore, module: str) -> tuple[str | None, tuple[float, float] | None]:

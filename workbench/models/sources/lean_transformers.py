@@ -1,28 +1,39 @@
 """The package transformers without torchao, which it would import with every model where that happens to be installed.
 
-torchao takes seconds to import and writes to standard error; only checkpoints that torchao quantized need it, and those
-are refused.  transformers asks once whether it is there, so the question is put while it is out of sight.
+torchao takes seconds to import and writes to standard error; only checkpoints that torchao quantized need it.  Where
+transformers is asked for one, by whoever uses it in the same process, it still finds it.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-UNSEEN = "torchao"
+import transformers
 
-_hide = UNSEEN not in sys.modules
-if _hide:
-    sys.modules[UNSEEN] = None  # type: ignore[assignment]  # what Python's import system reads as "not installed"
-try:
-    import transformers
-    from transformers.utils import import_utils
+_utils: Any = importlib.import_module("transformers.utils")
+_is_there = _utils.is_torchao_available
 
-    import_utils.is_torchao_available()
-finally:
-    if _hide:
-        del sys.modules[UNSEEN]
+
+def _asked(*versions: str) -> bool:
+    """Return whether torchao is there; no, where its quantizer is imported, which every model does."""
+    caller = sys._getframe(1)
+    if caller.f_code.co_name != "<module>" or not caller.f_globals["__name__"].startswith("transformers.quantizers."):
+        return bool(_is_there(*versions))
+    caller.f_globals["flatten_tensor_state_dict"] = _flatten  # all that it would import
+    return False
+
+
+def _flatten(*given: Any) -> Any:
+    from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
+
+    return flatten_tensor_state_dict(*given)
+
+
+_utils.is_torchao_available = _asked
 
 __all__ = ["offline", "transformers"]
 
