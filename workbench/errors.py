@@ -11,9 +11,16 @@ import errno
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from workbench.readable import readable
+
+LONGEST = 4000
+"""Characters of a message; of a longer one the middle is left out."""
+
+COMPARED, LONGEST_COMPARED = 5000, 200
+"""Names that a wrong one is compared with, and their characters: a stranger's file may have many long ones."""
 
 NO_MEMORY = ("allocate memory", "can't start new thread")
 """What torch's allocator and Python say where there is no memory."""
@@ -22,7 +29,8 @@ NO_MEMORY = ("allocate memory", "can't start new thread")
 class WorkbenchError(Exception):
     """The root: anything that a user can understand and act upon.
 
-    The message is one line without control characters, whatever names of a stranger's file are in it.  ``command`` is
+    The message is one line of at most LONGEST characters without control characters, whatever names of a stranger's
+    file are in it.  ``command`` is
     what to type in a terminal to follow the advice of the message; only the command line shows it.
     """
 
@@ -35,7 +43,9 @@ class WorkbenchError(Exception):
 
 
 def _one_line(text: object) -> object:
-    return readable(" ".join(text.split())) if isinstance(text, str) and not text.isprintable() else text
+    if not isinstance(text, str) or (text.isprintable() and len(text) <= LONGEST):
+        return text
+    return readable(" ".join(text.split()), LONGEST)
 
 
 class ModelError(WorkbenchError):
@@ -206,5 +216,6 @@ def naming_damage(place: Path, kind: type[WorkbenchError]) -> Iterator[None]:
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> str:
     """Return ``name``'s closest spellings among ``known`` as readable text, or an empty string."""
-    matches = difflib.get_close_matches(name, list(known), n=limit, cutoff=0.4)
+    compared = [each for each in islice(known, COMPARED) if len(each) <= LONGEST_COMPARED]
+    matches = difflib.get_close_matches(name[:LONGEST_COMPARED], compared, n=limit, cutoff=0.4)
     return f"; the closest are {', '.join(matches)}" if matches else ""

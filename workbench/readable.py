@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 UNSAFE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Unicode categories of control characters, direction marks, broken and private characters, line separators."""
@@ -15,8 +15,8 @@ JOINERS = "\u200c\u200d"
 NOT_ASCII = re.compile(r"[^ -~]")
 """Characters that are looked at one by one: the others are safe, and long texts mostly consist of them."""
 
-LONGEST = 1000
-"""Characters of a name that are shown."""
+LONGEST, LONGEST_LISTED = 1000, 160
+"""Characters of a name that are shown, alone and in a list."""
 
 
 def readable(text: str, limit: int | None = None, *, lines: bool = False) -> str:
@@ -37,9 +37,11 @@ def readable(text: str, limit: int | None = None, *, lines: bool = False) -> str
     return NOT_ASCII.sub(shown, text)
 
 
-def few(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def few(names: Iterable[object], most: int = 3) -> str:
+    """Return the first names, long ones cut, and how many more there are: ``a, b, c and 9,997 more``."""
+    listed = [str(name) for name in names]
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
+    return ", ".join(readable(name, LONGEST_LISTED) for name in listed[:most]) + more
 
 
 def _is_unsafe(mark: str) -> bool:

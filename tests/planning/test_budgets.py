@@ -139,7 +139,7 @@ def test_patterns_limit_their_layers_and_contradictions_are_named():
         )
     shared = Constraints(allowed=(("a", ("int8-channel",)), ("b", ("int4-g32-asym",))), bonds=(("a", "b"),))
     pair = summary_of(linear("a"), linear("b"))
-    with pytest.raises(PlanError, match="a may take int8-channel; b may take int4-g32-asym"):
+    with pytest.raises(PlanError, match="a may take int8-channel, b may take int4-g32-asym"):
         search(pair, table_of(pair, SCHEMES), budgets=Budgets(bits_per_weight=8), base=Plan(), constraints=shared)
 
 

@@ -21,6 +21,7 @@ from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import PerBlock, PerChannel, PerGroup, PerTensor, PerToken
 from workbench.planning.groups import FUSED_GATE_UP, FUSED_QKV, FUSED_W1_W3, bonds_of
 from workbench.planning.plan import KEEP, Assignment
+from workbench.readable import few
 
 Assignments = Mapping[str, Assignment]
 
@@ -38,7 +39,7 @@ def llm_compressor(summary: ModelSummary, assignments: Assignments) -> dict[str,
     for bond in bonds_of(summary.layers, (FUSED_QKV, FUSED_GATE_UP, FUSED_W1_W3)):
         same = {assignments[name].weights == "nvfp4" for name in bond}
         if len(same) > 1:
-            names = ", ".join(bond)
+            names = few(bond)
             reasons |= {
                 name: f"llm-compressor gives nvfp4 to all of {names} or to none"
                 for name in bond if assignments[name].weights == "nvfp4"

@@ -16,6 +16,7 @@ from workbench.models.layer import Layer, StoredTensor
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP, resolve
 from workbench.planning.totals import totals
+from workbench.readable import few
 
 if TYPE_CHECKING:
     import torch
@@ -119,7 +120,7 @@ def refuse_quantized_activations(quantized: QuantizedModel, model: Model, kind: 
             raise ExportError(
                 f"the plan quantizes {what} of {count}, which {kind} cannot express: a program that loads the file "
                 "would compute something other than what was evaluated; export to script or safetensors, or remove "
-                f"the {schemes} schemes from the plan: {', '.join(layers)}",
+                f"the {schemes} schemes from the plan: {few(layers, 8)}",
                 command=_repair(target) if target and layers is inputs else "",
             )
 
@@ -135,7 +136,7 @@ def require_that_all_fit(reasons: Mapping[str, str], what: str, target: str) -> 
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         by_reason.setdefault(reason, []).append(name)
-    listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
+    listed = "; ".join(f"{few(names, 8)}: {reason}" for reason, names in by_reason.items())
     raise ExportError(
         f"{what} cannot hold {len(reasons)} {'tensor' if len(reasons) == 1 else 'tensors'} as the plan says, nothing "
         f"was written. {listed}",

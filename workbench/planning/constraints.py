@@ -18,6 +18,7 @@ from workbench.planning.groups import Bond, sharing_groups
 from workbench.planning.patterns import matching
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.totals import Ledger, cached_layers, quantized_inputs, untied_bits
+from workbench.readable import few
 from workbench.sensitivity.table import Sensitivity
 
 Legality = Callable[[Layer, str, str | None], str | None]
@@ -167,7 +168,7 @@ def _split(
 
 
 def _nothing_left(members: Sequence[Layer], rules: Constraints, reasons: Iterable[str]) -> str:
-    names, why = ", ".join(layer.name for layer in members), "; ".join(reasons) or "no candidate was given"
+    names, why = few(layer.name for layer in members), "; ".join(reasons) or "no candidate was given"
     return f"nothing is left to choose for {names} on {rules.target}: {why}"
 
 
@@ -215,7 +216,7 @@ def _shared_limit(members: Sequence[Layer], limits: Mapping[str, tuple[str, ...]
     first, *others = limited.values()
     shared = tuple(scheme for scheme in first if all(scheme in other for other in others))
     if not shared:
-        listed = "; ".join(f"{name} may take {', '.join(schemes)}" for name, schemes in limited.items())
+        listed = few(f"{name} may take {' or '.join(schemes)}" for name, schemes in limited.items())
         raise PlanError(f"these layers must share one scheme but no scheme is allowed to all: {listed}")
     return shared
 
@@ -225,7 +226,7 @@ def _locked_scheme(members: Sequence[Layer], locked: Collection[str], assignment
         return None
     fixed = {layer.name: assignments[layer.name].weights for layer in members if layer.name in locked}
     if len(set(fixed.values())) > 1:
-        listed = ", ".join(f"{name} to {scheme}" for name, scheme in fixed.items())
+        listed = few(f"{name} to {scheme}" for name, scheme in fixed.items())
         raise PlanError(f"these layers must share one scheme but are locked differently: {listed}; unlock all but one")
     return next(iter(fixed.values()), None)
 

@@ -24,6 +24,7 @@ from workbench.progress import Progress
 from workbench.quantization.learning.learn import learn_rounding, without_non_finite
 from workbench.quantization.quantized_model import decoded, encoded
 from workbench.quantization.sequential import prefix_moments, stages
+from workbench.readable import few
 
 COMMAND = "workbench apply ... --session S.qwb"
 
@@ -121,7 +122,7 @@ class Rounding:
         for number, stage in enumerate(order):
             if done.issuperset(stage.layers):
                 continue
-            progress(number / len(order), f"quantizing {', '.join(stage.layers)} with the inputs that it gets")
+            progress(number / len(order), f"quantizing {few(stage.layers)} with the inputs that it gets")
             moments = prefix_moments(self.model, self.model.with_weights(weights), stage, data, self.inputs)
             for name in stage.layers:
                 self._round(name, moments)

@@ -40,6 +40,7 @@ from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP, Assignment, Plan
+from workbench.readable import few
 from workbench.session.workspace import State
 
 Index = QModelIndex | QPersistentModelIndex
@@ -225,7 +226,7 @@ class LayersModel(QAbstractItemModel):
         if layer.tied_to:
             lines.append(f"tied to {layer.tied_to}: one tensor, stored once")
         if layer.shares_with:
-            lines.append(f"must share its scheme with {', '.join(layer.shares_with)}")
+            lines.append(f"must share its scheme with {few(layer.shares_with, 8)}")
         if layer.keep:
             lines.append(f"kept in floating point unless a rule names it: {layer.keep}")
         counts = expert_tokens(self._state.session, layer) if self._state.session else None

@@ -16,6 +16,7 @@ from workbench.models.data.text import windows
 from workbench.models.readers.npz_file import read_npz
 from workbench.models.readers.torch_file import UnsupportedTensor
 from workbench.plain_file import opened
+from workbench.readable import few
 
 INPUTS = ("input_ids", "tokens", "pixel_values", "input_values", "input_features", "images", "inputs", "x", "data")
 MASKS = ("attention_mask", "mask")
@@ -69,16 +70,16 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
         own[spec.main] = first
     missing = spec.missing({*own, *arrays.keys() & {"labels"}})
     if missing:
-        lacking = ", ".join(f"{name} ({spec.shape_of(name)})" for name in missing)
+        lacking = few((f"{name} ({spec.shape_of(name)})" for name in missing), 8)
         or_labels = ", or labels in place of the decoder's ids" if "decoder_input_ids" in missing else ""
-        raise DataError(f"{file} holds {', '.join(arrays)}; the model also needs {lacking}{or_labels}")
+        raise DataError(f"{file} holds {few(arrays, 8)}; the model also needs {lacking}{or_labels}")
     labels = next((arrays[name] for name in LABELS if name in arrays), None)
     tensors = {name: _as_taken(name, tensor, file) for name, tensor in own.items() if name != "labels"}
     if labels is not None:
         tensors["labels"] = _as_taken("labels", labels, file)
     counts = {name: len(tensor) if tensor.ndim else 0 for name, tensor in tensors.items()}
     if len(set(counts.values())) != 1 or not min(counts.values()):
-        listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+        listed = few((f"{name} {count}" for name, count in counts.items()), 8)
         raise DataError(f"{file}: every array needs one row for each sample, their rows are {listed}")
     if spec.main in tensors and spec.main != "input_ids":
         tensors["input_ids" if spec.tokens else "inputs"] = tensors.pop(spec.main)
@@ -197,7 +198,7 @@ def _pick(arrays: dict[str, torch.Tensor], file: Path, main: str) -> tuple[torch
     if key is None and len(by_name) == 1:
         key = next(iter(by_name))
     if key is None:
-        raise DataError(f"{file} holds {', '.join(arrays) or 'nothing'}; expected {', '.join(INPUTS)}, and labels")
+        raise DataError(f"{file} holds {few(arrays, 8) or 'nothing'}; expected {', '.join(INPUTS)}, and labels")
     inputs = by_name[key]
     if inputs.ndim == 0 or inputs.shape[0] == 0 or inputs.numel() == 0:
         raise DataError(f"{file} is empty: {key} has the shape {tuple(inputs.shape)}; give at least one sample")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import DataError
 from workbench.models.readers.tokenizer import require_tokenizer
+from workbench.readable import few
 
 if TYPE_CHECKING:
     import torch
@@ -98,7 +99,7 @@ class InputSpec:
         present = (*names, self.main, "labels")
         others = [f"{name} ({self.shape_of(name)})" for name in self.takes if name in SHAPES and name not in present]
         others += [name for name in self.tensors if name not in SHAPES and name not in present]
-        return f"; it also takes {', '.join(others)}" if others else ""
+        return f"; it also takes {few(others, 8)}" if others else ""
 
 
 def arguments_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -143,9 +144,9 @@ def main_of(batch: Mapping[str, torch.Tensor], spec: InputSpec) -> torch.Tensor:
     names = [name for name in batch if name != "labels"]
     main = next((name for name in ("input_ids", "inputs") if name in batch), names[0] if len(names) == 1 else None)
     if main is None:
-        came = ", ".join(f"{name} {tuple(batch[name].shape)}" for name in names) or "no inputs"
+        came = few((f"{name} {tuple(batch[name].shape)}" for name in names), 8) or "no inputs"
         takes = [name for name in spec.takes if name != "labels"] or ["inputs"]
-        expected = ", ".join(f"{name} ({spec.shape_of(name)})" for name in takes)
+        expected = few((f"{name} ({spec.shape_of(name)})" for name in takes), 8)
         raise DataError(f"the data hold {came}; the model takes {expected}: give the arrays these names")
     return batch[main]
 

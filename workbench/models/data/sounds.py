@@ -24,6 +24,7 @@ from workbench.models.data.reading import Reading
 from workbench.models.data.text import Transcriber, ids_of, padded, tokenizer_of
 from workbench.models.data.tried import in_one_thread, tried
 from workbench.plain_file import read_bytes
+from workbench.readable import few
 
 RATES = LOW, HIGH = (100, 1_000_000)
 """Points in a second: others come from damage, and the filter that brings them to a usual rate fills the memory."""
@@ -60,7 +61,7 @@ def read_sounds(
     others = sorted({own for _, own in decoded if rate and own != rate})
     notes: tuple[str, ...] = ()
     if others:
-        notes = (f"{file.name}: resampled from {', '.join(map(str, others))} to {rate} Hz, the model's rate",)
+        notes = (f"{file.name}: resampled from {few(others, 8)} to {rate} Hz, the model's rate",)
     elif not rate:
         notes = (f"{file.name}: the model does not state its sampling rate; {decoded[0][1]} Hz are taken as they are",)
     made = _made(decoded, rate, processor, spec)

@@ -12,6 +12,7 @@ from typing import Any
 from workbench.errors import DataError, nearest
 from workbench.models.data.table_file import Columns, read_columns
 from workbench.plain_file import read_text
+from workbench.readable import few
 
 CHATS = ("messages", "conversations", "conversation")
 TEXTS = ("text", "sentence", "content", "document", "prompt", "question", "input_ids", "image", "audio", "file_name")
@@ -58,7 +59,7 @@ def _columns(table: Columns, column: str, file: Path) -> list[str]:
         for name in names:
             if name not in known:
                 raise DataError(f"{file} has no column {name!r}{nearest(name, known)}; its columns are "
-                                f"{', '.join(known)} (--column)")  # fmt: skip
+                                f"{few(known, 20)} (--column)")  # fmt: skip
     else:
         names = _usual(known, table, file)
     if "input_ids" in names:
@@ -79,7 +80,7 @@ def _usual(known: list[str], table: Columns, file: Path) -> list[str]:
         return strings
     if not strings and numbers:
         return numbers
-    raise DataError(f"{file}: which column is meant? The columns are {', '.join(known)} (--column)")
+    raise DataError(f"{file}: which column is meant? The columns are {few(known, 20)} (--column)")
 
 
 def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table:
@@ -100,7 +101,7 @@ def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table
     if labels and labels[0] in TRANSCRIPTS:  # digits, too, are words that were spoken
         columns = {**columns, labels[0]: [str(value) for value in columns[labels[0]]]}
     if len(texts) > 2 and isinstance(columns[texts[0]][0], str):
-        raise DataError(f"{file}: a sample is one text or a pair of them, not {', '.join(texts)} (--column)")
+        raise DataError(f"{file}: a sample is one text or a pair of them, not {few(texts)} (--column)")
     return Table(values={name: columns[name] for name in texts}, labels=columns[labels[0]] if labels else None)
 
 

@@ -23,6 +23,7 @@ from workbench.models.execution.stopped_gradients import not_the_network
 from workbench.models.execution.widened import stored_values
 from workbench.models.model import Batch, ExpertTap, Model, Overrides, Replacement, Tap
 from workbench.models.summary import ModelSummary, OutputKind
+from workbench.readable import few
 
 Forward = Callable[..., Any]
 Call = Callable[[Forward, Batch], torch.Tensor]
@@ -354,7 +355,7 @@ def _rejected(name: str, spec: InputSpec, batch: Batch, error: Exception) -> str
             f"{name} makes tensors of its own on another device than its weights: {first_line(error)}; let its code "
             "make them where its inputs are (device=x.device), or run it on the CPU (--device cpu)"
         )
-    shapes = ", ".join(f"{key} {tuple(value.shape)} {value.dtype}" for key, value in batch.items())
+    shapes = few((f"{key} {tuple(value.shape)} {value.dtype}" for key, value in batch.items()), 8)
     return (
         f"{name} does not accept a batch of {shapes.replace('torch.', '')}: {first_line(error)}; give data of the "
         f"shape that the model was made for{_main_shape(spec)}{spec.in_words(batch)}"

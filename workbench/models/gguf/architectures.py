@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import WorkbenchError
+from workbench.readable import few
 
 COMMON = {
     "block_count": "num_hidden_layers", "context_length": "max_position_embeddings", "embedding_length": "hidden_size",
@@ -153,7 +154,7 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
         if config.get("layer_types") not in (None, usual):
             other["layer_types"] = config["layer_types"]
     if other:
-        listed = ", ".join(f"{member} {value}" for member, value in other.items())
+        listed = few((f"{member} {value}" for member, value in other.items()), 8)
         raise error(f"llama.cpp's {architecture.name} computes no network with {listed}; it cannot be written as GGUF")
     chosen = config.get(architecture.activation_member)
     if chosen is not None and chosen not in architecture.activations:

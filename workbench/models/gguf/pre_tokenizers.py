@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.errors import WorkbenchError
+from workbench.readable import few
 
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _OTHERS = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -52,7 +53,7 @@ def pre_tokenizer_name(document: Mapping[str, Any], error: type[WorkbenchError])
                     return name
                 if name == "llama-bpe":
                     return "dbrx"  # the same expression, and merges count
-    raise _unknown(error, f"its steps are {', '.join(map(str, kinds)) or 'none'}")
+    raise _unknown(error, f"its steps are {few(kinds, 8) or 'none'}")
 
 
 def pre_tokenizer_steps(name: str) -> list[dict[str, Any]] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.models.onnx.container import StoredArray
+from workbench.readable import few
 
 if TYPE_CHECKING:
     from workbench.models.layer import Layer, LayerKind
@@ -66,7 +67,7 @@ class FloatGraph:
         """A sentence about the weights that are no layers."""
         if not self.unseen:
             return ()
-        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.unseen.items()))
+        counts = few((f"{count} {kind}" for kind, count in sorted(self.unseen.items())), 8)
         return (f"the weights of some operators are no layers and stay as the file has them: {counts}",)
 
     def add(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:

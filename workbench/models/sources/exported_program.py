@@ -37,6 +37,7 @@ from workbench.models.sources.source import Opening, guessed_inputs, network_mod
 from workbench.models.sources.stored import WORKING_SHARE, contents_of, require_memory, tensors_in_memory
 from workbench.models.summary import ModelSource, OutputKind
 from workbench.models.tracing import TOKENS
+from workbench.readable import few
 
 MODULE_KINDS = {
     "linear": LayerKind.LINEAR, "conv1d": LayerKind.CONV1D, "conv2d": LayerKind.CONV2D, "conv3d": LayerKind.CONV3D,
@@ -127,7 +128,7 @@ def _signature(program: Any, path: Path) -> tuple[dict[str, torch.Tensor], torch
     if not inputs or len(inputs) < len(values):
         other = [name for name in values if name not in inputs]
         raise NotAModelError(
-            f"{path} takes {', '.join(other) or 'nothing'}, which is not a tensor; export it "
+            f"{path} takes {few(other, 8) or 'nothing'}, which is not a tensor; export it "
             "with tensors as its only inputs"
         )
     (result,) = [node for node in program.graph.nodes if node.op == "output"]
@@ -192,8 +193,8 @@ def _call(program: Any, takes: Mapping[str, torch.Tensor]) -> Call:
             named = {names[0]: main_of(batch, spec)}
         if missing := [name for name in names if name not in named]:
             raise DataError(
-                f"the data hold {', '.join(batch)}; the program also needs "
-                + ", ".join(f"{name} {tuple(takes[name].shape)}" for name in missing)
+                f"the data hold {few(batch, 8)}; the program also needs "
+                + few((f"{name} {tuple(takes[name].shape)}" for name in missing), 8)
             )
         args, kwargs = tree_unflatten([named[name].to(dtypes[name]) for name in names], structure)
         return first_tensor(forward(*args, **kwargs))

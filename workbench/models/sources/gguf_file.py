@@ -33,6 +33,7 @@ from workbench.numerics.formats.gguf.lattice import FAMILY as LATTICES
 from workbench.numerics.formats.gguf.stored import FAMILY as STORED
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scheme import Scheme
+from workbench.readable import few
 
 PLAIN = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64", "I8": "int8", "I16": "int16",
          "I32": "int32", "I64": "int64"}  # fmt: skip
@@ -56,7 +57,7 @@ class GgufSource:
         unknown = sorted({each.type for each in file.tensors.values() if each.type not in PLAIN and not _scheme(each)})
         if unknown:
             raise NotAModelError(
-                f"{request.path} holds tensors of the type {', '.join(unknown)}, which is not read yet"
+                f"{request.path} holds tensors of the type {few(unknown, 8)}, which is not read yet"
             )
         source = ModelSource(kind=self.name, path=request.recorded)
         try:

@@ -47,9 +47,6 @@ from workbench.models.summary import ModelSource, OutputKind
 from workbench.plain_file import read_json, require_files
 from workbench.readable import few
 
-NAMED = 3
-"""So many tensors are named of those that are missing or of another shape."""
-
 LAYERS = re.compile(r"(^|_)(layers?|blocks?)$")
 SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|ff|channels|inner|groups?|labels)$")
 """What networks are built by, among the names of config.json."""
@@ -299,7 +296,7 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
     if missing:
         raise NotAModelError(
             f"{folder}: {len(missing)} tensors are missing or of another shape than config.json says: "
-            f"{', '.join(missing[:NAMED])}{', ...' if len(missing) > NAMED else ''}; the configuration and the weights "
+            f"{few(missing)}; the configuration and the weights "
             "do not belong together"
         )
     further = further_blocks(network.state_dict(), report["unexpected_keys"])

@@ -15,6 +15,7 @@ from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch
 from workbench.models.sources.probabilities import label_logits
 from workbench.models.summary import OutputKind
+from workbench.readable import few
 
 HEADS: Mapping[str, OutputKind] = {
     "ForCausalLM": OutputKind.TOKEN_LOGITS, "LMHeadModel": OutputKind.TOKEN_LOGITS, "MTModel": OutputKind.TOKEN_LOGITS,
@@ -142,7 +143,7 @@ def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | No
     for tensor in answer.values():
         if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and tensor.shape[:1] == (samples,):
             return tensor
-    raise ValueError(f"its answer has no tensor with a row for each sample: {', '.join(answer)}")
+    raise ValueError(f"its answer has no tensor with a row for each sample: {few(answer, 8)}")
 
 
 def _objects(answer: Any, labels: int | None) -> torch.Tensor:
@@ -154,7 +155,7 @@ def _objects(answer: Any, labels: int | None) -> torch.Tensor:
     """
     logits, boxes = answer.get("logits"), answer.get("pred_boxes")
     if logits is None or boxes is None:
-        raise ValueError(f"a detector answers logits and pred_boxes; its answer has {', '.join(answer)}")
+        raise ValueError(f"a detector answers logits and pred_boxes; its answer has {few(answer, 8)}")
     if labels is not None and logits.shape[-1] == labels + 1:
         probabilities = torch.softmax(logits.double(), dim=-1)[..., :-1]
         logits = (probabilities.log() - torch.log1p(-probabilities)).to(boxes.dtype)

@@ -33,6 +33,7 @@ from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, contents_of, memory_to_run, require_memory
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.plain_file import read_json
+from workbench.readable import few
 
 if TYPE_CHECKING:
     from workbench.models.layer import Layer
@@ -90,7 +91,7 @@ def graph_in(path: Path) -> Path:
         return path
     files = sorted(path.glob("*.onnx"))
     if len(files) > 1 and not (path / "model.onnx").is_file():
-        names = ", ".join(file.name for file in files[:5])
+        names = few((file.name for file in files), 5)
         raise NotAModelError(f"{path} holds {len(files)} .onnx files ({names}); open one of them")
     return files[0] if len(files) == 1 else path / "model.onnx"
 

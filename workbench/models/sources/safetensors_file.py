@@ -13,6 +13,7 @@ from workbench.models.sources.stored import in_blocks, tensors_in_files, with_ti
 from workbench.models.sources.weights_only import weights_only_model
 from workbench.models.summary import ModelSource
 from workbench.plain_file import read_json
+from workbench.readable import few
 
 INDEX = ".safetensors.index.json"
 
@@ -48,7 +49,7 @@ def weight_files(path: Path) -> list[Path]:
         if path / f"model{INDEX}" in indexes:
             return _indexed(path / f"model{INDEX}")
         if len(indexes) > 1:
-            names = ", ".join(index.name for index in indexes)
+            names = few((index.name for index in indexes), 8)
             raise NotAModelError(f"{path} holds {len(indexes)} indexes of shards; open one of {names}")
         return _indexed(indexes[0]) if indexes else sorted(path.glob("*.safetensors"))
     return _indexed(path) if path.name.endswith(INDEX) else [path]
@@ -66,5 +67,5 @@ def _indexed(index: Path) -> list[Path]:
         raise NotAModelError(f"{index} names files outside its folder; shards must lie beside the index")
     missing = [file.name for file in files if not os.path.isfile(file)]  # of any length and of any characters
     if missing:
-        raise NotAModelError(f"{index} names shards that are missing: {', '.join(missing)}; fetch them too")
+        raise NotAModelError(f"{index} names shards that are missing: {few(missing, 8)}; fetch them too")
     return files

@@ -18,6 +18,7 @@ from workbench.models.sources.source import Opening
 from workbench.models.sources.stored import require_memory, tensors_in_memory
 from workbench.models.sources.weights_only import weights_only_model
 from workbench.models.summary import ModelSource
+from workbench.readable import few
 
 SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".jit")
 NESTED = ("state_dict", "model_state_dict", "model")
@@ -88,7 +89,7 @@ def load_state_dict(path: Path) -> dict[str, torch.Tensor]:
     if isinstance(loaded, Mapping):
         within = {str(name): each for name, each in loaded.items() if isinstance(each, Mapping) and _tensors(each)}
         if not (tensors := _tensors(loaded)) and len(within) > 1:
-            names = ", ".join(sorted(within))
+            names = few(sorted(within), 8)
             raise NotAModelError(f"{path} holds several sets of tensors: {names}; save the one of the network alone")
         tensors = tensors or next(map(_tensors, within.values()), {})
         if tensors:

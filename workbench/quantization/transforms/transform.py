@@ -10,6 +10,7 @@ from workbench.models.data.batches import Data
 from workbench.models.tracing import Trace
 from workbench.planning.plan import Assignment
 from workbench.quantization.transforms.rewrite import Draft
+from workbench.readable import few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,4 +64,4 @@ class Transform(Protocol):
 
 def non_finite_note(tensor: str, transform: str, layers: tuple[str, ...]) -> str:
     """Return the note on layers that a transform leaves alone."""
-    return f"{tensor} holds NaN or infinite values: {transform} left {', '.join(layers)} alone"
+    return f"{tensor} holds NaN or infinite values: {transform} left {few(layers)} alone"

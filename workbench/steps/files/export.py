@@ -16,6 +16,7 @@ from workbench.models.sources import reopen
 from workbench.planning.plan import Plan, resolve
 from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of, silent
+from workbench.readable import few
 from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps.changed_files import unchanged
@@ -118,7 +119,7 @@ def applied(
         paths = chosen.export(quantized, known, Path(out), part_of(progress, 0.7, 1.0))
         written += paths
     left = chosen.left_out(known) if isinstance(chosen, LeavesOut) else []
-    note = f"{', '.join(left)}: left out of the file, whose output does not depend on it"
+    note = f"{few(left, 8)}: left out of the file, whose output does not depend on it"
     return replace(quantized, notes=(*quantized.notes, *([note] if left else []))), paths
 
 
