@@ -77,6 +77,11 @@ def test_mixed_widths_are_said_by_dynamic_rules(model: Model, tmp_path: Path) ->
     key = K.replace(".", r"\.")
     assert config["dynamic"][f"+:^{key}$"] == {"bits": 8, "group_size": 32, "sym": True}
     assert config["dynamic"]["-:^" + V.replace(".", r"\.") + "$"] == {}
+    (chosen,) = config["modules_in_block_to_quantize"]  # optimum compares the ends of names, vLLM any part
+    linear = [layer.name for layer in model.summary.layers if layer.name.startswith("model.layers.")]
+    for names in ({each for each in linear if any(each.endswith(part) for part in chosen)},
+                  {each for each in linear if any(part in each for part in chosen)}):  # fmt: skip
+        assert names == {*linear} - {V}
     again = as_stored(open_model(tmp_path / "out"), Plan())
     assert again.of(K).weights == "int8-g32" and again.of(V).weights == "keep"
 

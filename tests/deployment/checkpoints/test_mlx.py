@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,6 +54,29 @@ def test_the_words_hold_the_codes_and_the_settings_say_how(model: Model, tmp_pat
                 assert np.array_equal(scales.repeat(size, 1) * codes + biases.repeat(size, 1), values), name
         else:
             assert torch.equal(tensors[f"{name}.weight"].float(), torch.from_numpy(values))
+
+
+@pytest.mark.parametrize(("kind", "changes", "expected"), [
+    ("qwen2", {"rope_parameters": {"rope_type": "default", "rope_theta": 5e4}}, {"rope_theta": 5e4}),
+    ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 2e4, "factor": 4.0}},
+     {"rope_theta": 2e4, "rope_scaling": {"rope_type": "linear", "factor": 4.0}}),
+    ("qwen3moe", {}, {"num_experts": 4, "num_experts_per_tok": 2}),
+    ("gemma3", {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 3e4},
+                                    "sliding_attention": {"rope_type": "default", "rope_theta": 2e4}}},
+     {"rope_theta": 3e4, "rope_local_base_freq": 2e4}),
+])  # fmt: skip
+def test_settings_of_the_network_have_the_names_that_mlx_lm_reads(
+    kind: str, changes: dict[str, Any], expected: dict[str, Any], tmp_path: Path
+) -> None:
+    model, out = open_model(folder_of(kind, tmp_path / "m", **changes)), tmp_path / "out"
+    name = next(layer.name for layer in model.summary.stored if layer.name.endswith("q_proj"))
+    quantized = quantize(model, Plan().assign([name], weights="int8-g32", algorithm="rtn"))
+    exporter("mlx").export(quantized, model, out, silent)
+    settings = json.loads((out / "config.json").read_text())
+    assert {key: settings.get(key) for key in expected} == expected
+    ids = {"input_ids": torch.arange(12)[None]}
+    with torch.no_grad():  # transformers takes the older names for no other network
+        assert torch.equal(open_model(out).run(ids), quantized.bind(model).run(ids))
 
 
 @pytest.mark.slow

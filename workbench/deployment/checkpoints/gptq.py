@@ -119,7 +119,8 @@ class GptqMethod(Method):
     def settings(self, job: Job) -> dict[str, Any]:
         """See the contract: what most layers have, and by regular expressions what others have or that they have none.
 
-        The expressions are GPTQModel's ``dynamic``, which vLLM reads too.
+        The expressions are GPTQModel's ``dynamic``, which vLLM reads too.  transformers reads none, and would give the
+        others random weights; it knows a list of modules.
         """
         by_layer = {layer.name: _settings_of(stored.scheme) for layer, stored in job.packed()}
         if not by_layer:
@@ -133,9 +134,11 @@ class GptqMethod(Method):
                 dynamic[f"-:^{pattern}"] = {}
             elif mine is not None and mine != usual:
                 dynamic[f"+:^{pattern}"] = {"bits": mine[0], "group_size": mine[1], "sym": mine[2]}
+        kept = any(pattern.startswith("-") for pattern in dynamic)
         return {"quantization_config": {
             "quant_method": "gptq", "bits": usual[0], "group_size": usual[1], "sym": usual[2], "desc_act": False,
             "checkpoint_format": self.checkpoint_format, "lm_head": "lm_head" in by_layer, "dynamic": dynamic,
+            **({"modules_in_block_to_quantize": [list(by_layer)]} if kept else {}),
             "meta": {"quantizer": [f"quantization-workbench:{VERSION}"]},
         }}  # fmt: skip
 

@@ -105,6 +105,11 @@ class Method(Protocol):
     def settings(self, job: Job) -> dict[str, Any]:
         """Return what config.json says of the quantization; ExportError for a plan that it cannot say."""
 
+    def renamed(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what config.json also has to hold for its readers, which know the network's settings by other names:
+        nothing."""
+        return {}
+
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
         """Return what the header of a file that holds ``names`` says of them: nothing."""
         return {}
@@ -130,7 +135,8 @@ def write_checkpoint(
     """
     job, source = _job(method, quantized, model)
     check_place(out, source)
-    config = {**read_settings(source, untied=bool(quantized.changes.untied)), **method.settings(job)}
+    config = read_settings(source, untied=bool(quantized.changes.untied))
+    config = {**method.renamed(config), **config, **method.settings(job)}
     shards = _shards(method, job)
     with replacing_folder(out, ExportError, method.what) as temporary, in_pieces():
         copy_settings(source, temporary, config)
