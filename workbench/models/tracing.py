@@ -7,26 +7,34 @@ model is run with.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
-from workbench.errors import CannotRunError, DataError, TransformError
+from workbench.errors import CannotRunError, DataError, TransformError, WorkbenchError
 from workbench.models.data.batches import Data, has_decoder
 from workbench.models.execution.stacked import tensors_of
-from workbench.models.layer import LayerKind
+from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
+
+Result = TypeVar("Result")
 
 TOKENS = 6
 """Positions of a probe where there is no data: enough to tell the axes of a tensor apart."""
 
 PIXELS = 32
 """Height and width of a probe for a convolutional network of unknown size."""
+
+SIDES = (PIXELS, 28, 64, 96, 224)
+"""Those of further probes, where it does not accept the one before."""
+
+POINTS = (32, 256, 4096)
+"""Lengths of probes for a network of sounds or series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,26 +189,55 @@ def trace(model: Model, data: Data | None = None) -> Trace:
 def probe(model: Model, data: Data | None = None, samples: int = 1, guess: bool = False) -> Batch:
     """Return a batch of ``samples`` to trace the model with: the first of ``data``, else random values.
 
-    ``guess``: the first layer says what is not known of the inputs.
+    ``guess``: the first module says what is not known of the inputs.
     Raises TransformError where neither data nor what the model says of its inputs suffices.
     """
     if data is not None and len(data):
         batch = next(data.batches(samples))
         return {name: tensor for name, tensor in batch.items() if name != "labels" or has_decoder(batch)}
-    if made := model.sample(samples):
-        return made
-    spec, first = model.inputs, next(iter(model.summary.layers), None)
-    generator = torch.Generator().manual_seed(0)
-    if spec.tokens or (first is not None and first.kind is LayerKind.EMBEDDING and spec.tokens is not False):
-        length = spec.length or min(TOKENS, spec.positions or TOKENS)
-        top = spec.vocabulary or (first.shape[0] if first is not None else 1)
-        return {"input_ids": torch.randint(0, top, (samples, length), generator=generator)}
-    if spec.size is not None:
-        return {"inputs": torch.randn(samples, spec.channels or 3, *spec.size, generator=generator)}
-    if guess and first is not None and first.kind is LayerKind.CONV2D:
-        return {"inputs": torch.randn(samples, spec.channels or first.shape[1], PIXELS, PIXELS, generator=generator)}
-    if guess and first is not None and first.kind is LayerKind.LINEAR:
-        return {"inputs": torch.randn(samples, first.matrix[1], generator=generator)}
+    for batch in probes(model, samples, guess):
+        return batch
     raise TransformError(
         f"the inputs of {model.summary.name} are not known, so its graph cannot be traced; calibrate it first"
     )
+
+
+def probes(model: Model, samples: int, guess: bool) -> Iterator[Batch]:
+    """Yield random batches that the model may accept, the likeliest first; one where its inputs are known."""
+    if made := model.sample(samples):
+        yield made
+        return
+    spec, generator = model.inputs, torch.Generator().manual_seed(0)
+    first = next((x for x in model.summary.layers if x.kind not in (LayerKind.MATRIX, LayerKind.EXPERTS)), None)
+    if spec.tokens or (first is not None and first.kind is LayerKind.EMBEDDING and spec.tokens is not False):
+        length = spec.length or min(TOKENS, spec.positions or TOKENS)
+        top = spec.vocabulary or (first.shape[0] if first is not None else 1)
+        yield {"input_ids": torch.randint(0, top, (samples, length), generator=generator)}
+        return
+    shapes: Iterable[tuple[int, ...]] = _entering(first, spec.channels) if guess and first is not None else ()
+    for shape in [(spec.channels or 3, *spec.size)] if spec.size is not None else shapes:
+        yield {"inputs": torch.randn(samples, *shape, generator=generator)}
+
+
+def _entering(first: Layer, channels: int | None) -> Iterator[tuple[int, ...]]:
+    """Yield shapes of a sample that may enter ``first``: of vectors, series, sounds, pictures or films."""
+    depth = channels or first.shape[1]
+    if first.kind is LayerKind.CONV2D:
+        yield from ((depth, size, size) for size in SIDES)
+    elif first.kind is LayerKind.CONV1D:
+        yield from ((depth, size) for size in POINTS)
+    elif first.kind is LayerKind.CONV3D:
+        yield depth, PIXELS, PIXELS, PIXELS
+    else:
+        yield from ((*[TOKENS] * axes, first.matrix[1]) for axes in range(3))
+
+
+def run_accepted(model: Model, samples: int, run: Callable[[Batch], Result]) -> Result:
+    """Return what ``run`` makes of the first of :func:`probes` that the model accepts; raises WorkbenchError."""
+    failure: WorkbenchError = TransformError(f"the inputs of {model.summary.name} are not known")
+    for number, batch in enumerate(probes(model, samples, guess=True)):
+        try:
+            return run(batch)
+        except (DataError, CannotRunError) as error:
+            failure = error if number == 0 else failure
+    raise failure

@@ -76,3 +76,57 @@ def save_python(folder: Path, kind: type[nn.Module], state: dict[str, torch.Tens
     tensors = state or {name: value.clone() for name, value in seeded(kind).state_dict().items()}
     save_file(tensors, folder / "net.safetensors")
     return file
+
+
+class HeadFirst(nn.Module):
+    """Token logits whose head, and whose table of positions, are defined before the table of tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(9, 6))
+        self.head, self.places, self.tokens = nn.Linear(6, 13), nn.Embedding(9, 6), nn.Embedding(13, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        places = self.places(torch.arange(x.shape[1])) * self.scale[: x.shape[1]]
+        logits: torch.Tensor = self.head(self.tokens(x) + places)
+        return logits
+
+
+class Retrieved(HeadFirst):
+    """The same without a module for its table, sequence first, and an answer for the last token only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Parameter(torch.randn(13, 6))  # type: ignore[assignment]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.head(torch.tanh(self.tokens[x.T]))[-1]  # type: ignore[index]
+        return logits
+
+
+class Steps(nn.Module):
+    """Classes of series ``[samples, steps, 4]``; a hard choice of one of two matrices at every step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.choose, self.head = nn.Linear(4, 8), nn.Linear(8, 2), nn.Linear(8, 3)
+        self.experts = nn.Parameter(torch.randn(2, 8, 8) / 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.tanh(self.enter(x))
+        chosen = self.experts[self.choose(x).argmax(-1)]
+        logits: torch.Tensor = self.head(torch.einsum("bti,btio->bto", x, chosen).mean(dim=1))
+        return logits
+
+
+class Bands(nn.Module):
+    """Classes of series ``[samples, 2, points]``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(16, 4))
+        self.enter, self.head = nn.Conv1d(2, 16, 3), nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.head(torch.relu(self.enter(x)).mean(dim=2) @ self.table)
+        return logits

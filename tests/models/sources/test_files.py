@@ -15,9 +15,19 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from tests.models.sources.networks import Experts, Images, Tokens, save_python, seeded
+from tests.models.sources.networks import (
+    Bands,
+    Experts,
+    HeadFirst,
+    Images,
+    Retrieved,
+    Steps,
+    Tokens,
+    save_python,
+    seeded,
+)
 from workbench.errors import UNFORESEEN, CannotRunError, ModelTooLargeError, NotAModelError, UnsafeModelError
-from workbench.models.layer import LayerKind
+from workbench.models.layer import ROUTER, LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import open_model, reopen, safetensors_file, stored
 from workbench.models.sources.exported_graph import is_plain_expression
@@ -63,10 +73,10 @@ def test_layers_of_transposed_convolutions(tmp_path: Path) -> None:
     assert torch.equal(model.weight("depthwise")[5], depthwise[2, 1].flatten())  # group 2's second output is channel 5
 
 
-def test_layers_of_experts(tmp_path: Path) -> None:
+def test_experts_that_see_every_row_are_matrices(tmp_path: Path) -> None:
     model = open_model(save_python(tmp_path, Experts), trust=True)
-    assert kinds(model)["up"] == (LayerKind.EXPERTS, (32, 8))
-    assert torch.equal(model.weight("down")[8], seeded(Experts).get_parameter("down")[1, 0])
+    assert kinds(model)["up"] == (LayerKind.MATRIX, (32, 8))  # no row chooses: all of it multiplies every one
+    assert torch.equal(model.weight("down")[3], seeded(Experts).get_parameter("down")[:, 3].flatten())
     assert {tensor.name for tensor in model.summary.others} == {"bias", "gate.bias"}
 
 
@@ -427,3 +437,22 @@ def test_what_is_no_model_is_told_what_would_be_one(tmp_path: Path) -> None:
     for place, words in ((tmp_path, "nothing that is a model"), (tmp_path / "notes", r"unknown kind \(no suffix\)")):
         with pytest.raises(NotAModelError, match=f"{words}; expected"):
             open_model(place)
+
+
+@pytest.mark.parametrize(
+    ("kind", "output"), [(HeadFirst, OutputKind.TOKEN_LOGITS), (Retrieved, OutputKind.CLASS_LOGITS)]
+)
+def test_what_a_python_network_takes_and_gives_is_seen_by_running_it(
+    tmp_path: Path, kind: type[torch.nn.Module], output: OutputKind
+) -> None:
+    model = open_model(save_python(tmp_path, kind), trust=True)
+    assert model.inputs.tokens and model.inputs.vocabulary == 13 and model.summary.output is output
+    ids = torch.arange(10).reshape(2, 5)
+    torch.testing.assert_close(model.run({"input_ids": ids}), seeded(kind)(ids))
+
+
+def test_series_and_bands_are_traced_at_opening(tmp_path: Path) -> None:
+    layers = open_model(save_python(tmp_path, Steps), trust=True).summary.by_name
+    assert layers["choose"].keep == ROUTER and layers["experts"].kind is LayerKind.EXPERTS
+    layers = open_model(save_python(tmp_path, Bands), trust=True).summary.by_name
+    assert layers["table"].axes == (1, 0) and layers["table"].kind is LayerKind.LINEAR

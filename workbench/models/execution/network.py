@@ -327,7 +327,8 @@ def _by_sample(summary: ModelSummary, output: torch.Tensor, batch: Batch) -> tor
     if summary.output is OutputKind.CLASS_LOGITS and output.ndim > 2:
         raise DataError(
             f"{name} returned {tuple(output.shape)}, class logits are samples x classes; state what they are in its "
-            'Python file: OUTPUT = "position_classes" (pixels: classes along axis 1) or OUTPUT = "embedding"'
+            'Python file: OUTPUT = "token_classes" (a class for each token), "position_classes" (pixels: classes along '
+            'axis 1) or "embedding"'
         )
     if summary.output is OutputKind.CLASS_LOGITS and batch and output[:1].numel() == 1:
         raise DataError(

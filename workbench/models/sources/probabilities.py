@@ -11,7 +11,7 @@ from workbench.models.execution.distributions import are_distributions
 from workbench.models.execution.network import Call, Forward, NetworkModel
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
-from workbench.models.tracing import probe
+from workbench.models.tracing import run_accepted
 
 EPSILON = 1e-7
 """Probabilities are held so far from 0 and 1, as near as float32 tells them apart."""
@@ -48,7 +48,7 @@ def answer_of(model: NetworkModel) -> torch.Tensor | None:
     """Return what a small sample gives, with its autograd graph; None where none can be made."""
     try:
         with torch.enable_grad():
-            return model.run(probe(model, samples=model.inputs.batch or 2, guess=True))
+            return run_accepted(model, model.inputs.batch or 2, model.run)
     except WorkbenchError:
         return None
 
@@ -64,9 +64,15 @@ def ends_in(output: torch.Tensor) -> str:
     return ""
 
 
-def read_off(answer: torch.Tensor | None, output: OutputKind, call: Call) -> tuple[OutputKind, Call]:
-    """Return what class logits are by a sample's ``answer``, and how they are got: probabilities are taken for what
-    they are, and a single number for each sample is no choice among classes."""
+def read_off(
+    answer: torch.Tensor | None, output: OutputKind, call: Call, vocabulary: int | None = None
+) -> tuple[OutputKind, Call]:
+    """Return what logits are by a sample's ``answer``, and how they are got: probabilities are taken for what they are,
+    a single number for each sample is no choice among classes, and token logits have ``vocabulary`` numbers for each
+    token."""
+    if vocabulary is not None and answer is not None:
+        by_token = answer.ndim == 3 and answer.shape[-1] == vocabulary
+        output = OutputKind.TOKEN_LOGITS if by_token else OutputKind.CLASS_LOGITS
     last = "" if answer is None else ends_in(answer)
     if answer is not None and not last and answer.ndim == 2 and are_distributions(answer):
         last = "Softmax"

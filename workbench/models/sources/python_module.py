@@ -13,13 +13,15 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from workbench.errors import NotAModelError, TrustRequiredError, WorkbenchError, nearest
 from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, main_of, parameters_of
-from workbench.models.execution.network import Forward
+from workbench.models.execution.network import Call, Forward
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch, Model
 from workbench.models.sources.layers import NetworkParts, find_layers, stored_dtypes
+from workbench.models.sources.roles import MOST_WORK, SAMPLES
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, absolute, guessed_inputs, network_model
 from workbench.models.sources.state_dict_file import SUFFIXES, load_state_dict
@@ -32,6 +34,7 @@ from workbench.models.sources.stored import (
     tensors_in_memory,
 )
 from workbench.models.summary import ModelSource, OutputKind
+from workbench.models.tracing import TOKENS
 
 NETWORK_FILE = "network.py"
 MAIN = ("input_ids", "inputs", "x")
@@ -86,9 +89,11 @@ class PythonModule:
             rate=getattr(module, "SAMPLING_RATE", None),
         )  # fmt: skip
         main = next((each for each in parameters_of(network.forward) if each.name == inputs.main), None)
-        call = partial(call_by_name, inputs, by_place=main is not None and main.kind is not main.KEYWORD_ONLY)
+        by_place = main is not None and main.kind is not main.KEYWORD_ONLY
+        inputs = with_tokens(inputs, network, partial(call_by_name, inputs, by_place=by_place))
+        call = partial(call_by_name, inputs, by_place=by_place)
         stated = hasattr(module, "OUTPUT")
-        output, fingerprint = _output(module, parts, file), contents_of(store).fingerprint
+        output, fingerprint = _output(module, parts, inputs, file), contents_of(store).fingerprint
         return network_model(source, network, parts, fingerprint, output, call, inputs, stated=stated)
 
 
@@ -176,7 +181,42 @@ def _to_single_precision(network: nn.Module) -> None:
             tensor.data = tensor.data.float()
 
 
-def _output(module: ModuleType, parts: NetworkParts, file: Path) -> OutputKind:
+class _LookUps(TorchFunctionMode):
+    """Notes the rows of the tables in which ``ids`` (int64 ``[samples, tokens]``) are looked up."""
+
+    def __init__(self, ids: torch.Tensor) -> None:
+        super().__init__()
+        self.rows: list[int] = []
+        self._ids = ids.flatten(), ids.T.flatten()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in ("embedding", "__getitem__", "index_select"):
+            given = [each.flatten() for each in tensors_of(args) if not each.is_floating_point()]
+            tables = [each for each in tensors_of(args) if each.is_floating_point() and each.ndim == 2]
+            if tables and any(torch.equal(each, ids) for each in given for ids in self._ids):
+                self.rows.append(len(tables[0]))
+        return func(*args, **(kwargs or {}))
+
+
+def with_tokens(inputs: InputSpec, network: nn.Module, call: Call) -> InputSpec:
+    """Return what the network takes: ids, where it runs with them and looks them up in a table.
+
+    The order in which modules are defined does not tell: a head, or a table of positions, may come first.
+    """
+    size = sum(parameter.numel() for parameter in network.parameters())
+    if inputs.preprocess is not None or len(inputs.requires) > 1 or size > MOST_WORK:
+        return inputs
+    ids = torch.randint(0, 2, (SAMPLES, TOKENS), generator=torch.Generator().manual_seed(0))
+    look_ups = _LookUps(ids)
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]), look_ups:
+            call(network.eval(), {"input_ids": ids})
+    except Exception:  # a network that takes something else raises whatever it likes
+        return inputs
+    return replace(inputs, tokens=True, vocabulary=look_ups.rows[0], channels=None) if look_ups.rows else inputs
+
+
+def _output(module: ModuleType, parts: NetworkParts, inputs: InputSpec, file: Path) -> OutputKind:
     stated = getattr(module, "OUTPUT", None)
     if stated is not None:
         try:
@@ -185,7 +225,6 @@ def _output(module: ModuleType, parts: NetworkParts, file: Path) -> OutputKind:
             raise NotAModelError(
                 f"{file} says OUTPUT = {stated!r}, expected one of {', '.join(kind.value for kind in OutputKind)}"
             ) from None
-    inputs = guessed_inputs(parts)
     last = parts.layers[-1].matrix[0] if parts.layers else None
     return OutputKind.TOKEN_LOGITS if inputs.tokens and last == inputs.vocabulary else OutputKind.CLASS_LOGITS
 

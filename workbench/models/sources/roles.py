@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +21,9 @@ from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.products import NO_PRODUCT
 from workbench.models.execution.uses import Use, UseRecorder, Uses
 from workbench.models.layer import ROUTER, Layer, LayerKind
+from workbench.models.model import Batch
 from workbench.models.sources.layers import PER_TOKEN, NetworkParts, transposed_role
-from workbench.models.tracing import probe
+from workbench.models.tracing import run_accepted
 
 SAMPLES = 3
 """Samples of the traced batch: few, and seldom the size of anything else in a network."""
@@ -48,21 +49,25 @@ def trace_uses(model: NetworkModel) -> tuple[Uses, Counter[str], str]:
     parameters = dict(network.named_parameters())
     if sum(tensor.numel() for tensor in parameters.values()) > MOST_WORK:
         return Uses(), Counter(), "the model is too large to be run at opening"
-    calls = Counter[str]()
-    samples = model.inputs.batch or SAMPLES
-    recorder = UseRecorder(parameters, samples)
-    try:
-        batch = probe(model, samples=samples, guess=True)
+    samples, modules = model.inputs.batch or SAMPLES, dict(network.named_modules())
+
+    def traced(batch: Batch) -> tuple[Uses, Counter[str]]:
+        recorder, calls = UseRecorder(parameters, samples), Counter[str]()
         with torch.no_grad(), ExitStack() as stack, recorder:
             for path in set(model.body.hooks.values()):
+
                 def count(*_: Any, path: str = path) -> None:
                     calls[path] += 1
 
-                stack.callback(network.get_submodule(path).register_forward_hook(count).remove)
+                with suppress(RuntimeError):  # a TorchScript program takes no hooks
+                    stack.callback(modules[path].register_forward_hook(count).remove)
             model.run(batch)
+        return recorder.uses, calls
+
+    try:
+        return *run_accepted(model, samples, traced), ""
     except (WorkbenchError, AttributeError, NotImplementedError, AssertionError, KeyError, ImportError) as error:
         return Uses(), Counter(), str(error)
-    return recorder.uses, calls, ""
 
 
 def refine(parts: NetworkParts, network: nn.Module, uses: Uses, calls: Mapping[str, int], failure: str) -> None:

@@ -70,7 +70,7 @@ def network_model(
     """Assemble a model that can be run, its layers traced; the network is put into evaluation mode.
 
     ``sample`` makes random samples for it, where the source knows more of its inputs than ``inputs`` says.  Unless
-    ``output`` was ``stated``, class logits that are probabilities or single numbers are taken for what they are.
+    ``output`` was ``stated``, a sample's answer tells which logits they are, probabilities or single numbers.
     """
     network.eval()
     for parameter in network.parameters():
@@ -82,9 +82,9 @@ def network_model(
         non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
     body = Body(network=network, call=call, hooks=parts.hooks, sample=sample)
-    if output is OutputKind.CLASS_LOGITS and not stated:
+    if output in (OutputKind.CLASS_LOGITS, OutputKind.TOKEN_LOGITS) and not stated:
         plain = NetworkModel(replace(summary, output=OutputKind.EMBEDDING), body, inputs)
-        output, call = read_off(answer_of(plain), output, call)
+        output, call = read_off(answer_of(plain), output, call, inputs.vocabulary if inputs.tokens else None)
         summary, body = replace(summary, output=output), replace(body, call=call)
     refine(parts, network, *trace_uses(NetworkModel(summary, body, inputs)))
     body = Body(
