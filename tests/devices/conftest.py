@@ -1,7 +1,11 @@
-"""The pretend accelerator, and small models to run on it."""
+"""The accelerator of these tests, and small models to run on it.
+
+It is the pretend one, or the device that the environment names: ``WORKBENCH_TEST_DEVICE=cuda:0 pytest tests/devices``.
+"""
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,7 +39,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def accelerator(pytestconfig: pytest.Config) -> str:
-    """The name of the pretend accelerator, built where there is a compiler."""
+    """The name of the device: the pretend accelerator is built where there is a compiler."""
+    if named := os.environ.get("WORKBENCH_TEST_DEVICE"):
+        return named
     if pretend.compiler() is None:
         pytest.skip("the pretend accelerator needs a C++ compiler (c++, g++ or clang++)")
     cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)

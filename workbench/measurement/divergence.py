@@ -19,6 +19,9 @@ KEPT_BYTES = 1 << 27
 TILE = 1 << 17
 """Logits that are compared at once, in float64: what a core's cache holds, so that no copy of all of them is made."""
 
+DEVICE_TILE = 1 << 24
+"""The same on a device, where each of so few costs more to start than to compute."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Divergence:
@@ -107,7 +110,7 @@ def _divergence(reference: torch.Tensor, candidate: torch.Tensor, p: torch.Tenso
     difference of log-probabilities is as good.
     """
     entries = reference.shape[-1] if reference.ndim else 1
-    if reference.ndim > 1 and reference.numel() > max(TILE, entries):
+    if reference.ndim > 1 and reference.numel() > max(_tile(reference), entries):
         own, other, known = (_tiles(each, entries) for each in (reference, candidate, p))
         rows = zip(own, other, known or [None] * len(own), strict=True)
         return torch.cat([_divergence(*row) for row in rows]).reshape(reference.shape[:-1])
@@ -122,8 +125,12 @@ def _divergence(reference: torch.Tensor, candidate: torch.Tensor, p: torch.Tenso
 
 
 def _tiles(logits: torch.Tensor | None, entries: int) -> tuple[torch.Tensor, ...]:
-    """Return rows of ``entries``, about TILE numbers at a time; none for None."""
-    return () if logits is None else torch.split(logits.reshape(-1, entries), max(TILE // entries, 1))
+    """Return rows of ``entries``, about as many numbers at a time as ``_tile`` says; none for None."""
+    return () if logits is None else torch.split(logits.reshape(-1, entries), max(_tile(logits) // entries, 1))
+
+
+def _tile(logits: torch.Tensor) -> int:
+    return TILE if logits.device.type == "cpu" else DEVICE_TILE
 
 
 def sample_divergence(reference: torch.Tensor, candidate: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Tensor:

@@ -43,10 +43,18 @@ class Placement:
         return f"{self.device}{dtype}" + ("" if self.memory is None else f", {size_text(self.memory)} of memory")
 
     def resolved(self) -> torch.device:
-        """Return the device; raises BackendUnavailableError, which names those that exist, for any other."""
+        """Return the device, on which float32 is then float32: cuDNN's default is TF32, whose fractions have 10 bits.
+
+        Raises BackendUnavailableError, which names those that exist, for any other.
+        """
         if self.dtype not in DTYPES:
             raise BackendUnavailableError(f"there is no dtype {self.dtype!r} to run in; choose {', '.join(DTYPES)}")
-        return find_device(self.device)
+        device = find_device(self.device)
+        if device.type == "cuda":
+            import torch
+
+            torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+        return device
 
     def run_dtype(self, stored: str | None) -> torch.dtype:
         """Return the dtype to run a model in most of whose weights are stored as ``stored`` (None: not known)."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.numerics.bands import row_tiles
+from workbench.numerics.bands import row_tiles, tile_elements
 
 if TYPE_CHECKING:
     import torch
@@ -116,7 +116,7 @@ def predicted_loss(difference: torch.Tensor, curvature: Curvature, weight: torch
     norm = columns.max().clamp_min(torch.finfo(torch.float64).tiny) if columns.numel() else columns.new_ones(())
     run = len(difference) // len(columns)
     for number, unit in enumerate((columns / norm).to(torch.float32)):
-        for tile in row_tiles(run, difference.shape[1]):
+        for tile in row_tiles(run, difference.shape[1], elements=tile_elements(difference.device)):
             part = slice(number * run + tile.start, number * run + tile.stop)
             changed = difference[part].detach().to(torch.float32)
             by_row = (changed if weight is None else changed - weight[part]).square() @ unit
@@ -156,7 +156,7 @@ def output_energy(matrix: torch.Tensor, full: torch.Tensor) -> torch.Tensor:
     run = len(matrix) // len(full)
     energy = torch.zeros(len(matrix), dtype=torch.float64, device=matrix.device)
     for group, moment in enumerate(full):
-        for part in row_tiles(run, matrix.shape[1]):
+        for part in row_tiles(run, matrix.shape[1], elements=tile_elements(matrix.device)):
             rows = slice(group * run + part.start, group * run + part.stop)
             tile = matrix[rows].detach().to(torch.float32)
             energy[rows] = ((tile @ moment) * tile).sum(dim=1).to(torch.float64)

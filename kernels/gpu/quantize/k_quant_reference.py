@@ -90,7 +90,8 @@ def refined(x: Tensor, top: float) -> Tensor:
             rest_x, rest_2 = sx - weight * value * old, s2 - weight * old * old
             new = _bounded(value * rest_2 / rest_x, -top, top - 1)
             new_x, new_2 = rest_x + weight * value * new, rest_2 + weight * new * new
-            better = (rest_x > 0) & (new_2 > 0) & (new_x * new_x * s2 > sx * sx * new_2)
+            gains = (rest_x > 0) & (new_2 > 0) & (new_x * new_x * s2 > sx * sx * new_2)
+            better = gains & (new != old)  # sums of the same code differ by rounding
             code[:, i] = torch.where(better, new, old)
             sx, s2 = torch.where(better, new_x, sx), torch.where(better, new_2, s2)
     return torch.where((peak[:, 0].abs() < TINY) | ~(s2 > 0), 0, sx / s2)

@@ -62,8 +62,9 @@ def build(text: str, entries: tuple[str, ...], flags: tuple[str, ...] = PLAIN) -
     with tempfile.TemporaryDirectory(dir=folder) as place:
         source, made = Path(place) / "kernel.cpp", Path(place) / "kernel.so"
         source.write_text(wrapped, encoding="utf-8")
-        headers = [f"-I{HERE}", "-isystem", str(nvrtc.include_folder())]
-        command = ["g++", *OPTIONS, *flags, *headers, str(source), "-o", str(made)]
+        folders = [nvrtc.include_folder(), *(folder / "include" for folder in nvrtc.toolkit_folders())]
+        headers = [f"-isystem{folder}" for folder in folders if folder.is_dir()]
+        command = ["g++", *OPTIONS, *flags, f"-I{HERE}", *headers, str(source), "-o", str(made)]
         completed = subprocess.run(command, capture_output=True, text=True)
         if completed.returncode:
             raise EmulatedFault(f"g++ does not build the kernel:\n{completed.stderr[:4000]}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from workbench.errors import NonFiniteError
-from workbench.numerics.bands import row_tiles
+from workbench.numerics.bands import row_tiles, tile_elements
 from workbench.numerics.formats.compiled.output_memory import uninitialised
 from workbench.numerics.formats.families import ListedFamily
 from workbench.numerics.granularity import Granularity, PerTensor
@@ -57,7 +57,7 @@ class CastScheme(Scheme):
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
     ) -> Parameters:
         """Return the scale 1; raises NonFiniteError for NaN or infinity."""
-        for part in row_tiles(*self.matrix_shape(weight)):
+        for part in row_tiles(*self.matrix_shape(weight), elements=tile_elements(weight.device)):
             if not bool(weight[part].isfinite().all()):
                 raise NonFiniteError(f"a matrix of shape {tuple(weight.shape)} holds NaN or infinite values")
         return _unit()
@@ -71,7 +71,7 @@ class CastScheme(Scheme):
 
         rows, columns = self.matrix_shape(weight)
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
-        for part in row_tiles(rows, columns):
+        for part in row_tiles(rows, columns, elements=tile_elements(weight.device)):
             out[part] = self._cast(weight[part])
         return out
 
@@ -81,7 +81,7 @@ class CastScheme(Scheme):
 
         rows, columns = self.matrix_shape(weight)
         codes = torch.empty(rows, columns, dtype=torch_dtype(self.element))
-        for part in row_tiles(rows, columns):
+        for part in row_tiles(rows, columns, elements=tile_elements(weight.device)):
             codes[part] = self._cast(weight[part])
         plain = codes.view(torch.uint16) if codes.dtype == torch.bfloat16 else codes
         return QuantizedTensor(scheme=self.name, shape=(rows, columns), arrays={"codes": plain.numpy()})

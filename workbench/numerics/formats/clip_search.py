@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from workbench.numerics.bands import row_tiles
+from workbench.numerics.bands import row_tiles, tile_elements
 from workbench.numerics.formats.affine import Affine, broadcast
 from workbench.numerics.granularity import Grid, grouped, pooled
 
@@ -31,7 +31,8 @@ def least_error(
     whole = cut.height >= cut.rows > 1
     total = torch.zeros(len(candidates), 1, cut.groups, dtype=torch.float64, device=weight.device)
     best = torch.zeros(cut.bands, cut.groups, dtype=torch.int64, device=weight.device)
-    for part in row_tiles(cut.rows, cut.columns, 1 if whole else cut.height):
+    elements = tile_elements(weight.device)
+    for part in row_tiles(cut.rows, cut.columns, 1 if whole else cut.height, elements):
         bands = slice(0, 1) if whole else slice(part.start // cut.height, -(-part.stop // cut.height))
         tile_weights = None if weights is None else weights[part].to(torch.float32)
         local = [affine.apply(itemgetter(bands)) for affine in candidates]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.errors import NonFiniteError
-from workbench.numerics.bands import row_tiles
+from workbench.numerics.bands import row_tiles, tile_elements
 from workbench.numerics.granularity import Grid, grouped, pooled
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _row_extremes(weight: torch.Tensor, cut: Grid) -> tuple[torch.Tensor, torch.
 
     low = torch.zeros(cut.rows, cut.groups, dtype=torch.float32, device=weight.device)
     high = torch.zeros_like(low)
-    for part in row_tiles(cut.rows, cut.columns):
+    for part in row_tiles(cut.rows, cut.columns, elements=tile_elements(weight.device)):
         least, greatest = grouped(weight[part], cut.width, "edge").aminmax(dim=-1)
         low[part], high[part] = least.to(torch.float32), greatest.to(torch.float32)
     return low, high

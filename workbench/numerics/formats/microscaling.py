@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from workbench.numerics.bands import row_tiles
+from workbench.numerics.bands import row_tiles, tile_elements
 from workbench.numerics.element import Binary, Element
 from workbench.numerics.formats.affine import Affine, Rule
 from workbench.numerics.formats.families import ListedFamily
@@ -131,7 +131,8 @@ class NvScheme(ScaledScheme):
 
         def blocks(least: torch.Tensor, greatest: torch.Tensor) -> Affine:
             scale = torch.empty_like(least)
-            for part in row_tiles(*least.shape):  # one scale for 16 values: whole temporaries would add up to a copy
+            # one scale for 16 values: whole temporaries would add up to a copy
+            for part in row_tiles(len(least), least.shape[1], elements=tile_elements(least.device)):
                 exact = torch.maximum(-least[part], greatest[part]) / self.element.highest / shared
                 scale[part] = self.scale_format.storable(exact, 1.0) * shared
             return Affine(scale, None, None, shared)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import NonFiniteError, SchemeError
-from workbench.numerics.bands import row_tiles
+from workbench.numerics.bands import row_tiles, tile_elements
 from workbench.numerics.element import Element
 from workbench.numerics.formats.affine import OFFSET_REACH, Rule, band
 from workbench.numerics.formats.affine import Affine as Affine
@@ -201,7 +201,7 @@ class ScaledScheme(Scheme):
 
             return codecs.rounded(weight, codecs.element_codec(parameters, self.element))
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
-        for part in row_tiles(rows, columns):
+        for part in row_tiles(rows, columns, elements=tile_elements(weight.device)):
             affine = band(parameters, part)
             snapped = self._snap(weight[part], parameters.width, affine)
             out[part] = affine.values(snapped).flatten(1)[:, :columns]
@@ -239,7 +239,7 @@ class ScaledScheme(Scheme):
                 raise NonFiniteError(message)
             return np.asarray(packed)
         codes = torch.empty(rows, packed_width(columns, bits), dtype=torch.uint8)
-        for part in row_tiles(rows, columns):
+        for part in row_tiles(rows, columns, elements=tile_elements(weight.device)):
             affine = band(parameters, part)
             snapped = self._snap(weight[part], parameters.width, affine)
             if not bool(snapped.isfinite().all()):
