@@ -27,7 +27,9 @@ from workbench.errors import (
     SessionError,
     out_of_memory,
 )
+from workbench.models.data import datasets
 from workbench.models.data.datasets import open_dataset
+from workbench.models.data.files import ALL, locate
 from workbench.models.sources import open_model
 from workbench.plain_file import opened, read_bytes, read_json, require_files
 from workbench.planning.plan import Plan
@@ -214,3 +216,32 @@ def test_files_of_terabytes_are_one_error(tmp_path: Path) -> None:
             for _ in open_dataset(tmp_path / name[2:] / name, open_model(folder)).batches(1):
                 pass
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["m.pt", "m.pt2", "m.gguf", "m.onnx", "m.safetensors", "m.py", "m"])
+def test_a_pipe_is_called_no_regular_file_whatever_its_name(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ModelError, match=f"{name} is a pipe, not a regular file"):
+        open_model(tmp_path / name)
+    for data in (name, "x.csv", "x.npz", "x.txt"):
+        if not (tmp_path / data).exists():
+            os.mkfifo(tmp_path / data)
+        with pytest.raises(DataError, match=f"{data} is a pipe, not a regular file"):
+            locate(tmp_path / data, ALL)
+
+
+def test_data_that_are_refused_are_opened_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the estimate of a step, and again by the step."""
+    asked = []
+
+    def refused(path: str, *arguments: object, **options: object) -> None:
+        asked.append(path)
+        raise DataError("they are damaged")
+
+    (tmp_path / "x.csv").write_text("a,b\n")
+    monkeypatch.setattr(datasets, "open_dataset", refused)
+    data, out = str(tmp_path / "x.csv"), str(tmp_path / "s.qwb")
+    assert main(["calibrate", "demo:digits-classifier", "--data", data, "--out", out]) == 1
+    assert asked == [data] and capsys.readouterr().err.endswith(": they are damaged\n")

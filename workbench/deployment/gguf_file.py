@@ -135,10 +135,10 @@ def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:
     require_settings(place)
     folder = place if place.is_dir() else place.parent
     try:
-        from workbench.models.sources.lean_transformers import offline, transformers
+        from workbench.models.sources.lean_transformers import quiet, transformers
 
         loader = transformers.AutoConfig
-        with offline():
+        with quiet():
             settings = loader.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:  # transformers raises nearly everything for what it does not understand
         raise ExportError(f"the configuration in {folder} cannot be read: {error}") from error

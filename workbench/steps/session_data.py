@@ -33,7 +33,7 @@ AS_USUAL = Reading()
 KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)"
 
 
-_OPENED: ContextVar[dict[str, Dataset] | None] = ContextVar("opened", default=None)
+_OPENED: ContextVar[dict[str, Dataset | DataError] | None] = ContextVar("opened", default=None)
 
 
 class _OpenOptions(TypedDict, total=False):
@@ -49,7 +49,7 @@ class _OpenOptions(TypedDict, total=False):
 
 @contextmanager
 def opened_once() -> Iterator[None]:
-    """Open the same data once within a ``with`` block, however often they are asked for."""
+    """Open the same data once within a ``with`` block, however often they are asked for, and if they are refused."""
     token = _OPENED.set({})
     try:
         yield
@@ -66,8 +66,13 @@ def open_dataset(path: str | Path, model: Model, **how: Unpack[_OpenOptions]) ->
     if opened is None:
         return datasets.open_dataset(path, model, **how)
     if key not in opened:
-        opened[key] = datasets.open_dataset(path, model, **how)
-    return opened[key]
+        try:
+            opened[key] = datasets.open_dataset(path, model, **how)
+        except DataError as error:
+            opened[key] = error
+    if isinstance(result := opened[key], DataError):
+        raise result
+    return result
 
 
 def for_calibration(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -139,9 +140,13 @@ def test_a_longest_text_that_is_no_number_is_left_out(tmp_path: Path, longest: o
 
 
 @pytest.mark.parametrize("kind", ["RagTokenizer", "EvilTokenizer"])
-def test_what_is_no_tokenizer_of_texts_is_told(tmp_path: Path, kind: str) -> None:
+def test_what_is_no_tokenizer_of_texts_is_told(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    """In one line: transformers said twice that the model is of another kind."""
+    logging.getLogger("transformers").addHandler(caplog.handler)
     made = spec(tmp_path, tokenizer_class=kind, auto_map={"AutoTokenizer": ["evil.Evil", None]})
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'marker')!r}, 'w').close()")
     with pytest.raises(DataError, match="cannot be used") as caught:
         tokenizer_of(made, tmp_path)
-    assert "\n" not in str(caught.value) and not (tmp_path / "marker").exists()
+    logging.getLogger("transformers").removeHandler(caplog.handler)
+    assert "\n" not in str(caught.value) and not (tmp_path / "marker").exists() and not caplog.records

@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench.errors import DataError, nearest
 from workbench.models.data.table_file import SUFFIXES
+from workbench.plain_file import kind_of
 
 if TYPE_CHECKING:
     import torch
@@ -81,6 +82,8 @@ def locate(path: str | Path, split: str) -> Part:
     source = _bundled(text.removeprefix("demo:")) if bundled else Path(os.path.abspath(os.path.expanduser(path)))
     if not source.exists():
         raise DataError(f"the data {source} does not exist; expected {EXPECTED}")
+    if (kind := kind_of(source)) is not None:
+        raise DataError(f"the data {source} is {kind}, not a regular file or a folder; copy what it gives into a file")
     if source.is_dir() and (named_after(source, CALIBRATION) or named_after(source, EVALUATION)):
         name, recorded = (text, text) if bundled else (source.name, str(source))
         file, half = _in_pair(source, split, name), None

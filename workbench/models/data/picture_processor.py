@@ -81,11 +81,11 @@ def picture_processor(spec: InputSpec) -> PictureProcessor | None:
 def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
     from PIL import ImageChops, ImageFile, ImageFilter, ImageOps, ImageStat  # noqa: F401 - here, not in the fork
 
-    from workbench.models.sources.lean_transformers import offline, transformers
+    from workbench.models.sources.lean_transformers import quiet, transformers
 
     loader: Any = transformers.AutoImageProcessor
     load = partial(loader.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False, backend="pil")
-    with offline():
+    with quiet():
         own = tried(load, f"the image processor in {folder}", folder)
     mean, std = ((getattr(own, name, None) if getattr(own, "do_normalize", False) else None)
                  for name in ("image_mean", "image_std"))  # fmt: skip

@@ -90,11 +90,11 @@ def _processor(spec: InputSpec) -> Any:
             raise DataError(f"{spec.folder} has no preprocessor_config.json, so sounds cannot be made into its inputs; "
                             "put the file into the folder, or give arrays (.npz)")  # fmt: skip
         return None
-    from workbench.models.sources.lean_transformers import offline, transformers
+    from workbench.models.sources.lean_transformers import quiet, transformers
 
     loader: Any = transformers.AutoFeatureExtractor
     load = partial(loader.from_pretrained, str(spec.folder), local_files_only=True, trust_remote_code=False)
-    with offline():
+    with quiet():
         return tried(load, f"the processor in {spec.folder}", spec.folder)
 
 
@@ -162,7 +162,7 @@ def _decoded(sources: Sequence[Any]) -> list[tuple[np.ndarray, int]]:
     nbytes = sum(map(len, contents))
     what = names[0] if len(names) == 1 else f"one of {len(names)} sounds from {names[0]} on"
     seconds, memory = SECONDS + 0.2 * len(names) + nbytes / BYTES_A_SECOND, MEMORY + 40 * nbytes
-    arrays = limited(work, what, DataError, seconds=seconds, memory=memory)
+    arrays = limited(work, what, DataError, seconds=seconds, memory=memory, answer=(1 << 28) + 20 * nbytes)
     return [(wave, int(rate)) for wave, rate in zip(arrays[::2], arrays[1::2], strict=True)]
 
 

@@ -106,7 +106,7 @@ def _in_file(file: Path, changed: int) -> Any:
 
 @lru_cache(maxsize=2)
 def _loaded(folder: Path, changed: tuple[tuple[str, int], ...]) -> Any:
-    from workbench.models.sources.lean_transformers import offline, transformers
+    from workbench.models.sources.lean_transformers import quiet, transformers
 
     if not ((folder / "config.json").is_file() or (folder / "tokenizer_config.json").is_file()):
         plain: Any = transformers.PreTrainedTokenizerFast
@@ -116,7 +116,7 @@ def _loaded(folder: Path, changed: tuple[tuple[str, int], ...]) -> Any:
     load = partial(
         transformers.AutoTokenizer.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False
     )
-    with offline():
+    with quiet():
         own = tried(load, f"the tokenizer in {folder}", folder, nbytes)
     if not isinstance(own, transformers.PreTrainedTokenizerBase):
         raise ValueError(f"{type(own).__name__} does not tokenize a single text")

@@ -16,6 +16,7 @@ from workbench.models.sources.quantized_checkpoint import QuantizedCheckpoint
 from workbench.models.sources.safetensors_file import SafetensorsFiles
 from workbench.models.sources.source import Source, absolute
 from workbench.models.sources.state_dict_file import StateDictFile
+from workbench.plain_file import kind_of
 from workbench.registry import Registry
 
 SOURCES: tuple[Source, ...] = (
@@ -54,6 +55,8 @@ def resolve(path: str | Path) -> tuple[Path, bool]:
         raise NotAModelError(f"{place}: give the file and the function apart, {Path(file).name} --factory {factory}")
     if not place.exists():
         raise NotAModelError(f"{place} does not exist; expected {kinds()}")
+    if (kind := kind_of(place)) is not None:
+        raise NotAModelError(f"{place} is {kind}, not a regular file or a folder; copy what it gives into a file")
     return place, False
 
 

@@ -20,7 +20,6 @@ from workbench.models.gguf.tensors import ROPE_FACTORS, gguf_names, row_order
 from workbench.models.gguf.tokenizer import has_tokenizer
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.model import Model, Overrides
-from workbench.models.sources.huggingface import quiet
 from workbench.models.sources.huggingface_heads import call_of, head_of, sample_of
 from workbench.models.sources.layers import find_layers
 from workbench.models.sources.source import Opening, network_model
@@ -178,7 +177,7 @@ class GgufNetwork(NetworkModel):
 
 def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     """Build the network; NotAModelError with the reason why it cannot be, ModelTooLargeError."""
-    from workbench.models.sources.lean_transformers import transformers
+    from workbench.models.sources.lean_transformers import quiet, transformers
 
     architecture = by_name(file.architecture)
     if architecture is None or not architecture.opens:
@@ -193,7 +192,7 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     if architecture.name == "bert":
         options["add_pooling_layer"] = False
     try:
-        with quiet(transformers), torch.device("meta"):
+        with quiet(), torch.device("meta"):
             skeleton = cls(cls.config_class(**settings), **options)
     except Exception as error:  # transformers raises nearly everything for settings that make no sense
         raise NotAModelError(f"its metadata do not make a {architecture.network}: {first_line(error)}") from error
@@ -201,7 +200,7 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     mapped = _mapped(file, architecture, config, skeleton)
     transposed = {f"{path}.weight" for path, module in skeleton.named_modules() if type(module).__name__ == "Conv1D"}
     state = {parameter: mapped.tensor(parameter, parameter in transposed) for parameter in mapped.names}
-    with quiet(transformers):
+    with quiet():
         network = cls.from_pretrained(None, config=skeleton.config, state_dict=state, dtype=torch.float32, **options)
     _scale_rotary(network, file)
     return _model(file, source, network, mapped)

@@ -6,8 +6,8 @@ import inspect
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -260,9 +260,9 @@ def _copied_or_mapped(store: TensorStore, dtype: torch.dtype, what: str) -> Tens
 def _import_class(architecture: str) -> None:
     """Import a network's class before what is left of a limit is looked at; what hinders that is said later."""
     with suppress(Exception):
-        from workbench.models.sources.lean_transformers import transformers
+        from workbench.models.sources.lean_transformers import quiet, transformers
 
-        with quiet(transformers):
+        with quiet():
             getattr(transformers, architecture, None)
 
 
@@ -272,11 +272,11 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
     Raises NotAModelError with the reason where transformers cannot build it or the tensors do not belong to it.
     """
     try:
-        from workbench.models.sources.lean_transformers import transformers
+        from workbench.models.sources.lean_transformers import quiet, transformers
     except ImportError as error:
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
-        with quiet(transformers):
+        with quiet():
             network_type, settings = _class_and_settings(transformers, folder, architecture)
             _require_filled(network_type, settings, store, folder)
             network, report = network_type.from_pretrained(
@@ -336,9 +336,9 @@ def names_in_network(folder: Path, architecture: str, names: Collection[str]) ->
     Empty where transformers does not know it.
     """
     try:
-        from workbench.models.sources.lean_transformers import transformers
+        from workbench.models.sources.lean_transformers import quiet, transformers
 
-        with quiet(transformers), torch.device("meta"):
+        with quiet(), torch.device("meta"):
             network_type, settings = _class_and_settings(transformers, folder, architecture)
             return loaded_names(network_type(settings), names)
     except Exception:  # transformers raises nearly everything for a folder that it does not understand
@@ -378,24 +378,6 @@ def _require_filled(network_type: Any, settings: Any, store: TensorStore, folder
             f"{folder}: config.json, with its defaults, describes a network of {whole:,} weights, and the files hold "
             f"{stored:,}; the configuration and the weights do not belong together"
         )
-
-
-@contextmanager
-def quiet(transformers: Any) -> Iterator[None]:
-    """Keep the loader's progress bars and reports off the terminal, and ask the Hub nothing; what matters is raised."""
-    from workbench.models.sources.lean_transformers import offline
-
-    logging = transformers.utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with offline():
-            yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _usual_dtype(store: TensorStore) -> str | None:

@@ -35,17 +35,22 @@ def _flatten(*given: Any) -> Any:
 
 _utils.is_torchao_available = _asked
 
-__all__ = ["offline", "transformers"]
+__all__ = ["quiet", "transformers"]
 
 
 @contextmanager
-def offline() -> Iterator[None]:
-    """Let nothing be asked of the Hub meanwhile: settings of a folder may name what transformers looks for there.
+def quiet() -> Iterator[None]:
+    """Keep progress bars and warnings off the terminal meanwhile, and ask the Hub nothing; what matters is raised.
 
-    ``local_files_only`` is about the folder alone, not about a backbone or a list of classes that it names.
+    Settings of a folder may name what transformers looks for there: ``local_files_only`` is about the folder alone, not
+    about a backbone or a list of classes that it names.
     """
     from huggingface_hub import constants, utils
 
+    logging: Any = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     renew = getattr(utils, "reset_sessions", lambda: None)  # before version 1, connections remember
     before = constants.HF_HUB_OFFLINE
     constants.HF_HUB_OFFLINE = True
@@ -55,3 +60,6 @@ def offline() -> Iterator[None]:
     finally:
         constants.HF_HUB_OFFLINE = before
         renew()
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
