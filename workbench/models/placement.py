@@ -43,16 +43,18 @@ class Placement:
         return f"{self.device}{dtype}" + ("" if self.memory is None else f", {size_text(self.memory)} of memory")
 
     def resolved(self) -> torch.device:
-        """Return the device, on which float32 is then float32: cuDNN's default is TF32, whose fractions have 10 bits.
+        """Return the device, with arithmetic that others can repeat; raises BackendUnavailableError for any other.
 
-        Raises BackendUnavailableError, which names those that exist, for any other.
+        cuDNN's default for float32 is TF32, whose fractions have 10 bits.  MKL's default takes fewer threads than torch
+        has where it likes to, and sums depend on their number; a number that is set is kept.
         """
         if self.dtype not in DTYPES:
             raise BackendUnavailableError(f"there is no dtype {self.dtype!r} to run in; choose {', '.join(DTYPES)}")
         device = find_device(self.device)
-        if device.type == "cuda":
-            import torch
+        import torch
 
+        torch.set_num_threads(torch.get_num_threads())
+        if device.type == "cuda":
             torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
         return device
 
