@@ -170,9 +170,16 @@ def _table(kind: str) -> Callable[[Path], Path]:
             file.write_text("text,label\n" + "".join(f'"{row["text"]}",{row["label"]}\n' for row in rows))
         else:
             import pyarrow
-            from pyarrow import parquet
+            from pyarrow import ipc, parquet
 
-            parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+            table = pyarrow.Table.from_pylist(rows)
+            if kind == "parquet":
+                parquet.write_table(table, file)
+            else:
+                make = ipc.new_file if kind == "arrow" else ipc.new_stream
+                file = file.with_suffix(".arrow")
+                with make(str(file), table.schema, options=ipc.IpcWriteOptions(compression="zstd")) as stream:
+                    stream.write_table(table)
         return file
 
     return make
@@ -355,6 +362,8 @@ FORMATS: dict[str, Format] = {
     "jsonl": Format(make=_table("jsonl"), open=_read_table, is_json=True),
     "csv": Format(make=_table("csv"), open=_read_table),
     "parquet": Format(make=_table("parquet"), open=_read_table),
+    "arrow": Format(make=_table("arrow"), open=_read_table),
+    "arrow stream": Format(make=_table("arrow stream"), open=_read_table),
     "plan": Format(make=_plan, open=Plan.load, is_json=True),
     "session": Format(make=_session, open=Session.load),
     "old session": Format(make=_unsealed, open=Session.load),

@@ -19,7 +19,7 @@ from tests.fuzz.mutated import SEED
 
 FORMATS = (
     "safetensors", "pt", "pt pickle", "pt2", "pt2 graph", "gguf", "onnx", "config.json", "tokenizer.json", "png",
-    "jpeg", "wav", "flac", "npy", "npz", "jsonl", "csv", "parquet", "plan", "session",
+    "jpeg", "wav", "flac", "npy", "npz", "jsonl", "csv", "parquet", "arrow", "arrow stream", "plan", "session",
     "old session", "safetensors header", "gguf metadata", "onnx graph", "pt2 members", "session tree",
     "quantized config", "weight index",
 )  # fmt: skip

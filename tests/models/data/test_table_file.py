@@ -192,3 +192,15 @@ def test_bytes_stay_bytes(tmp_path: Path) -> None:
 
     parquet.write_table(pyarrow.table({"image": [b"\0\xff", b""]}), tmp_path / "x.parquet")
     assert read_columns(tmp_path / "x.parquet", lambda table: ["image"]) == {"image": [b"\0\xff", b""]}
+
+
+def test_pictures_of_mostly_zeros_have_more_cells_than_bytes(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    pixels = np.zeros((8000, 400), np.uint8)
+    pixels[:, ::40] = np.random.default_rng(0).integers(0, 255, (8000, 10))
+    table = pyarrow.table({f"p{number}": column for number, column in enumerate(pixels.T)})
+    parquet.write_table(table, tmp_path / "x.parquet", compression="zstd")
+    assert 3 * (tmp_path / "x.parquet").stat().st_size < pixels.size > table_file.LEAST_CELLS
+    read = read_table(tmp_path / "x.parquet", "")
+    assert np.array_equal(np.array(list(read.values.values())).T, pixels)

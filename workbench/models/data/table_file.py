@@ -39,18 +39,10 @@ BYTES = f"\0{secrets.token_hex(16)}"
 LEAST, ROOM, SPEED = 1 << 29, 40, 2e6
 """Memory that reading any table may take; what a byte of the file adds to it; bytes that a second parses at least."""
 
-LEAST_JSON, LEAST_CELLS = 1 << 24, 1 << 20
-"""Bytes of JSON and cells that a file of any size may become; a byte adds half of ROOM, and one cell."""
+LEAST_JSON, LEAST_CELLS, CELLS = 1 << 24, 1 << 20, 16
+"""Bytes of JSON and cells that any file may become; a byte adds half of ROOM, and CELLS (pictures of mostly zeros)."""
 
-EMPTY = frozenset(sign + word for word in ("NaN", "nan") for sign in ("", "-")) | {
-    "",
-    "NULL",
-    "null",
-    "NA",
-    "N/A",
-    "n/a",
-    "#N/A",
-}
+EMPTY = frozenset(["", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "NA", "N/A", "n/a", "#N/A"])
 TRUTHS = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
 """Cells of a CSV file without a value, and truths, as pyarrow has them."""
 
@@ -108,7 +100,7 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
 
 def _require_room(file: Path, size: int, table: Columns, names: Sequence[str]) -> None:
     """Raise DataError where chosen columns say that they are far more than a file of ``size`` bytes holds."""
-    cells, most = table.rows * len(names), LEAST_CELLS + size
+    cells, most = table.rows * len(names), LEAST_CELLS + CELLS * size
     if cells > most:
         raise DataError(f"{file} has {table.rows:,} rows of {len(names):,} columns in {size_text(size)}; a file of its "
                         f"size may have {most:,} cells: choose fewer columns (--column), or cut it")  # fmt: skip
@@ -179,12 +171,13 @@ def _batches(content: MappedFile, stream: Any) -> Any:
     else:
         batches = pyarrow.ipc.open_stream(stream)
         schema = batches.schema
-    read, nbytes, most = [], 0, (LEAST + ROOM * content.size) // 2
+    read, nbytes, most, rows = [], 0, (LEAST + ROOM * content.size) // 2, LEAST_CELLS + CELLS * content.size
     for batch in batches:
         nbytes += batch.nbytes
-        if nbytes > most or batch.num_rows > LEAST_CELLS + content.size:
-            raise ValueError(f"its batches are more than {size_text(most)} or {LEAST_CELLS + content.size:,} rows, "
-                             "the most for a file of its size")  # fmt: skip
+        if nbytes > most or batch.num_rows > rows:
+            raise ValueError(
+                f"its batches are more than {size_text(most)} or {rows:,} rows, the most for a file of its size"
+            )
         batch.validate(full=True)
         read.append(batch)
     return pyarrow.Table.from_batches(read, schema)

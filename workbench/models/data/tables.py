@@ -87,8 +87,8 @@ def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table
     """Divide the columns into values and labels; empty entries are refused."""
     holds_ids = "input_ids" in names
     for name in names:
-        empty = [row for row, value in enumerate(columns[name]) if value is None]
-        if empty:
+        if None in columns[name]:
+            empty = [row for row, value in enumerate(columns[name]) if value is None]
             raise DataError(f"{file}: {len(empty)} rows have no {name}, the first is row {empty[0] + 1}; remove them")
         if not holds_ids:  # whose rows have a reader of their own
             _require_alike(name, columns[name], file)
@@ -138,6 +138,8 @@ def _fits(value: Any) -> bool:
 
 def _require_text(name: str, values: list[Any], file: Path) -> None:
     """Raise DataError for what is no whole text: bytes of another encoding, half a character."""
+    if {str, bytes}.isdisjoint(map(type, values)):
+        return
     for row, value in enumerate(values):
         if isinstance(value, bytes) and file.suffix.lower() in (".csv", ".tsv"):
             raise DataError(f"{file}: row {row + 1} of the column {name} is not UTF-8; save the file as UTF-8")
