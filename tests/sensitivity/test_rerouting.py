@@ -10,6 +10,7 @@ import torch
 
 from tests.measurement.test_experts import Mixture
 from tests.models.execution.test_uses import IDS, opened
+from tests.models.networks import Rows
 from workbench.errors import CancelledError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
@@ -139,3 +140,34 @@ def test_a_token_with_one_expert_goes_to_the_second() -> None:
     assert chosen.tolist() == shares.indices.tolist() == [2, 0]
     assert shares.values.tolist() == pytest.approx([0.4, 3.0])
     assert len(rankings.margins) == 1 and rankings.margins[0].tolist() == pytest.approx([0.1, 1.0])
+
+
+class Sparse(torch.nn.Module):
+    """Classes by one of 16 experts, and then by one of 8: rounding a first expert moves the few samples that it got."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second, self.head = torch.nn.Linear(8, 16), torch.nn.Linear(8, 8), torch.nn.Linear(8, 5)
+        self.experts = torch.nn.ModuleList(torch.nn.Linear(8, 8) for _ in range(16))
+        self.others = torch.nn.ModuleList(torch.nn.Linear(8, 8) for _ in range(8))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        x = torch.stack([expert(inputs) for expert in self.experts], dim=1)
+        x = 3 * x[torch.arange(len(x)), self.first(inputs).argmax(dim=-1)]
+        y = torch.stack([torch.tanh(3 * expert(x)) for expert in self.others], dim=1)
+        logits: torch.Tensor = self.head(3 * y[torch.arange(len(x)), self.second(x).argmax(dim=-1)])
+        return logits
+
+
+def test_an_expert_moves_only_the_samples_that_it_got() -> None:
+    """In the mean square its noise is that of all samples, and would be taken to send four times too many elsewhere."""
+    data = Rows(inputs=torch.randn(4096, 8, generator=torch.Generator().manual_seed(4)))
+    model = opened(Sparse(), OutputKind.CLASS_LOGITS, data)
+    names = [f"experts.{number}" for number in range(16)]
+    predicted, measured = (
+        score(model, metric, ("int6-channel",), dataset=data, batch_size=512, layers=names)
+        for metric in ("predicted_kl", "measured_kl")
+    )
+    assert predicted.rerouting is not None and predicted.rerouting.sum() > 0.5 * measured.score.sum()
+    assert predicted.score.sum() == pytest.approx(measured.score.sum(), rel=0.4)

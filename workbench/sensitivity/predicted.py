@@ -125,7 +125,8 @@ def directional_rows(
             losses = dict(zip(cells[name], layer.losses.tolist(), strict=True))
             if rerouting is not None:
                 for number, scheme in enumerate(cells[name]):
-                    losses[scheme] += scoring.reroute(name, scheme, rerouting.loss_of(noise[name][:, number].tolist()))
+                    cost = rerouting.loss_of(*noise[name][:, :, number].tolist())
+                    losses[scheme] += scoring.reroute(name, scheme, cost)
             yield name, losses, slopes
 
 

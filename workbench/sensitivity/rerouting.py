@@ -11,6 +11,8 @@ is half of what :func:`workbench.numerics.curvature.predicted_loss` computes, wi
 log-likelihood: one backward pass with random signs serves all layers before a router.  The share is the mean of
 ``Phi(-margin / sigma)`` over all tokens, and the cost is measured: some tokens near the border are sent to the other
 expert.  Noise of several layers adds up before it is compared with a margin, so that these losses add up in squares.
+Where few tokens have all of the noise (those of one expert before the next router) only these can change sides: their
+share ``p`` is the squared mean of the noise's size over its mean square, and ``p * Phi(-margin * sqrt(p) / sigma)`` do.
 """
 
 from __future__ import annotations
@@ -61,15 +63,16 @@ class Rankings(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "max" and args and args[0] is self._scores:  # the score of the single best, asked for on its own
             return self._next_best(result)
-        if name not in ("topk", "argmax") or not args or not args[0].is_floating_point():
+        if name not in ("topk", "argmax", "argmin") or not args or not args[0].is_floating_point():
             return result
-        scores, single = args[0], name == "argmax"
+        scores, single = args[0], name != "topk"
         chosen = 1 if single else result.indices.shape[-1]
         place = 1 if single else 2
         axis = kwargs.get("dim", args[place] if len(args) > place else None if single else -1)
         if axis not in (-1, scores.ndim - 1) or chosen >= scores.shape[-1]:
             return result
-        best = torch.topk(_comparable(scores), chosen + 1, dim=-1)
+        least = name == "argmin" or not kwargs.get("largest", args[3] if name == "topk" and len(args) > 3 else True)
+        best = torch.topk(-scores.float() if least else _comparable(scores), chosen + 1, dim=-1)
         self.margins.append((best.values[..., -2] - best.values[..., -1]).reshape(-1))
         if self._rows is None or len(self.margins) - 1 != self._number:
             return result
@@ -108,12 +111,14 @@ def _comparable(scores: torch.Tensor) -> torch.Tensor:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerouting:
     """``noise`` by layer and router: the curvature of the margin; ``margins`` float32 ``[tokens]`` and ``costs`` by
-    router: the loss, in units of the model's, if every token changed sides."""
+    router: the loss, in units of the model's, if every token changed sides; ``shares`` by layer and router of the
+    tokens near the border whose margin the layer moves."""
 
     model: Model
     margins: list[torch.Tensor]
     costs: list[float]
     noise: Mapping[tuple[str, int], Curvature]
+    shares: Mapping[tuple[str, int], float]
 
     def loss(self, layer: str, difference: torch.Tensor) -> float:
         """Return what sending tokens elsewhere costs where the weight of ``layer`` changes by ``difference``."""
@@ -122,14 +127,18 @@ class Rerouting:
             [self.noise[name, router] for name in members if (name, router) in self.noise]
             for router in range(len(self.margins))
         ]
-        return self.loss_of([math.sqrt(2 * sum(predicted_loss(difference, each) for each in own)) for own in known])
+        sigmas = [math.sqrt(2 * sum(predicted_loss(difference, each) for each in own)) for own in known]
+        shares = [max(self.shares.get((name, router), 0.0) for name in members) for router in range(len(self.margins))]
+        return self.loss_of(sigmas, shares)
 
-    def loss_of(self, sigmas: Sequence[float]) -> float:
-        """Return what it costs that the margins of each router move by ``sigmas``."""
+    def loss_of(self, sigmas: Sequence[float], shares: Sequence[float]) -> float:
+        """Return what it costs that of ``shares`` of the tokens the margins of each router move, by ``sigmas`` in the
+        mean square of all."""
         total = 0.0
-        for router, (margins, sigma) in enumerate(zip(self.margins, sigmas, strict=True)):
+        for router, (margins, sigma, share) in enumerate(zip(self.margins, sigmas, shares, strict=True)):
             if sigma > 0:
-                total += float(torch.special.ndtr(-margins.double() / sigma).mean()) * self.costs[router]
+                moved = torch.special.ndtr(-margins.double() * math.sqrt(share) / sigma).mean()
+                total += share * float(moved) * self.costs[router]
         return total
 
 
@@ -157,14 +166,16 @@ def measure_rerouting(
 
 @dataclass(slots=True, kw_only=True)
 class _Sums:
-    """``squares`` of the margins' gradients by layer and router, row and column; ``near`` counts their tokens,
-    ``cost`` is the loss of ``sent`` tokens, by router."""
+    """``squares`` of the margins' gradients by layer and router, row and column, ``sizes`` the sums of the sizes of its
+    rows' noise and of their squares; ``near`` counts their tokens, ``cost`` is the loss of ``sent`` tokens, by router.
+    """
 
     model: Model
     passes: GradientPass
     curvature: Mapping[str, Curvature]
     tick: Ticker
     squares: dict[tuple[str, int], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    sizes: dict[tuple[str, int], torch.Tensor] = field(default_factory=dict)
     margins: dict[int, list[torch.Tensor]] = field(default_factory=dict)
     near: Counter[int] = field(default_factory=Counter)
     cost: dict[int, float] = field(default_factory=dict)
@@ -212,6 +223,8 @@ class _Sums:
         squares = row_and_column_squares(self.model.summary.by_name[name], x, gradient, self._samples, None)
         if squares is not None:
             self._add(name, squares[0], squares[1])
+            lengths = x.flatten(0, -2).double().norm(dim=1) if x.is_floating_point() else 1.0
+            self._add_sizes(name, gradient.flatten(0, -2).double().norm(dim=1) * lengths)
 
     def forward(self, name: str, routed: Routed, x: torch.Tensor, output: torch.Tensor) -> None:
         """Experts are seen on the way back."""
@@ -219,8 +232,14 @@ class _Sums:
     def backward(self, name: str, routed: Routed, x: torch.Tensor, gradient: torch.Tensor) -> None:
         """Add the squared gradients of the rows of experts."""
         lengths = routed.rows(x).double().square().sum(dim=1, keepdim=True)
-        rows = by_expert(routed.rows(gradient).double().square() * lengths, routed.numbers, routed.count)
+        own = routed.rows(gradient).double().square() * lengths
+        rows = by_expert(own, routed.numbers, routed.count)
         self._add(name, rows, rows.new_zeros(0))
+        self._add_sizes(name, own.sum(dim=1).sqrt())
+
+    def _add_sizes(self, name: str, sizes: torch.Tensor) -> None:
+        own = torch.stack([sizes.sum(), sizes.square().sum()]).cpu()
+        self.sizes[name, self._router] = self.sizes.get((name, self._router), 0.0) + own
 
     def _add(self, name: str, rows: torch.Tensor, columns: torch.Tensor) -> None:
         before = self.squares.get((name, self._router))
@@ -242,7 +261,11 @@ class _Sums:
             (name, order.index(router)): curvature for (name, router), squares in self.squares.items()
             if (curvature := self._noise(name, squares, self.near[router])) is not None
         }  # fmt: skip
-        return Rerouting(model=self.model, margins=margins, costs=costs, noise=noise)
+        shares = {
+            (name, order.index(router)): min(float(total**2 / squares) / max(self.near[router], 1), 1.0)
+            for (name, router), (total, squares) in self.sizes.items() if squares > 0
+        }  # fmt: skip
+        return Rerouting(model=self.model, margins=margins, costs=costs, noise=noise, shares=shares)
 
     def _noise(self, name: str, squares: tuple[torch.Tensor, torch.Tensor], near: int) -> Curvature | None:
         rows, columns = (each.cpu().numpy() / max(near, 1) for each in squares)

@@ -20,6 +20,7 @@ from workbench.measurement.bootstrap import pseudo_values
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
+from workbench.models.data.reading import Reading
 from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind
 
@@ -139,6 +140,21 @@ def test_words_are_counted_as_jiwer_counts_them(tmp_path: Path, listener: Path, 
     resampled = f"metadata.csv: resampled from {rate} to 8000 Hz, the model's rate"
     assert data.notes == ((resampled,) if rate != 8000 else ())
     assert batch["inputs"].shape == (4, 800 + 900 * 8000 // rate)
+
+
+@pytest.mark.parametrize(("head", "column"), [("text,audio", ""), ("sentence,path", ""), ("wav,said", "wav,said")])
+def test_sounds_and_their_transcripts_have_usual_names(tmp_path: Path, listener: Path, head: str, column: str) -> None:
+    model, table = open_model(listener), speech(tmp_path, 8000)
+    plain = open_dataset(table, model)
+    lines = [line.split(",") for line in table.read_text().splitlines()[1:]]
+    rows = [",".join(line if column else line[::-1]) for line in lines]
+    table.write_text("\n".join([head, *rows]) + "\n")
+    data = open_dataset(Reading(column=column).after(str(table)), model)
+    assert torch.equal(data.tensors["labels"], plain.tensors["labels"])
+    assert torch.equal(data.tensors["inputs"], plain.tensors["inputs"])
+    table.write_text("text\nAB CD\nB\n")
+    with pytest.raises(DataError, match=r"the column text holds 'AB CD', which is no file beside the table.*--column"):
+        open_dataset(table, model)
 
 
 def test_folders_of_sounds_have_classes(tmp_path: Path, listener: Path) -> None:

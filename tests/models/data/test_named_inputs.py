@@ -155,3 +155,19 @@ def test_a_segmentation_is_compared_along_its_classes(tmp_path: Path) -> None:
     assert metrics["kl"].value == pytest.approx(expected.mean().item(), rel=1e-4)
     agree = (p.argmax(1) == q.argmax(1)).float().mean().item()
     assert metrics["top1_agreement"].value == pytest.approx(100 * agree)
+
+
+@pytest.mark.parametrize("mask", [(MASK - 1.0) * 1e4, MASK * 0.5])
+def test_a_mask_that_is_added_to_scores_is_refused(
+    tmp_path: Path, pair: tuple[Path, torch.nn.Module], mask: np.ndarray
+) -> None:
+    np.savez(tmp_path / "added.npz", input_ids=IDS, labels=LABELS, attention_mask=mask)
+    with pytest.raises(DataError, match=r"give 1 for each token and 0 for padding|holds fractions"):
+        open_dataset(tmp_path / "added.npz", open_model(pair[0]))
+    from transformers import BertConfig
+
+    save(tmp_path / "bert", "BertModel", BertConfig(vocab_size=48, hidden_size=16, num_hidden_layers=1,
+                                                    num_attention_heads=2, intermediate_size=24))  # fmt: skip
+    np.savez(tmp_path / "added.npz", input_ids=IDS, attention_mask=mask)
+    with pytest.raises(DataError, match=r"attention mask holds numbers from .* give 1 for each token and 0 for"):
+        open_dataset(tmp_path / "added.npz", open_model(tmp_path / "bert"))

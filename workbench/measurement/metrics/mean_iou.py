@@ -47,7 +47,10 @@ def _areas(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     counted = (labels >= 0) & ((labels != UNLABELLED) | (classes > UNLABELLED))
     answers, labels = answers[counted], labels[counted]
     if labels.numel() and int(labels.max()) >= classes:
-        raise DataError(f"the labels reach {int(labels.max())}, the model has the classes 0 to {classes - 1}")
+        raise DataError(
+            f"the labels reach {int(labels.max())}, the model has the classes 0 to {classes - 1}; give labels of this "
+            "model's classes, and a number below 0 or 255 where there is none"
+        )
     right, predicted, true = (
         torch.bincount(each, minlength=classes) for each in (labels[answers == labels], answers, labels)
     )

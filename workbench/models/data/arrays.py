@@ -123,7 +123,12 @@ def _as_taken(name: str, tensor: torch.Tensor, file: Path) -> torch.Tensor:
 
 
 def require_tokens(mask: torch.Tensor, file: Path, name: str = "attention mask") -> None:
-    """Raise DataError where a mask (samples x tokens) leaves a sample no token."""
+    """Raise DataError where a mask (samples x tokens) leaves a sample no token, or is one that is added to scores."""
+    if mask.numel() and (float(mask.min()) < 0 or not bool((mask == mask.round()).all())):
+        raise DataError(
+            f"{file}: the {name} holds numbers from {float(mask.min()):.3g} to {float(mask.max()):.3g}; give 1 for "
+            "each token and 0 for padding"
+        )
     empty = torch.nonzero((mask != 0).flatten(1).sum(dim=1) == 0).flatten().tolist()
     if empty:
         raise DataError(f"{file}: the {name} leaves {len(empty)} windows no token, the first is {empty[0]}")
@@ -220,9 +225,8 @@ def _mask(
             f"{file} holds token ids of shape {tuple(inputs.shape)} and an attention mask of shape "
             f"{tuple(mask.shape)}; give both as windows x tokens"
         )
-    real = (mask != 0).to(torch.int64)[:, : tokens.shape[1]]
-    require_tokens(real, file)
-    return {"attention_mask": real}
+    require_tokens(mask[:, : tokens.shape[1]].float(), file)
+    return {"attention_mask": (mask != 0).to(torch.int64)[:, : tokens.shape[1]]}
 
 
 def _token_windows(

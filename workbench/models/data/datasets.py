@@ -172,7 +172,9 @@ def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
         sounds = read_sounds(files, classes.numbers, part.file, spec, reading)
         return replace(sounds, notes=(*sounds.notes, *classes.notes))
     if part.kind in ("table", "texts"):
-        table = read_texts(part.file, TEXT) if part.kind == "texts" else read_table(part.file, reading.column)
+        takes = "texts" if spec.tokens is not False else "sounds" if spec.takes_sound else "pictures"
+        texts = part.kind == "texts"
+        table = read_texts(part.file, TEXT) if texts else read_table(part.file, reading.column, takes)
         return read_rows(table, part.file, spec, reading, length, part.half)
     requested = length if reading.window or spec.length else None
     return read_arrays(part.file, spec, requested, length, part.half, reading.stride)

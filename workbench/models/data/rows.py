@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,9 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
     if spec.tokens is False or (kind is dict and "bytes" in first[0]):
         if kind in (int, float, bool):
             return _numbers(table, file)
-        return _files(first, table.labels, file, spec, reading)
+        spoken = others[0][1] if others and table.labels is None else table.labels
+        _require_file(name, first[0], file)
+        return _files(first, spoken, file, spec, reading)
     if name == "input_ids" or (kind is list and first[0] and isinstance(first[0][0], int)):
         labels = {} if table.labels is None else {"labels": table.labels}
         return read_ids({**table.values, **labels}, file, spec, reading.window)
@@ -103,6 +106,15 @@ def _numbers(table: Table, file: Path) -> Stored:
     classes = classes_of(table.labels, None, file)
     tensors = {"inputs": torch.tensor(np.array(columns, dtype=np.float32).T.copy()), **classes.tensors()}
     return Stored(count=len(table), load=lambda chosen: rows_of(tensors, chosen), notes=classes.notes)
+
+
+def _require_file(name: str, value: Any, file: Path) -> None:
+    """Raise DataError where a column holds texts instead of the files that lie beside the table."""
+    if isinstance(value, str) and not os.path.isfile(file.parent / value):
+        raise DataError(
+            f"{file}: the model takes pictures or sounds, and the column {name} holds {value[:60]!r}, which is no "
+            "file beside the table; name the column of files (--column)"
+        )
 
 
 def _files(

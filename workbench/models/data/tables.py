@@ -16,6 +16,9 @@ from workbench.readable import few
 
 CHATS = ("messages", "conversations", "conversation")
 TEXTS = ("text", "sentence", "content", "document", "prompt", "question", "input_ids", "image", "audio", "file_name")
+FILES = ("audio", "image", "file_name", "path", "sound", "picture", "img", "file")
+"""Columns of sounds or pictures, for a model that takes such."""
+
 PAIRS = (("sentence1", "sentence2"), ("sentence_A", "sentence_B"), ("text1", "text2"), ("premise", "hypothesis"),
          ("source", "target"))  # fmt: skip
 TRANSCRIPTS = ("transcription", "transcript")
@@ -42,16 +45,17 @@ class Table:
         return len(next(iter(self.values.values())))
 
 
-def read_table(file: Path, column: str) -> Table:
-    """Read the columns ``column`` (by commas; a column of numbers is the label) or, for none, those with usual names.
+def read_table(file: Path, column: str, takes: str = "texts") -> Table:
+    """Read the columns ``column`` (by commas; a column of numbers is the label) or, for none, those with usual names:
+    of files, with their transcripts or classes, for a model that ``takes`` "pictures" or "sounds".
 
     Nothing is fetched and no code of a data set runs.  Raises DataError, and BackendUnavailableError without pyarrow.
     """
-    columns = read_columns(file, lambda table: _columns(table, column, file))
+    columns = read_columns(file, lambda table: _columns(table, column, file, takes))
     return _table(columns, list(columns), file)
 
 
-def _columns(table: Columns, column: str, file: Path) -> list[str]:
+def _columns(table: Columns, column: str, file: Path, takes: str) -> list[str]:
     """Return the names of the columns to read."""
     known = list(table.kinds)
     if column:
@@ -61,15 +65,18 @@ def _columns(table: Columns, column: str, file: Path) -> list[str]:
                 raise DataError(f"{file} has no column {name!r}{nearest(name, known)}; its columns are "
                                 f"{few(known, 20)} (--column)")  # fmt: skip
     else:
-        names = _usual(known, table, file)
+        names = _usual(known, table, file, takes)
     if "input_ids" in names:
         return names + [name for name in BESIDE_IDS if name in known and name not in names]
-    labels = [name for name in LABELS if name in known and name not in names]
+    spoken = ("text", "sentence") if takes == "sounds" and names[0] in FILES else ()
+    labels = [name for name in (*LABELS, *spoken) if name in known and name not in names]
     numbers = [table.kinds[name] == "number" for name in names]
     return names if any(numbers) and not all(numbers) else names + labels[:1]
 
 
-def _usual(known: list[str], table: Columns, file: Path) -> list[str]:
+def _usual(known: list[str], table: Columns, file: Path, takes: str) -> list[str]:
+    if takes != "texts" and (files := [name for name in FILES if name in known]):
+        return files[:1]
     pair = next((list(pair) for pair in PAIRS if set(pair) <= set(known)), None)
     name = next((name for name in (*CHATS, *TEXTS) if name in known), None)
     if pair or name:

@@ -69,10 +69,16 @@ def _cells(scoring: Scoring) -> list[tuple[str, str]]:
     names = [
         name for name in table.layers
         if name not in table.unused and name not in scoring.measured and not summary.by_name[name].keep
-        and _scheme(scoring, name)
+        and _scheme(scoring, name) and not _by_choice(scoring, name, _scheme(scoring, name))
     ]  # fmt: skip
     places = sorted({number * len(names) // CHECKED for number in range(CHECKED)}) if names else []
     return [(names[place], _scheme(scoring, names[place])) for place in places]
+
+
+def _by_choice(scoring: Scoring, name: str, scheme: str) -> bool:
+    """Return whether most of a cell's loss is expected of tokens that change sides: of so few samples none may."""
+    table = scoring.table
+    return bool(2 * scoring.rerouted[table.row[name], table.column[scheme]] > table.of(name, scheme))
 
 
 def _scheme(scoring: Scoring, name: str) -> str:

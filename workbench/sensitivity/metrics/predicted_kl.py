@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from workbench.measurement.units import NATS
-from workbench.models.layer import ROUTER
-from workbench.models.summary import OutputKind
 from workbench.progress import part_of
 from workbench.readable import few
 from workbench.sensitivity.metrics.metric import OpenCells, SensitivityMetric
@@ -31,9 +29,7 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
     kronecker, directional = split_forms(scoring, tuple(cells))
     scoring.errors.update({name: scoring.curvature[name].error for name in kronecker})
     rerouting = None
-    summary = scoring.model.summary
-    chooses = summary.output is OutputKind.DETECTIONS or any(layer.keep == ROUTER for layer in summary.layers)
-    if scoring.dataset is not None and chooses:
+    if scoring.dataset is not None:
         rerouting = measure_rerouting(
             scoring.model, scoring.dataset, scoring.curvature, batch_size=scoring.batch_size, seed=scoring.seed,
             progress=part_of(scoring.progress, 0.0, ROUTERS),
