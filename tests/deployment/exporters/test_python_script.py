@@ -72,6 +72,18 @@ def test_another_model_is_refused(weights: Path, tmp_path: Path) -> None:
     assert completed.returncode == 2 and "the plan is for sha256:" in completed.stderr
 
 
+@pytest.mark.parametrize(("given", "message"), [
+    (("--out", "m.gguf", "--to", "zzz"), "no exporter is called 'zzz'"), (("--model", "nowhere"), "does not exist"),
+    (("--data", "demo:digits-classifier"), "cannot be run"),
+])  # fmt: skip
+def test_what_it_cannot_do_is_one_sentence(given: tuple[str, ...], message: str, weights: Path, tmp_path: Path) -> None:
+    model = open_model(weights)
+    exporter("script").export(quantize(model, Plan()), None, tmp_path / "replay.py", silent)
+    completed = run(str(tmp_path / "replay.py"), *given)
+    assert completed.returncode == 1 and message in completed.stderr
+    assert completed.stderr.startswith("replay: ") and completed.stderr.count("\n") == 1
+
+
 def test_hostile_names_stay_strings(tmp_path: Path) -> None:
     model = tensor_model()
     rules = (

@@ -37,7 +37,7 @@ def _forward(
     share = torch.zeros(hidden_states.shape[0], first.shape[0], dtype=top_k_weights.dtype)
     share = share.scatter(1, top_k_index, top_k_weights).to(hidden_states.dtype)
     bias = getattr(experts, "gate_up_proj_bias" if experts.has_gate else "up_proj_bias") if experts.has_bias else None
-    inner = _product(experts, hidden_states[None], first, bias)
+    inner = _product(experts, hidden_states.expand(len(first), -1, -1), first, bias)
     inner = experts._apply_gate(inner) if experts.has_gate else experts.act_fn(inner)
     outer = _product(experts, inner, experts.down_proj, experts.down_proj_bias if experts.has_bias else None)
     if experts.has_post_expert_norm:

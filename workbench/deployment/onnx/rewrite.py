@@ -173,9 +173,10 @@ def _others(builder: Builder, weights: Mapping[str, Any], model: Model) -> None:
 
 
 def uses_of(value: Any) -> Iterator[Use]:
-    """Yield every use of a weight, through a transposition of its two axes."""
+    """Yield every use of a weight, through a transposition of its last two axes."""
     for node, place in value.uses():
-        if node.op_type == "Transpose" and list(node.attributes["perm"].as_ints()) == [1, 0]:
+        order = list(node.attributes["perm"].as_ints()) if node.op_type == "Transpose" else []
+        if order and order == [*range(len(order) - 2), len(order) - 1, len(order) - 2]:
             for user, at in node.outputs[0].uses():
                 yield Use(node=user, place=at, transposed=True)
         else:
