@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.errors import PlanError, SchemeError
+from workbench.errors import MissingResultError, PlanError, SchemeError
 from workbench.models.model import Model
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes, plan_microseconds
@@ -41,6 +42,23 @@ def test_locks_and_targets_hold(scored: Session) -> None:
         wb.search(scored, bits_per_weight=8.0, lock=["*.nope"])
     with pytest.raises(PlanError, match="no target 'vlm'; the closest are vllm"):
         wb.search(scored, bits_per_weight=8.0, target="vlm")
+
+
+def test_layers_without_a_score_are_locked_in_one_step(scored: Session) -> None:
+    """Experts that no token was sent to: one by one they may be hundreds."""
+    table = scored.require_table("predicted_kl")
+    names = [name for name in table.layers if name.endswith("up_proj")]
+    score = table.score.copy()
+    score[[table.row[name] for name in names]] = np.nan
+    session = replace(scored, sensitivities={table.metric: replace(table, score=score)})
+    with pytest.raises(MissingResultError, match="or lock what has no score") as raised:
+        wb.search(session, bits_per_weight=8.0)
+    assert raised.value.command == "workbench plan S.qwb --lock unscored ..."
+    plan = wb.search(session, bits_per_weight=30.0, lock=["unscored"])
+    schemes = {name: each.weights for name, each in resolve(plan, session.model.layers).items()}
+    assert names and {schemes[name] for name in names} == {KEEP} and len(set(schemes.values())) > 1
+    with pytest.raises(PlanError, match="the lock 'unscore' matches no layer"):
+        wb.search(session, bits_per_weight=8.0, lock=["unscore"])
 
 
 def test_patterns_allow_schemes(scored: Session) -> None:

@@ -92,7 +92,7 @@ class SearchOptions:
     target: str | None = option(None, TARGET)
     lock: tuple[str, ...] = option((), OptionInfo(
         label="Lock", metavar="PATTERN", repeated=True,
-        help="layers that keep what the session's plan gives them; may be repeated",
+        help="layers that keep what the session's plan gives them, unscored for those without a score; may be repeated",
     ))  # fmt: skip
     allow: tuple[tuple[str, tuple[str, ...]], ...] = option((), OptionInfo(
         label="Allow", metavar="PATTERN=A,B", repeated=True, parse=parse_allowed,
@@ -163,9 +163,9 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     Where microseconds matter, the session's timings at the batch size serve, and the candidates that lack one are timed
     on this machine first.
     """
-    rules = constraints_of(session, options.target, options.lock, options.schemes or None, options.allow)
-    rules = replace(rules, shrink_unused=options.shrink_unused)
     table = session.require_table(options.metric)
+    rules = constraints_of(session, options.target, options.lock, options.schemes or None, options.allow, table)
+    rules = replace(rules, shrink_unused=options.shrink_unused)
     base, rules, activations = with_activations(
         session, rules, session.inputs_table(table.metric), input_names(session, options.inputs, options.target),
         options.cache,

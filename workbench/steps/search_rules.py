@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+import numpy as np
+
 from workbench.deployment.targets import target as target_of
 from workbench.errors import MissingResultError, PlanError, nearest
 from workbench.insight.legality import within_target
@@ -17,6 +19,8 @@ from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve, with_
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 
+UNSCORED = "unscored"
+"""Instead of a pattern of locks: the layers that the table has no loss of (experts that no token was sent to)."""
 NONE = "none"
 """Instead of a scheme of activations or of the cache: as computed."""
 STATIC = "static"
@@ -54,13 +58,18 @@ def correction_of(session: Session, metric: str, plan: Plan | None = None) -> fl
 
 def constraints_of(
     session: Session, target: str | None, lock: Sequence[str] = (), schemes: Sequence[str] | None = None,
-    allow: Sequence[tuple[str, Sequence[str]]] = (),
+    allow: Sequence[tuple[str, Sequence[str]]] = (), table: Sensitivity | None = None,
 ) -> Constraints:  # fmt: skip
     """Return the session's locks, those of the patterns ``lock``, the allowed schemes and the target's rules.
 
-    The schemes that ``allow`` gives one pattern several times add up.
+    The schemes that ``allow`` gives one pattern several times add up.  The pattern ``unscored`` is of layers that
+    ``table`` has no loss of.
     """
-    locked = session.locked | frozenset(name for pattern in lock for name in _matching(session, pattern))
+    rows = () if table is None else zip(table.layers, np.isnan(table.score).all(axis=1), strict=True)
+    without = [name for name, is_open in rows if is_open]
+    locked = session.locked | frozenset(
+        name for pattern in lock for name in (without if pattern == UNSCORED else _matching(session, pattern))
+    )
     allowed: dict[str, tuple[str, ...]] = {}
     for pattern, names in allow:
         allowed[pattern] = (*allowed.get(pattern, ()), *map(_scheme, names))

@@ -283,8 +283,8 @@ def require_scored(space: SearchSpace, table: Sensitivity) -> None:
         return
     raise MissingResultError(
         f"{few(names)}: not scored, though the output depends on it. Score it (with data that reach "
-        "it), or lock it, to keep what the plan gives it",
-        command=f"workbench plan S.qwb --lock {names[0]} ...",
+        "it), or lock what has no score, to keep what the plan gives it",
+        command="workbench plan S.qwb --lock unscored ...",
     )
 
 
