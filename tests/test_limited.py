@@ -48,6 +48,17 @@ def test_what_it_hands_over_is_bounded(answer: int) -> None:
     assert array.shape == (1 << 20,)
 
 
+def test_no_more_is_allowed_than_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of a terabyte takes no disk, and would allow forty."""
+    monkeypatch.setattr("workbench.limited.free_memory", lambda: 1 << 20)
+    monkeypatch.setattr("workbench.limited.MEMORY", 1 << 28)
+    for work, answer in ((fills, None), (lambda: [np.zeros(1 << 28, np.uint8)] * 2, 1 << 42)):
+        with pytest.raises(DataError, match="^it takes more than the 268 MB that are free; give less"):
+            limited(work, "it", DataError, memory=1 << 42, answer=answer)
+    with pytest.raises(DataError, match="too much memory .*made to do harm"):
+        limited(fills, "it", DataError, memory=1 << 27)
+
+
 def test_an_error_of_the_workbench_keeps_its_class_and_text() -> None:
     def work() -> list[np.ndarray]:
         raise PlanError("it is bad")

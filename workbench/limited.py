@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench import errors
 from workbench.errors import WorkbenchError, first_line
-from workbench.memory import size_text
+from workbench.memory import free_memory, size_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,12 +69,13 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a limited process may take: see :func:`limited`."""
+    """What a limited process may take: see :func:`limited`.  ``scarce``: it may take less, as no more is free."""
 
     seconds: float
     memory: int
     answer: int
     reads: Sequence[Path]
+    scarce: bool
 
 
 Work = Callable[[], "Iterable[np.ndarray | Pieces]"]
@@ -90,18 +91,20 @@ def limited(
 
     A WorkbenchError that it raises is raised here.  Raises ``error``, which begins with ``what``, where it raises
     another, crashes, takes more than ``seconds`` of processor time or ``memory`` bytes, or where its arrays take more
-    than ``answer`` bytes (None: half of ``memory``), which lie outside of its own memory.
+    than ``answer`` bytes (None: half of ``memory``), which lie outside of its own memory.  Both are bounded by what is
+    free, as a large file of a few bytes (a sparse one) would bound nothing.
     """
     if not FORKS:
         return _here(work, what, error)
     import numpy  # noqa: F401 - here, not in the fork
 
-    limits = Limits(seconds, memory, memory // 2 if answer is None else answer, reads)
+    free, answer = max(free_memory(), MEMORY), memory // 2 if answer is None else answer
+    limits = Limits(seconds, min(memory, free), min(answer, free), reads, free < max(memory, answer))
     result = os.memfd_create("limited")
     try:
         code = _forked(work, result, limits)
         if code != 0:
-            raise error(f"{what} {_ending(code, limits)}; it is damaged or made to do harm")
+            raise error(f"{what} {_ending(code, limits)}")
         return _read(result, what, error)
     finally:
         os.close(result)
@@ -295,6 +298,12 @@ def _write(data: bytes | np.ndarray) -> int:
 
 
 def _ending(code: int | None, limits: Limits) -> str:
+    if limits.scarce and code in (NO_MEMORY, TOO_LARGE, -signal.SIGXFSZ):
+        return f"takes more than the {size_text(limits.memory)} that are free; give less, or close other programs"
+    return f"{_what_ended(code, limits)}; it is damaged or made to do harm"
+
+
+def _what_ended(code: int | None, limits: Limits) -> str:
     if code in (None, -signal.SIGXCPU, -signal.SIGKILL):
         return f"takes more than {limits.seconds:.3g} s or too much memory to read"
     if code == NO_MEMORY:

@@ -132,12 +132,17 @@ def anonymous_memory() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def available_memory() -> int:
-    """Bytes that this process can still use: of the limit, the machine's free memory and what its container allows."""
+def free_memory() -> int:
+    """Return the machine's free memory, and no more than its container allows."""
     free = int(psutil.virtual_memory().available)
     with suppress(OSError, ValueError):
         free = min(free, max(int(CGROUP_LIMIT.read_text()) - int(CGROUP_USED.read_text()), 0))
-    bound = limit()
+    return free
+
+
+def available_memory() -> int:
+    """Bytes that this process can still use: of the limit, the machine's free memory and what its container allows."""
+    free, bound = free_memory(), limit()
     return free if bound is None else min(free, max(bound - anonymous_memory(), 0))
 
 

@@ -93,6 +93,13 @@ def read_bytes(path: Path, *, pipe: bool = False, largest: int | None = None) ->
     return data
 
 
+def require_room(path: Path, size: int) -> None:
+    """Raise MemoryLimitError where ``size`` bytes of a file are more than half of the memory that is free."""
+    free = available_memory()
+    if size > free // 2:
+        raise MemoryLimitError(f"{path} holds {size_text(size)}; {left_text(free)}; give a part of it")
+
+
 def _too_large(path: Path, holds: str, size: int, largest: int) -> OSError:
     return OSError(errno.EFBIG, f"{holds} {size_text(size)}, and {size_text(largest)} is the most", str(path))
 

@@ -12,7 +12,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from tests.models.data.test_datasets import model
-from workbench.errors import DataError
+from workbench.errors import DataError, MemoryLimitError
 from workbench.models.data.datasets import open_dataset
 
 soundfile = pytest.importorskip("soundfile")
@@ -176,3 +176,18 @@ def test_a_file_that_is_no_sound_is_told_without_addresses(tmp_path: Path) -> No
     with pytest.raises(DataError, match=r"a\.wav cannot be read as a sound: ") as raised:
         open_dataset(tmp_path, model(tokens=False, rate=16000))
     assert "0x" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.jsonl", "x.csv", "x.txt", "x.npz"])
+def test_what_is_larger_than_the_free_memory_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    if name.endswith(("npy", "npz")):
+        (np.save if name.endswith("npy") else np.savez)(tmp_path / name, np.zeros((4, 1 << 18), np.float32))
+    else:
+        (tmp_path / name).write_bytes(b'{"text": "a"}\n' * (1 << 18))
+    monkeypatch.setattr("workbench.plain_file.available_memory", lambda: 1 << 20)
+    monkeypatch.setattr("workbench.models.readers.npz_file.available_memory", lambda: 1 << 20)
+    monkeypatch.setattr("workbench.plain_file.LARGEST_TEXT", 1 << 30)
+    with pytest.raises(MemoryLimitError, match=f"{name} holds [34].* MB"):
+        open_dataset(tmp_path / name, model(tokens=name[2:] not in ("npy", "npz"), vocabulary=9))

@@ -15,7 +15,7 @@ from workbench.models.data.inputs import InputSpec
 from workbench.models.data.text import windows
 from workbench.models.readers.npz_file import read_npz
 from workbench.models.readers.torch_file import UnsupportedTensor
-from workbench.plain_file import opened
+from workbench.plain_file import opened, require_room
 from workbench.readable import few
 
 INPUTS = ("input_ids", "tokens", "pixel_values", "input_values", "input_features", "images", "inputs", "x", "data")
@@ -160,6 +160,7 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
             return {name: _tensor(array) for name, array in read_npz(file).items()}
         if start != b"\x93NUMPY":  # NumPy takes anything else for a pickle
             raise DataError(f"{file} is not a NumPy file: it begins with neither \\x93NUMPY nor PK")
+        require_room(file, file.stat().st_size)
         return {"inputs": _tensor(np.load(file, allow_pickle=False))}
     except WorkbenchError:
         raise

@@ -28,6 +28,7 @@ from workbench.errors import BackendUnavailableError, DataError, first_line
 from workbench.limited import SECONDS, limited
 from workbench.memory import size_text
 from workbench.models.readers.mapped import MappedFile
+from workbench.plain_file import require_room
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 MARKS = (b",", b"\t", b";")
@@ -76,6 +77,8 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
         raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
     if not content.size:
         raise DataError(f"{file} is empty; give at least one row")
+    if file.suffix.lower() not in (".parquet", ".arrow"):  # which are read by columns
+        require_room(file, content.size)
 
     def work() -> list[np.ndarray]:
         try:
