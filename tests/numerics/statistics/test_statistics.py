@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from workbench.numerics.statistics import walk
 from workbench.numerics.statistics.layer_statistics import BINS, LOWEST_EXPONENT, LayerStatistics, histogram_exponent
 from workbench.numerics.statistics.observe import observe, observe_tokens
 
@@ -236,3 +238,18 @@ def test_observing_leaves_the_tensor_and_its_gradient_alone() -> None:
     before = tensor.detach().clone()
     observe(tensor, 0)
     assert torch.equal(tensor.detach(), before)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_halves_are_converted_a_band_at_a_time(axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The widest layer of a mapped model took twice its file's bytes to be observed."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    monkeypatch.setattr(walk, "_own", SimpleNamespace())
+    tensor = draw(4096, 2048).bfloat16()
+    try:
+        observed = observe(tensor, axis)
+    finally:
+        torch.set_num_threads(threads)
+    assert observed.equals(observe(tensor.float(), axis))
+    assert 0 < walk._own.memory.numel() <= walk.LARGEST < tensor.numel()

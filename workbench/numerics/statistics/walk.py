@@ -6,6 +6,7 @@ Bands depend on the shape alone and their sums are added in order, so the result
 from __future__ import annotations
 
 import math
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,13 @@ BAND = 1 << 16
 BANDS = 32
 """A large tensor is cut into about so many."""
 
+LARGEST = 1 << 21
+"""Elements of a band at most, where its rows are no longer: so much of a tensor of halves is float32 at once."""
+
 TALL = 32
 """Rows that a band should have at least, because folding a row of channels costs as much as walking along several."""
+
+_own = threading.local()
 
 
 def walk(
@@ -41,10 +47,9 @@ def walk(
     tensor, axis = _as_it_lies(tensor, axis % tensor.dim(), tokens, counted)
     shape = tensor.shape
     outer, channels, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-    exact = tensor.to(torch.float32).contiguous().numpy().reshape(outer, channels, inner)
     fold = _fold(outer, channels * inner)
-    values = exact.reshape(outer // fold, -1)
-    rows, parts = _bands(len(values), channels, values.size, split=fold == 1)
+    rows, parts = _bands(outer // fold, channels, tensor.numel(), split=fold == 1)
+    stored = (tensor.to(torch.float32) if tokens else tensor).contiguous().reshape(outer // fold, -1)
     bands = [(row, part) for row in range(len(rows)) for part in parts]
     extremes, sums = np.empty((2, len(rows), channels), np.float32), np.empty((2, len(rows), channels))
     exponents, counts = np.zeros(len(bands), np.int64), np.zeros((len(bands), BINS), np.int64)
@@ -53,21 +58,48 @@ def walk(
     def task(band: slice) -> None:
         row, part = bands[band.start]
         left, right = part.start * inner, part.stop * inner
-        exponents[band.start] = observe_band(
-            values[rows[row]], left, right * fold, inner, LOWEST_EXPONENT, extremes, sums, row, counts[band.start]
-        )
+        if stored.dtype == torch.float32:
+            exponents[band.start] = observe_band(
+                stored[rows[row]].numpy(), left, right * fold, inner, LOWEST_EXPONENT, extremes, sums, row,
+                counts[band.start],
+            )  # fmt: skip
+        else:
+            values = _single(stored[rows[row], left : right * fold])
+            exponents[band.start] = _observe_apart(values, inner, row, part, extremes, sums, counts[band.start])
         if tokens:
             own = slice(rows[row].start * fold, rows[row].stop * fold)
             raise_peaks(exact.reshape(outer, -1)[own], left, right, peaks[parts.index(part), own])
 
+    exact = stored.numpy().reshape(outer, channels, inner) if tokens else np.empty(0, np.float32)
+
     in_parallel(task, [slice(n, n + 1) for n in range(len(bands))])
     if NOT_FINITE in exponents:
         return None
-    statistics, squares = _concluded(values.size, extremes, sums, exponents, counts)
+    statistics, squares = _concluded(tensor.numel(), extremes, sums, exponents, counts)
     if not tokens:
         return statistics, squares, None
     whole = peaks.max(axis=0).reshape(-1).view(np.float32)
     return statistics, squares, ranked(whole, lambda where: exact[where // inner, :, where % inner], counted=counted)
+
+
+def _observe_apart(
+    values: np.ndarray, inner: int, row: int, part: slice, extremes: np.ndarray, sums: np.ndarray, counts: np.ndarray
+) -> int:  # fmt: skip
+    """Observe a band that is converted by itself, whose first column is of the first channel of ``part``."""
+    ends, totals = np.empty((2, 1, part.stop - part.start), np.float32), np.empty((2, 1, part.stop - part.start))
+    exponent = observe_band(values, 0, values.shape[1], inner, LOWEST_EXPONENT, ends, totals, 0, counts)
+    extremes[:, row, part], sums[:, row, part] = ends[:, 0], totals[:, 0]
+    return int(exponent)
+
+
+def _single(band: torch.Tensor) -> np.ndarray:
+    """Return the band in float32, in memory that the next one of this thread takes again: fresh pages cost more."""
+    import torch
+
+    memory: torch.Tensor | None = getattr(_own, "memory", None)
+    if memory is None or memory.numel() < band.numel():
+        _own.memory = memory = torch.empty(band.numel(), dtype=torch.float32)
+    return memory[: band.numel()].view(band.shape).copy_(band).numpy()
 
 
 def _fold(rows: int, columns: int) -> int:
@@ -80,7 +112,7 @@ def _fold(rows: int, columns: int) -> int:
 
 def _bands(rows: int, channels: int, elements: int, *, split: bool) -> tuple[list[slice], list[slice]]:
     """Cut the rows into bands of whole fours; where they are few the channels too, if these may be ``split``."""
-    count = min(max(elements // BAND, 1), BANDS)
+    count = max(min(max(elements // BAND, 1), BANDS), elements // LARGEST)
     down = max(-(-rows // count // 4) * 4, TALL)
     bands = [slice(top, min(top + down, rows)) for top in range(0, rows, down)]
     across = -(-channels // -(-count // len(bands))) if split and len(bands) < count else channels

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from workbench.errors import SchemeError, nearest
-from workbench.numerics.bands import row_tiles
+from workbench.numerics.bands import row_tiles, tile_elements
 from workbench.numerics.formats.cast import FAMILY as CASTS
 from workbench.numerics.formats.families import ListedFamily
 from workbench.numerics.formats.gguf.blocks import BLOCKS, Block
@@ -177,7 +177,7 @@ class GgufScheme(Scheme):
 
         rows, columns = weight.shape
         out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
-        for part in row_tiles(rows, columns):
+        for part in row_tiles(rows, columns, elements=tile_elements(weight.device)):
             x = grouped(weight[part].to(torch.float32), known.width)
             groups = slice(0, x.shape[1])
             scale = known.scale[part, groups].unsqueeze(-1)
