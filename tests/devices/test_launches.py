@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from workbench.measurement.divergence import compare_logits
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.statistics.observe import observe
 
 
 class Operations(TorchDispatchMode):
@@ -38,6 +39,14 @@ def test_rounding_takes_as_many_for_a_large_matrix_as_for_a_small_one(accelerato
         return operations(lambda: scheme.round(weight, scheme.fit(weight, clip_search=True)))
 
     assert rounded(2048) == rounded(4)
+
+
+def test_statistics_take_as_many_for_a_large_tensor_as_for_a_small_one(accelerator: str) -> None:
+    def observed(rows: int) -> int:
+        tensor = torch.randn(rows, 2048, generator=torch.Generator().manual_seed(0)).to(accelerator)
+        return operations(lambda: observe(tensor, 0))
+
+    assert observed(3000) == observed(4)
 
 
 def test_comparing_logits_takes_as_many_for_many_rows_as_for_few(accelerator: str) -> None:
