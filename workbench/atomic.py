@@ -215,6 +215,8 @@ def _flush_names(folder: Path) -> None:
 
 
 def _explain(failure: OSError, path: Path, what: str) -> str:
+    if failure.errno is None and re.fullmatch(r"\d+ requested and \d+ written", str(failure)):  # as numpy says it
+        failure = OSError(errno.ENOSPC, "")
     reason = _FULL.get(failure.errno or 0) or failure.strerror or str(failure)
     free = ""
     if failure.errno == errno.ENOSPC:

@@ -1,6 +1,6 @@
 """Saves and exports on a disk that is full at the first write, then at the second, and so on until it is large enough.
 
-Run with the shim preloaded: ``python -m tests.faults.full_disk SHIM FOLDER files|folders``.  Prints a line of JSON for
+Run with the shim preloaded: ``python -m tests.faults.full_disk SHIM FOLDER files|KIND``.  Prints a line of JSON for
 each writer.
 """
 
@@ -59,16 +59,18 @@ def tried(shim: ctypes.CDLL, write: Callable[[Path], object], out: Path) -> dict
     return {"writes": number, "problems": problems}
 
 
-FOLDERS = ("huggingface", "compressed-tensors")
+RUNTIMES = {"huggingface": "int8-channel", "compressed-tensors": "int8-channel", "gptq": "int8-g32", "mlx": "int8-g32",
+            "torchao": "int8-channel", "gguf": "q8_0", "onnx": "int4-g32", "onnx-genai": "int4-g32"}  # fmt: skip
+"""Exporters that write a language model, and a scheme that each holds."""
 
 
-def _exports_folder(kind: str) -> Callable[[Path], object]:
-    """Return what exports a tiny Llama as a folder."""
+def _exports_language_model(kind: str) -> Callable[[Path], object]:
+    """Return what exports a tiny Llama."""
     from tests.deployment.exporters.llamas import folder_of
 
     llama = folder_of("llama", Path(tempfile.mkdtemp()), hidden_size=32, intermediate_size=32, num_hidden_layers=1)
     model = open_model(llama)
-    plan = Plan().assign(["model.layers.*.mlp.*"], weights="int8-channel", algorithm="rtn")
+    plan = Plan().assign(["model.layers.*.mlp.*"], weights=RUNTIMES[kind], algorithm="rtn")
     result = quantize(model, plan)
     return lambda out: exporter(kind).export(result, model, out, silent)
 
@@ -97,8 +99,9 @@ def main() -> None:
     }  # fmt: skip
     for kind in ("plan", "script", "safetensors", "state-dict"):
         writers[kind] = (f"out{ENDINGS[kind]}", exports(kind))
-    if sys.argv[3] == "folders":
-        writers = {f"{kind} folder": ("out", _exports_folder(kind)) for kind in FOLDERS}
+    if sys.argv[3] in RUNTIMES:
+        kind = sys.argv[3]
+        writers = {kind: (f"out{ENDINGS[kind]}", _exports_language_model(kind))}
     for name, (file, write) in writers.items():
         place = folder / name.replace(" ", "-")
         place.mkdir()

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.faults.full_disk import RUNTIMES
+
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs a C compiler, to fill the disk"
 )
@@ -30,7 +32,9 @@ def answers(place: Path, module: str, *words: str) -> list[Any]:
     return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.parametrize(("what", "writers"), [("files", 8), pytest.param("folders", 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("what", "writers"), [
+    ("files", 8), ("gguf", 1), *(pytest.param(kind, 1, marks=pytest.mark.slow) for kind in RUNTIMES if kind != "gguf"),
+])  # fmt: skip
 def test_every_write_may_be_the_one_that_fails(tmp_path: Path, what: str, writers: int) -> None:
     lines = answers(tmp_path, "tests.faults.full_disk", what)
     for line in lines:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
@@ -229,6 +230,17 @@ def test_what_a_killed_process_left_is_removed_when_another_has_its_number(
     with replacing(tmp_path / "file.bin", ExportError, "it") as temporary:
         temporary.write_text("whole")
     assert os.listdir(tmp_path) == ["file.bin"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_arrays_that_numpy_cannot_write_whole_are_a_full_disk(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ExportError, match=r"m.onnx: the disk is full .*; what was there before is untouched"),
+        replacing(tmp_path / "m.onnx", ExportError, "the ONNX file"),
+        open("/dev/full", "wb") as file,
+    ):
+        np.zeros(1 << 20).tofile(file)
+    assert not os.listdir(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="exchanges names in one step on Linux only")
