@@ -249,7 +249,7 @@ def test_bad_paths_and_requests_are_told(tmp_path: Path) -> None:
     for name, why in (
         ("a.xyz", "unknown kind"),
         ("a.png", "single image"),
-        ("empty", "no images"),
+        ("empty", "holds nothing that is read"),
         ("no", "not exist"),
     ):
         with pytest.raises(DataError, match=why):

@@ -243,6 +243,24 @@ def test_texts_as_labels_are_the_models_classes(tmp_path: Path, folder: Path) ->
         open_dataset(file, spec)
 
 
+def test_a_saved_data_set_is_its_table(tmp_path: Path, encoder: Any) -> None:
+    """As ``save_to_disk`` writes it, and as a repository of the Hub has it: a readme is no data."""
+    rows = [{"text": f"w{number} w5"} for number in range(3, 9)]
+    expected = open_dataset(write(tmp_path / "a.jsonl", rows), encoder).tensors["input_ids"]
+    datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "saved"))
+    (tmp_path / "hub" / "data").mkdir(parents=True)
+    (tmp_path / "hub" / "README.md").write_text("w3 w4 w5")
+    write(tmp_path / "hub" / "data" / "train.parquet", rows)
+    for folder in (tmp_path / "saved", tmp_path / "hub"):
+        assert torch.equal(open_dataset(folder, encoder).tensors["input_ids"], expected)
+    write(tmp_path / "hub" / "data" / "test.parquet", rows)
+    with pytest.raises(DataError, match=r"holds 2 tables \(data/test.parquet, data/train.parquet\); give one of them"):
+        open_dataset(tmp_path / "hub", encoder)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DataError, match=r"none holds nothing that is read; expected a text file, a table"):
+        open_dataset(tmp_path / "none", model(tokens=False, channels=3))
+
+
 def test_a_folder_of_texts(tmp_path: Path, encoder: Any) -> None:
     (tmp_path / "texts" / "more").mkdir(parents=True)
     (tmp_path / "texts" / "b.txt").write_text("w4")

@@ -14,6 +14,7 @@ import numpy as np
 from workbench.errors import DataError, nearest
 from workbench.models.data.table_file import SUFFIXES
 from workbench.plain_file import kind_of
+from workbench.readable import few
 
 if TYPE_CHECKING:
     import torch
@@ -37,6 +38,9 @@ EXPECTED = (
     "a text file, a table (.jsonl, .json, .csv, .parquet, .arrow), a .npy/.npz/.pt/.safetensors file of arrays, a "
     "folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*"
 )
+ABOUT = ("readme", "license", "licence")
+"""Files that tell of data, and are none."""
+
 HALVING_SEED = 20240229
 """Which half a sample belongs to never depends on the seed that samples are drawn with."""
 
@@ -88,6 +92,7 @@ def locate(path: str | Path, split: str) -> Part:
         name, recorded = (text, text) if bundled else (source.name, str(source))
         file, half = _in_pair(source, split, name), None
     else:
+        source = _table_in(source) if source.is_dir() else source
         file, half = (source, half) if source.is_dir() else _in_file(source, split, half)
         name, recorded = file.name, str(file)
     return Part(file=file, kind=_kind(file), half=half, split=split, name=name, recorded=recorded)
@@ -154,6 +159,22 @@ def _kind_of_folder(folder: Path) -> str:
                 if entry.suffix.lower() in suffixes:
                     return kind
     return "images"
+
+
+def _table_in(folder: Path) -> Path:
+    """Return the one table of a data set's folder, as ``datasets`` saves it or the Hub has it; else the folder itself.
+
+    Raises DataError where there are several.
+    """
+    inner = (folder, *sorted(entry for entry in folder.iterdir() if entry.is_dir()))
+    entries = [entry for each in inner for entry in sorted(each.iterdir()) if entry.stem.lower() not in ABOUT]
+    if any(entry.suffix.lower() in (*SOUNDS, *TEXT, *PICTURES) for entry in entries):
+        return folder
+    tables = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.suffix.lower() != ".json"]
+    if len(tables) > 1:
+        names = few([str(table.relative_to(folder)) for table in tables])
+        raise DataError(f"{folder} holds {len(tables)} tables ({names}); give one of them, or put them into one file")
+    return tables[0] if tables else folder
 
 
 def half_of(count: int, half: int | None, groups: np.ndarray | None = None) -> np.ndarray:

@@ -16,7 +16,7 @@ import torch
 from workbench.errors import DataError, first_line
 from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.data.classes import NO_CLASSES, Classes, classes_of
-from workbench.models.data.files import PICTURES, Stored
+from workbench.models.data.files import EXPECTED, PICTURES, Stored
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.picture_processor import PictureProcessor, picture_processor
 from workbench.plain_file import read_bytes
@@ -44,7 +44,7 @@ def read_images(folder: Path, spec: InputSpec) -> Stored:
         return read_pictures([file for file, _ in entries], classes, spec)
     files = _pictures(folder)
     if not files:
-        raise DataError(f"{folder} holds no images; expected class folders of {', '.join(PICTURES[:3])} files")
+        raise DataError(f"{folder} holds nothing that is read; expected {EXPECTED}")
     return read_pictures(files, NO_CLASSES, spec)
 
 
