@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.errors import MissingResultError, PlanError, SchemeError
+from workbench.errors import BudgetError, MissingResultError, PlanError, SchemeError
 from workbench.models.model import Model
 from workbench.models.summary import quantizable
 from workbench.planning.budgets import MeasuredTimes, plan_microseconds
@@ -57,6 +57,11 @@ def test_layers_without_a_score_are_locked_in_one_step(scored: Session) -> None:
     plan = wb.search(session, bits_per_weight=30.0, lock=["unscored"])
     schemes = {name: each.weights for name, each in resolve(plan, session.model.layers).items()}
     assert names and {schemes[name] for name in names} == {KEEP} and len(set(schemes.values())) > 1
+    with pytest.raises(BudgetError, match=r"locked are model.layers.0.mlp.up_proj, .*: \d+ bytes .*--uniform"):
+        wb.search(session, bits_per_weight=4.2, lock=["unscored"])
+    coarse = replace(session, plan=Plan.uniform(quantizable(session.model.layers), "int4-g32"))
+    plan = wb.search(coarse, bits_per_weight=4.8, lock=["unscored"])
+    assert {resolve(plan, session.model.layers)[name].weights for name in names} == {"int4-g32"}
     with pytest.raises(PlanError, match="the lock 'unscore' matches no layer"):
         wb.search(session, bits_per_weight=8.0, lock=["unscore"])
 

@@ -318,7 +318,7 @@ def test_a_layer_without_scores_is_refused_by_name_unless_it_is_locked():
     name = "model.layers.0.mlp.up_proj"
     score = table.score.copy()
     score[table.row[name]] = np.nan
-    with pytest.raises(MissingResultError, match=f"{name}: not scored.*or lock it"):
+    with pytest.raises(MissingResultError, match=f"{name}: not scored.*or lock what has no score"):
         search(summary, replace(table, score=score), budgets=Budgets(bits_per_weight=3.0), base=Plan())
     locked = Constraints(locked=frozenset({name}))
     plan = search(
