@@ -23,6 +23,7 @@ from workbench.deployment.checkpoints.compressed_tensors_entries import (
 from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import BackendUnavailableError, ExportError
+from workbench.installed import require_new
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
@@ -61,6 +62,7 @@ Make = Callable[[], "np.ndarray | torch.Tensor"]
 
 def library() -> Any:
     """Return the package; BackendUnavailableError with the line that installs it."""
+    require_new("compressed-tensors", "compressed-tensors")
     try:
         import compressed_tensors
     except ImportError as error:

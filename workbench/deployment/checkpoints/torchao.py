@@ -15,6 +15,7 @@ import numpy as np
 from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import BackendUnavailableError, ExportError
+from workbench.installed import require_new
 from workbench.models.layer import Layer, LayerKind
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.floating import FP8_E4M3
@@ -43,6 +44,7 @@ class TorchaoMethod(Method):
     target = "torchao"
 
     def require(self) -> None:
+        require_new("torchao", "torchao")
         try:
             import torchao  # noqa: F401
         except ImportError as error:

@@ -18,6 +18,7 @@ from torch.func import functional_call
 
 from workbench.deployment.onnx.experts import all_experts
 from workbench.errors import BackendUnavailableError, CannotRunError, ExportError, WorkbenchError, first_line
+from workbench.installed import require_new
 from workbench.models.execution.network import NetworkModel, no_fused_attention
 from workbench.models.model import Model
 from workbench.models.tracing import probe
@@ -49,13 +50,14 @@ _CAPTURED: WeakKeyDictionary[nn.Module, dict[tuple[str, ...], Graph]] = WeakKeyD
 
 
 def require_onnx() -> None:
-    """Raise BackendUnavailableError, with the line that installs them, where a package is missing."""
+    """Raise BackendUnavailableError, with the line that installs them, where a package is missing or too old."""
     for package in ("onnx", "onnxscript", "onnx_ir"):
         if importlib.util.find_spec(package) is None:
             raise BackendUnavailableError(
                 f"ONNX files need the package {package.replace('_', '-')}; install it: "
                 "pip install 'quantization-workbench[onnx]'"
             )
+        require_new(package.replace("_", "-"), "onnx")
 
 
 def capture(model: Model, batch: Mapping[str, torch.Tensor] | None = None) -> Graph:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import BackendUnavailableError, ExportError
+from workbench.installed import too_old
 from workbench.progress import Progress
 
 SECONDS = 1800.0
@@ -31,13 +32,12 @@ PACKAGES = {
 
 
 def missing_package(runtime: str) -> str:
-    """Return which package of a runtime is not installed, with the line that installs it; empty where it is."""
+    """Return which package of a runtime is missing or too old, with the line that installs it; empty where none is."""
     package, extra, title = PACKAGES[runtime]
-    if importlib.util.find_spec(package) is not None:
-        return ""
-    return (
-        f"the proof in {title} needs its package {package}; install it: pip install 'quantization-workbench[{extra}]'"
-    )
+    missing = importlib.util.find_spec(package) is None
+    fault = f"the proof in {title} needs its package {package}" if missing else too_old(package.replace("_", "-"))
+    upgrade = "" if missing else "--upgrade "
+    return f"{fault}; install it: pip install {upgrade}'quantization-workbench[{extra}]'" if fault else ""
 
 
 def require_package(runtime: str) -> None:

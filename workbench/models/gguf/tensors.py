@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.errors import BackendUnavailableError, NotAModelError
+from workbench.installed import require_new
 from workbench.models.gguf.architectures import Architecture
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ FLOAT32_ONLY = ("position_embd.weight", "token_types.weight", "_norm.weight", "r
 
 def library() -> ModuleType:
     """Return the package ``gguf``; BackendUnavailableError with the line that installs it."""
+    require_new("gguf", "gguf")
     try:
         import gguf
     except ImportError as error:
