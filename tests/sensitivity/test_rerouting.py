@@ -56,6 +56,16 @@ class Single(Mixed):
         return torch.max(shares, dim=-1).values.unsqueeze(-1), chosen
 
 
+class Masked(Mixed):
+    """The first token of each sample has two experts to choose from, so that no margin is finite there."""
+
+    def choice(self, shares: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        first = torch.arange(len(shares)) % IDS.tensors["input_ids"].shape[1] == 0
+        closed = first[:, None] & (torch.arange(shares.shape[1]) >= 2)
+        best = torch.topk(shares.log().masked_fill(closed, -torch.inf), 2)
+        return best.values.exp(), best.indices
+
+
 @cache
 def scored(network: type[Mixed] = Mixed) -> tuple[NetworkModel, Sensitivity, Sensitivity]:
     model = opened(network(), OutputKind.TOKEN_LOGITS, IDS)
@@ -67,7 +77,7 @@ def scored(network: type[Mixed] = Mixed) -> tuple[NetworkModel, Sensitivity, Sen
     return model, predicted, score(model, "measured_kl", (SCHEME,), dataset=IDS, batch_size=64, layers=layers)
 
 
-@pytest.mark.parametrize("network", [Mixed, Single])
+@pytest.mark.parametrize("network", [Mixed, Single, Masked])
 def test_layers_before_a_router_pay_for_what_they_send_elsewhere(network: type[Mixed]) -> None:
     _, predicted, measured = scored(network)
     assert predicted.rerouting is not None

@@ -12,7 +12,7 @@ from workbench.models.data.batches import Data, numbered_batches, samples_of, ta
 from workbench.models.model import Model
 from workbench.sensitivity.differences import Differences
 from workbench.sensitivity.directional_losses import SampleProducts
-from workbench.sensitivity.rerouting import NEAR, RUNS, Rankings
+from workbench.sensitivity.rerouting import RUNS, Rankings, near_border
 
 Noise = dict[str, torch.Tensor]
 """By layer: standard deviations of the margins and the shares of the samples that have them, float64
@@ -47,10 +47,10 @@ def margin_noise(
         ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:  # fmt: skip
             for ranking, margins in enumerate(ranked.margins[:rankings]):
                 own = margins.detach()
-                if not margins.requires_grad or not bool(own.isfinite().all()):
+                close = near_border(own)
+                if not margins.requires_grad or not bool(close.any()):
                     continue
                 signs = torch.randint(0, 2, own.shape, generator=generator).to(own) * 2 - 1
-                close = own <= own.quantile(NEAR)
                 yield margins, signs * close
                 near[ranking] += int(close.sum())
                 samples[ranking] += len(torch.unique(close.nonzero() * count // len(close)))  # that have such a token

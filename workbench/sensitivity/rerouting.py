@@ -196,11 +196,11 @@ class _Sums:
             for router, margins in enumerate(rankings.margins):
                 self.tick(f"margins of router {router + 1} of {len(rankings.margins)}, batch {number + 1}")
                 own = margins.detach()
-                close.append(own <= own.quantile(NEAR))
-                if margins.requires_grad and bool(own.isfinite().all()):
+                close.append(near_border(own))
+                if margins.requires_grad and bool(close[-1].any()):
                     self._router = router
                     self.near[router] += int(close[-1].sum())
-                    self.margins.setdefault(router, []).append(own.cpu())
+                    self.margins.setdefault(router, []).append(own.nan_to_num(math.inf, math.inf).cpu())
                     signs = torch.randint(0, 2, own.shape, generator=generator).to(own) * 2 - 1
                     yield margins, signs * close[-1]
 
@@ -277,6 +277,12 @@ class _Sums:
         lengths = known.by_run.sum(axis=1, keepdims=True)
         own = rows.reshape(len(lengths), -1) / np.maximum(lengths, np.finfo(np.float64).tiny)
         return Curvature(rows=own.reshape(-1), columns=known.columns, full=None, count=near)
+
+
+def near_border(margins: torch.Tensor) -> torch.Tensor:
+    """Return which of ``margins`` are among the smallest (bool): of those that are finite, as masked scores are not."""
+    finite = margins.isfinite()
+    return finite & (margins <= margins[finite].quantile(NEAR)) if bool(finite.any()) else finite
 
 
 def some_of_each(mask: torch.Tensor, samples: int, generator: torch.Generator) -> torch.Tensor:
