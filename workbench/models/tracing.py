@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -189,14 +190,17 @@ def trace(model: Model, data: Data | None = None) -> Trace:
 def probe(model: Model, data: Data | None = None, samples: int = 1, guess: bool = False) -> Batch:
     """Return a batch of ``samples`` to trace the model with: the first of ``data``, else random values.
 
-    ``guess``: the first module says what is not known of the inputs.
+    ``guess``: the first module says what is not known of the inputs, and the model accepts what it says.
     Raises TransformError where neither data nor what the model says of its inputs suffices.
     """
     if data is not None and len(data):
         batch = next(data.batches(samples))
         return {name: tensor for name, tensor in batch.items() if name != "labels" or has_decoder(batch)}
-    for batch in probes(model, samples, guess):
+    for batch in probes(model, samples, guess=False):
         return batch
+    if guess:
+        with suppress(WorkbenchError):
+            return run_accepted(model, samples, lambda batch: (batch, model.run(batch)))[0]
     raise TransformError(
         f"the inputs of {model.summary.name} are not known, so its graph cannot be traced; calibrate it first"
     )

@@ -134,11 +134,11 @@ class GptqMethod(Method):
                 dynamic[f"-:^{pattern}"] = {}
             elif mine is not None and mine != usual:
                 dynamic[f"+:^{pattern}"] = {"bits": mine[0], "group_size": mine[1], "sym": mine[2]}
-        kept = any(pattern.startswith("-") for pattern in dynamic)
+        excludes = any(pattern.startswith("-") for pattern in dynamic)
         return {"quantization_config": {
             "quant_method": "gptq", "bits": usual[0], "group_size": usual[1], "sym": usual[2], "desc_act": False,
             "checkpoint_format": self.checkpoint_format, "lm_head": "lm_head" in by_layer, "dynamic": dynamic,
-            **({"modules_in_block_to_quantize": [list(by_layer)]} if kept else {}),
+            **({"modules_in_block_to_quantize": [list(by_layer)]} if excludes else {}),
             "meta": {"quantizer": [f"quantization-workbench:{VERSION}"]},
         }}  # fmt: skip
 

@@ -84,13 +84,13 @@ class MlxMethod(Method):
         before version 5, and takes defaults of its own for what it does not find."""
         rope = config.get("rope_parameters") or {}
         whole, near = rope.get("full_attention", rope), rope.get("sliding_attention", {})
-        found = {
+        earlier = {
             "rope_theta": whole.get("rope_theta"), "rope_local_base_freq": near.get("rope_theta"),
             "partial_rotary_factor": whole.get("partial_rotary_factor"), "num_experts": config.get("num_local_experts"),
         }  # fmt: skip
         if whole.get("rope_type", "default") != "default":
-            found["rope_scaling"] = {name: value for name, value in whole.items() if name != "rope_theta"}
-        return {name: value for name, value in found.items() if value is not None}
+            earlier["rope_scaling"] = {name: value for name, value in whole.items() if name != "rope_theta"}
+        return {name: value for name, value in earlier.items() if value is not None}
 
     def read(
         self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any],
