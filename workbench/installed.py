@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
-import re
 from functools import cache
+
+from packaging.requirements import Requirement
+from packaging.version import InvalidVersion, Version
 
 from workbench.errors import BackendUnavailableError
 
@@ -20,25 +22,22 @@ def require_new(package: str, extra: str) -> None:
 def too_old(package: str) -> str:
     """Return what is wrong with the version of a package; empty for one that is new enough, or not installed."""
     try:
-        own, least = importlib.metadata.version(package), _least().get(package, "")
+        own, least = importlib.metadata.version(package), _least().get(package, Version("0"))
+        is_new = Version(own) >= least
     except importlib.metadata.PackageNotFoundError:
         return ""
-    if not least or _numbers(own) >= _numbers(least):
-        return ""
-    return f"the package {package} is of version {own[:40]}, and at least {least} is needed"
+    except InvalidVersion:
+        is_new = False
+    return "" if is_new else f"the package {package} is of version {own[:40]}, and at least {least} is needed"
 
 
 @cache
-def _least() -> dict[str, str]:
-    """Return the least version of every package that an extra of ours names."""
+def _least() -> dict[str, Version]:
+    """Return the least version of every package that this distribution asks for."""
     try:
-        lines = importlib.metadata.requires(DISTRIBUTION) or ()
+        requirements = map(Requirement, importlib.metadata.requires(DISTRIBUTION) or ())
     except importlib.metadata.PackageNotFoundError:
         return {}
-    found = (re.match(r"([\w.-]+)>=([\d.]+)", line) for line in lines)
-    return {each[1]: each[2] for each in found if each}
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    first = re.match(r"\d+(\.\d+)*", version)
-    return tuple(map(int, first[0].split("."))) if first else ()
+    return {
+        each.name: Version(bound.version) for each in requirements for bound in each.specifier if bound.operator == ">="
+    }

@@ -90,7 +90,6 @@ def run(device: str, options: argparse.Namespace, work: Path) -> dict[str, Any]:
             session = result
         elif name == "evaluate":
             figures |= {"predicted": result.predicted_kl, "measured": result.divergence.value}
-        del result
     return figures
 
 

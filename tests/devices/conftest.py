@@ -18,7 +18,8 @@ import pytest
 import workbench as wb
 from tests.devices import pretend
 
-DEVICE = f"{pretend.NAME}:0"
+NAMED = os.environ.get("WORKBENCH_TEST_DEVICE", "")
+DEVICE = NAMED or f"{pretend.NAME}:0"
 
 NETWORK = """
 from torch import nn
@@ -40,8 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def accelerator(pytestconfig: pytest.Config) -> str:
     """The name of the device: the pretend accelerator is built where there is a compiler."""
-    if named := os.environ.get("WORKBENCH_TEST_DEVICE"):
-        return named
+    if NAMED:
+        return NAMED
     if pretend.compiler() is None:
         pytest.skip("the pretend accelerator needs a C++ compiler (c++, g++ or clang++)")
     cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)

@@ -102,7 +102,8 @@ def test_a_plan_is_searched_within_a_loss_or_a_size(live: Callable[..., None], u
 
 def test_a_plan_is_searched_within_a_time(live: Callable[..., None]) -> None:
     session = _timed(sessions.full(1))
-    here = tuple(replace(run, device=device_name()) for run in session.timings)  # those of others are timed anew
+    # Timings of another device would be measured again.
+    here = tuple(replace(run, device=device_name()) for run in session.timings)
     session = replace(session, timings=here)
     micro = {(run.shape, run.scheme): float(np.median(run.samples)) for run in session.timings}
 

@@ -10,6 +10,7 @@ import torch
 from workbench.models.data.batches import output_mask, require_shape
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
+from workbench.numerics.bands import tile_elements
 from workbench.numerics.detections import detection_divergence
 from workbench.numerics.logits.rows import compare_rows, serves
 
@@ -18,9 +19,6 @@ KEPT_BYTES = 1 << 27
 
 TILE = 1 << 17
 """Logits that are compared at once, in float64: what a core's cache holds, so that no copy of all of them is made."""
-
-DEVICE_TILE = 1 << 24
-"""The same on a device, where each of so few costs more to start than to compute."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +108,7 @@ def _divergence(reference: torch.Tensor, candidate: torch.Tensor, p: torch.Tenso
     difference of log-probabilities is as good.
     """
     entries = reference.shape[-1] if reference.ndim else 1
-    if reference.ndim > 1 and reference.numel() > max(_tile(reference), entries):
+    if reference.ndim > 1 and reference.numel() > max(tile_elements(reference.device, TILE), entries):
         own, other, known = (_tiles(each, entries) for each in (reference, candidate, p))
         rows = zip(own, other, known or [None] * len(own), strict=True)
         return torch.cat([_divergence(*row) for row in rows]).reshape(reference.shape[:-1])
@@ -125,12 +123,10 @@ def _divergence(reference: torch.Tensor, candidate: torch.Tensor, p: torch.Tenso
 
 
 def _tiles(logits: torch.Tensor | None, entries: int) -> tuple[torch.Tensor, ...]:
-    """Return rows of ``entries``, about as many numbers at a time as ``_tile`` says; none for None."""
-    return () if logits is None else torch.split(logits.reshape(-1, entries), max(_tile(logits) // entries, 1))
-
-
-def _tile(logits: torch.Tensor) -> int:
-    return TILE if logits.device.type == "cpu" else DEVICE_TILE
+    """Return rows of ``entries``, about TILE numbers at a time, on a device more; none for None."""
+    if logits is None:
+        return ()
+    return torch.split(logits.reshape(-1, entries), max(tile_elements(logits.device, TILE) // entries, 1))
 
 
 def sample_divergence(reference: torch.Tensor, candidate: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Tensor:

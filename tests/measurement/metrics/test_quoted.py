@@ -153,7 +153,8 @@ def test_sounds_and_their_transcripts_have_usual_names(tmp_path: Path, listener:
     assert torch.equal(data.tensors["labels"], plain.tensors["labels"])
     assert torch.equal(data.tensors["inputs"], plain.tensors["inputs"])
     table.write_text("text\nAB CD\nB\n")
-    with pytest.raises(DataError, match=r"the column text holds 'AB CD', which is no file beside the table.*--column"):
+    text = r"the column text holds 'AB CD', which is not a file beside the table.*--column"
+    with pytest.raises(DataError, match=text):
         open_dataset(table, model)
 
 

@@ -112,8 +112,8 @@ def _require_file(name: str, value: Any, file: Path) -> None:
     """Raise DataError where a column holds texts instead of the files that lie beside the table."""
     if isinstance(value, str) and not os.path.isfile(file.parent / value):
         raise DataError(
-            f"{file}: the model takes pictures or sounds, and the column {name} holds {value[:60]!r}, which is no "
-            "file beside the table; name the column of files (--column)"
+            f"{file}: the model takes pictures or sounds, and the column {name} holds {value[:60]!r}, which is not "
+            "a file beside the table; name the column of files (--column)"
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.numerics.bands import tile_elements
 from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics, histogram_exponent
 from workbench.numerics.statistics.outliers import Peaks, ranked
 
@@ -68,8 +69,8 @@ def peaks_by_torch(tensor: torch.Tensor, channel_axis: int) -> Peaks:
     return ranked(peaks, rows, counted=counted)
 
 
-TILE, DEVICE_TILE = 1 << 20, 1 << 23
-"""Elements of one step: its intermediates stay small beside the tensor; on a device each step waits for its results."""
+TILE = 1 << 20
+"""Elements of one step on the CPU: its intermediates stay small beside the tensor."""
 
 
 def _observe_by_torch(tensor: torch.Tensor, channel_axis: int) -> tuple[LayerStatistics, np.ndarray]:
@@ -78,7 +79,7 @@ def _observe_by_torch(tensor: torch.Tensor, channel_axis: int) -> tuple[LayerSta
     if not tensor.numel():
         return LayerStatistics.empty(channels), np.zeros(channels)
     rows = (tensor.movedim(channel_axis, 0) if tensor.dim() else tensor).reshape(channels, -1)
-    step = max((TILE if tensor.device.type == "cpu" else DEVICE_TILE) // rows.shape[1], 1)
+    step = max(tile_elements(tensor.device, TILE) // rows.shape[1], 1)
     tiles = [rows[start : start + step] for start in range(0, channels, step)]
     extremes = [_extremes(tile) for tile in tiles]
     low, high = (np.concatenate([pair[end] for pair in extremes]) for end in (0, 1))
