@@ -43,7 +43,8 @@ def repair(command: Command) -> None:
     """Give layers that the target cannot run the nearest scheme that it runs."""
     from workbench.gui.panels.plan.target import repair
 
-    repair(command.context, command.context.workspace.state.target)
+    state = command.context.workspace.state
+    repair(command.context, state, state.target)
 
 
 def select_all(command: Command) -> None:

@@ -217,7 +217,7 @@ class SensitivityPanel(Panel):
         self.heatmap.show_contrast((first, second))
 
     def _refused_of(self, shown: Arrangement, state: State) -> np.ndarray | None:
-        """Return the cells that the target refuses, bool ``[rows, columns]``; None where rows are no single layers."""
+        """Return the cells that the target refuses, bool ``[rows, columns]``; None where rows are not single layers."""
         possible = state.target and not shown.members and self._field == "weights"
         return self._refused(state.session.model, shown.table, state.target) if possible and state.session else None
 

@@ -51,7 +51,7 @@ FIGURES = (
     ("One by one", "Sum of the losses measured with one layer quantized at a time, in nats"),
     ("Together", "Loss measured with the whole plan's weights quantized, in nats"),
     ("Calibrated correction", "Together over predicted together: what predictions near this plan are to be multiplied "
-     "with; fitted to this measurement, so it is no test of the prediction"),
+     "with; fitted to this measurement, so it does not test the prediction"),
 )  # fmt: skip
 
 

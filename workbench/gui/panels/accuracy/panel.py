@@ -56,7 +56,7 @@ FIELDS = (
     Number("95 % high", lambda row: row.metric.high, lambda value: quantities.number(value, 4),
            tip="Upper end of the 95 % interval, by bootstrap over samples"),
     Number("Predicted", lambda row: row.predicted,
-           tip="Predicted loss of the plan: KL in nats, or half the squared distance where outputs are no logits"),
+           tip="Predicted loss of the plan: KL in nats, or half the squared distance where outputs are not logits"),
     Field("Unit", lambda row: row.metric.unit,
           text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}".lstrip(),
           tip="↑ higher is better, ↓ lower is better"),
@@ -91,13 +91,13 @@ class AccuracyPanel(Panel):
     def redraw(self, old: State, new: State) -> None:
         runs = new.session.evaluations if new.session else ()
         self.audit.show_state(new)
+        self.pair.show_state(new)
         if self._audit_due and self.audit.result is not None:
             self.show_audit()
         self._cover(runs)
         if old.session is not None and new.session is not None and old.session.evaluations is runs:
             return
         self.table.show_records(rows_of(runs))
-        self.pair.show_runs(runs)
         self.changed.show_runs(runs)
         self._show_plots(runs)
         if runs and self.tabs.currentWidget() is self.audit:

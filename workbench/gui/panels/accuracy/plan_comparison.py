@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy
 
-from workbench.gui.context.context import Context
 from workbench.gui.panels.accuracy.most_changed import run_title
+from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.widgets import button, combo, fill, label, row
 from workbench.insight.quantities import marked_in
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.paired import Difference
+from workbench.session.workspace import State
 from workbench.steps.checks.compare_plans import COMPARE_PLANS, ComparePlansOptions, run_of
 
 
-class PlanComparison(QWidget):
+class PlanComparison(PanelPart):
     """Chooses two evaluations, newest first; ``Compare`` says in words what differs."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__()
-        self._context = context
+    def _build(self) -> None:
         self._runs: tuple[Evaluation, ...] = ()
         self.first, self.second = self._plans("The first plan"), self._plans("The plan that it is compared with")
         tip = "Resample the same samples of both: a 95 % interval of their difference"
@@ -37,8 +36,11 @@ class PlanComparison(QWidget):
     def _plans(self, name: str) -> QComboBox:
         return combo(name, (), lambda: self._say(""), f"{name}; its value minus the other's is shown", letters=22)
 
-    def show_runs(self, runs: Sequence[Evaluation]) -> None:
+    def redraw(self, old: State, new: State) -> None:
         """Offer the evaluations, the newest first; what was said of others is dropped."""
+        runs = new.session.evaluations if new.session else ()
+        if old.session is not None and old.session.evaluations is runs:
+            return
         self._runs = tuple(reversed(runs))
         for place, box in enumerate((self.first, self.second)):
             box.clear()
@@ -61,7 +63,7 @@ class PlanComparison(QWidget):
                 sentences = "\n".join(marked_in(difference.sentence()) for difference in differences)
                 self._say(sentences or "The two evaluations have no metric in common.")
 
-        self._context.runner.ask(COMPARE_PLANS.request(self._context.workspace.state.session, options), answered)
+        self.context.runner.ask(COMPARE_PLANS.request(self.state.session, options), answered)
 
     def _say(self, text: str) -> None:
         self.words.setText(text)

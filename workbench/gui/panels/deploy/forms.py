@@ -129,7 +129,7 @@ class DeployForms(PanelPart):
     def repair_plan(self) -> None:
         """Repair what the selected form's runtime refuses, as one undoable step."""
         if self.chosen is not None:
-            repair(self.context, self.chosen.form.target)
+            repair(self.context, self.state, self.chosen.form.target)
 
     def copy_command(self) -> None:
         """Copy the command line."""

@@ -35,7 +35,7 @@ class PlanTarget(PanelPart):
         self.verdict = fitted(name="What the target cannot run")
         self.select_button = button("Se&lect", self.select, "Select the layers that the target cannot run")
         tip = "Give each of them the nearest scheme that the target runs"
-        self.repair_button = button("Re&pair", lambda: repair(self.context, self.state.target), tip)
+        self.repair_button = button("Re&pair", lambda: repair(self.context, self.state, self.state.target), tip)
         self.title, buttons = label("&Target", buddy=self.box), (self.select_button, self.repair_button)
         fill(self, row(self.title, self.box, self.verdict, *buttons, stretch=self.verdict), top=0)
 
@@ -64,9 +64,8 @@ class PlanTarget(PanelPart):
         self.context.workspace.select(name for refusal in self._refusals for name in refusal.layers)
 
 
-def repair(context: Context, name: str) -> None:
+def repair(context: Context, state: State, name: str) -> None:
     """Repair what the target ``name`` cannot run of the plan, as one undoable step; say what could not be repaired."""
-    state = context.workspace.state
     if state.session is None or not name or not state.assignments:
         return
     result = repaired(state.session.plan, state.session.model.layers, name, state.assignments)
