@@ -13,7 +13,7 @@ try:
 except OSError:  # the folder has been removed
     _HERE = ""
 if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] == [_HERE] != [_OWN]:
-    del sys.path[0]  # ``python -m`` would import a stranger's torch.py from the folder in which it is started
+    del sys.path[0]  # ``python -m`` would import an untrusted torch.py from the folder in which it is started
 
 import signal  # noqa: E402
 from types import FrameType  # noqa: E402

@@ -79,7 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _joined(words: Sequence[str]) -> list[str]:
     """Return the words with ``--memory -5GB`` as ``--memory=-5GB``, so that the flag's own reader says what is wrong.
 
-    argparse takes a word that begins with a hyphen and is no number for a flag, and says only that a value is missing.
+    argparse takes a word that begins with a hyphen and is not a number for a flag, and only says that a value is
+    missing.
     """
     joined: list[str] = []
     for word in words:

@@ -20,7 +20,7 @@ LONGEST = 4000
 """Characters of a message; of a longer one the middle is left out."""
 
 COMPARED, LONGEST_COMPARED = 5000, 200
-"""Names that a wrong one is compared with, and their characters: a stranger's file may have many long ones."""
+"""Names that a wrong one is compared with, and their characters: an untrusted file may have many long ones."""
 
 NO_MEMORY = ("allocate memory", "can't start new thread")
 """What torch's allocator and Python say where there is no memory."""
@@ -29,9 +29,9 @@ NO_MEMORY = ("allocate memory", "can't start new thread")
 class WorkbenchError(Exception):
     """The root: anything that a user can understand and act upon.
 
-    The message is one line of at most LONGEST characters without control characters, whatever names of a stranger's
-    file are in it.  ``command`` is
-    what to type in a terminal to follow the advice of the message; only the command line shows it.
+    The message is one line of at most LONGEST characters without control characters, whatever names of an untrusted
+    file are in it.  ``command`` is what to type in a terminal to follow the advice of the message; only the command
+    line shows it.
     """
 
     command: str = ""
@@ -202,7 +202,7 @@ UNFORESEEN = "is damaged, or holds what its reader does not expect; if other pro
 
 @contextmanager
 def naming_damage(place: Path, kind: type[WorkbenchError]) -> Iterator[None]:
-    """Raise ``kind`` for what no reader of the file at ``place`` foresaw: a stranger's file, or a mistake of ours that
+    """Raise ``kind`` for what no reader of the file at ``place`` foresaw: an untrusted file, or a mistake of ours that
     it shows."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""Runs what parses strangers' bytes in C or Rust in a limited process: a crash, a hang or a bomb is one error.
+"""Runs what parses untrusted bytes in C or Rust in a limited process: a crash, a hang or a bomb is one error.
 
 On Linux a fork of this process does the work: it may open nothing (no file, no socket), see no path, signal nobody
 (Landlock, where the kernel has it), and take bounded time and memory; it hands over plain arrays.  Elsewhere a fork of

@@ -1,4 +1,4 @@
-"""Reads files and nothing else: a pipe or a device among a stranger's files would keep the reader waiting for ever."""
+"""Reads files and nothing else: a pipe or a device among untrusted files would keep the reader waiting for ever."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _stand_in() -> None:
 def main() -> Any:
     """Run the command line; returns its code, 130 after SIGINT and 143 after SIGTERM, also while modules are loaded.
 
-    From then on both signals go nowhere: one that comes at the very end is no traceback.
+    From then on both signals go nowhere: one that comes at the very end gives no traceback.
     """
     try:
         signal.signal(signal.SIGINT, _stop)

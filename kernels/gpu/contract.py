@@ -46,7 +46,7 @@ def check_tensor(
     if not x.is_contiguous():
         raise ArgumentError(f"{name} is not contiguous (strides {x.stride()}); call .contiguous() first")
     if x.data_ptr() % ALIGNMENT:
-        raise ArgumentError(f"{name} starts at an address that is no multiple of {ALIGNMENT} bytes; clone it first")
+        raise ArgumentError(f"{name} starts at an address that is not a multiple of {ALIGNMENT} bytes; clone it first")
 
 
 def check_multiple(name: str, value: int, of: int) -> None:

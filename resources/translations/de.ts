@@ -1856,7 +1856,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Oberes Ende des 95-%-Intervalls, Bootstrap über Beispiele</translation>
     </message>
     <message>
-        <source>Predicted loss of the plan: KL in nats, or half the squared distance where outputs are no logits</source>
+        <source>Predicted loss of the plan: KL in nats, or half the squared distance where outputs are not logits</source>
         <translation>Vorhergesagter Verlust des Plans: KL in nats, oder der halbe quadrierte Abstand, wo die Ausgaben keine Logits sind</translation>
     </message>
     <message>
@@ -4160,7 +4160,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Verlust, gemessen mit allen quantisierten Gewichten des Plans, in nats</translation>
     </message>
     <message>
-        <source>Together over predicted together: what predictions near this plan are to be multiplied with; fitted to this measurement, so it is no test of the prediction</source>
+        <source>Together over predicted together: what predictions near this plan are to be multiplied with; fitted to this measurement, so it does not test the prediction</source>
         <translation>Zusammen durch vorhergesagt zusammen: womit Vorhersagen nahe diesem Plan zu multiplizieren sind; an diese Messung angepasst, also keine Probe der Vorhersage</translation>
     </message>
     <message>

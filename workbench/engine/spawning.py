@@ -1,4 +1,4 @@
-"""Processes that import nothing from the folder in which the program was started, where a stranger's files may lie.
+"""Processes that import nothing from the folder in which the program was started, where untrusted files may lie.
 
 ``multiprocessing`` starts them as ``python -c``, which looks for modules in the current folder first, until the child
 has been told where its parent looks.

@@ -54,7 +54,7 @@ FORMS = (
 class Deployment:
     """A form for the current plan; ``nbytes`` of its tensors is NaN where the plan cannot be written so.
 
-    ``unfit`` says why it is no form for the model, whatever the plan (empty: it is one).
+    ``unfit`` says why it is not a form for the model, whatever the plan (empty: it is one).
     """
 
     form: Form

@@ -163,10 +163,10 @@ def _uniform_sums(
     stored = [layer for layer in layers if layer.tied_to is None]
     losses = table.score[[table.row[layer.name] for layer in stored]].sum(axis=0)
     alike = Counter((layer.matrix, layer.parameters, layer.dtype) for layer in stored)
-    one = {(layer.matrix, layer.parameters, layer.dtype): layer for layer in stored}
+    examples = {(layer.matrix, layer.parameters, layer.dtype): layer for layer in stored}
 
     def bits(scheme: str) -> int:
-        return sum(count * layer_bits(one[kind], scheme) for kind, count in alike.items())
+        return sum(count * layer_bits(examples[kind], scheme) for kind, count in alike.items())
 
     plans = []
     for scheme, loss in zip(table.schemes, losses, strict=True):

@@ -81,12 +81,12 @@ def compare_logits(reference: torch.Tensor, candidate: torch.Tensor) -> Comparis
             (reference.argmax(-1), candidate.argmax(-1)),
         )  # fmt: skip
     facts = torch.from_numpy(compare_rows(*both))
-    divergence, one, other, *answers = facts.unbind(-1)
+    divergence, reference_sum, candidate_sum, *answers = facts.unbind(-1)
     far = divergence.isnan()
     if bool(far.any()):
         divergence[far] = _divergence(reference[far], candidate[far])
-        one[far], other[far] = (each[far].double().logsumexp(-1) for each in both)
-    return Comparison(divergence, (one, other), (answers[0].long(), answers[1].long()))
+        reference_sum[far], candidate_sum[far] = (each[far].double().logsumexp(-1) for each in both)
+    return Comparison(divergence, (reference_sum, candidate_sum), (answers[0].long(), answers[1].long()))
 
 
 def logit_divergence(reference: torch.Tensor, candidate: torch.Tensor, p: torch.Tensor | None = None) -> torch.Tensor:

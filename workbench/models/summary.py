@@ -60,9 +60,9 @@ class ModelSource:
 class ModelSummary:
     """A model's facts: layers in the order of the network, its other tensors, a content fingerprint.
 
-    ``others`` are the tensors that are no layer's weight and stay as they are: norms, biases, buffers.  ``fingerprint``
-    is ``sha256:`` and the hash over every tensor's name, dtype, shape and bytes.  ``cannot_run`` is the reason why the
-    model cannot be run, or None where it can.
+    ``others`` are the tensors that are not a layer's weight and stay as they are: norms, biases, buffers.
+    ``fingerprint`` is ``sha256:`` and the hash over every tensor's name, dtype, shape and bytes.  ``cannot_run`` is the
+    reason why the model cannot be run, or None where it can.
     """
 
     name: str

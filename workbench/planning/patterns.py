@@ -14,7 +14,7 @@ EXPRESSION = "re:"
 """What a pattern that is a regular expression begins with."""
 
 LONGEST, LONGEST_SHELL = 10_000, 1_000
-"""Characters of a regular expression and of a shell pattern: plans come from strangers, and ``fnmatch`` takes time by
+"""Characters of a regular expression and of a shell pattern: plans may be untrusted, and ``fnmatch`` takes time by
 the square of the brackets that nothing closes."""
 
 

@@ -42,7 +42,7 @@ def _of_model(model: ModelSummary) -> Iterable[str]:
             yield f"the layer {layer.name} is called {layer.calls} times with {layer.macs} multiplications"
         owner = known.get(layer.tied_to or layer.name)
         if owner is None or owner.tied_to is not None:
-            yield f"the layer {layer.name} is tied to {layer.tied_to}, which is no layer with a weight of its own"
+            yield f"the layer {layer.name} is tied to {layer.tied_to}, which is not a layer with its own weight"
         for name in layer.shares_with:
             if name not in known:
                 yield f"the layer {layer.name} shares its scheme with {name}, and there is no such layer"

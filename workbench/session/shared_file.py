@@ -128,7 +128,7 @@ def _acquired(lock: Path) -> _Acquired | None:
 def _opened(lock: Path) -> int:
     """Open the lock's file, of another user's for reading; raises OSError.
 
-    Raises SessionError for a link, which a stranger's folder may have there: the file that it leads to would be
+    Raises SessionError for a link, which an untrusted folder may have there: the file that it leads to would be
     emptied.
     """
     flags = os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

@@ -391,6 +391,6 @@ def plan_name(session: Session | None) -> str:
 
 def short(path: str) -> str:
     """Return the last part of a path, or the name of a bundled data set, for headings: ``a.csv (column text)``."""
-    if found := re.search(r"\?((?:column|window|stride|text)=.*)$", path):
-        path = f"{path[: found.start()]} ({', '.join(map(' '.join, parse_qsl(found[1])))})"
+    if query := re.search(r"\?((?:column|window|stride|text)=.*)$", path):
+        path = f"{path[: query.start()]} ({', '.join(map(' '.join, parse_qsl(query[1])))})"
     return path if path.startswith("demo:") else PurePath(path).name or path

@@ -1,6 +1,6 @@
 """auto-round: SignRound on one scheme for all layers, and AutoScheme's mixed plans with SignRound after it.
 
-Layers whose width is no multiple of the group stay in 16 bits there without a word, so the model is padded.
+Layers whose width is not a multiple of the group stay in 16 bits there without a word, so the model is padded.
 """
 
 from __future__ import annotations

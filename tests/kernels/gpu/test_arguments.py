@@ -45,7 +45,7 @@ HUGE = torch.empty(2**31, dtype=torch.int8, device="meta")
         (X.to("meta"), "x is on meta; the kernel runs on cpu"),
         (torch.zeros(0, 64), r"x is empty \(shape \(0, 64\)\)"),
         (X.T, "x is not contiguous"),
-        (MISALIGNED, "no multiple of 16 bytes"),
+        (MISALIGNED, "not a multiple of 16 bytes"),
         ([1.0, 2.0], "x is a list; expected a tensor"),
     ],
 )
@@ -275,7 +275,7 @@ WRONG = {
     "device": (lambda x: x.to("meta"), "is on meta; the kernel runs on cpu: move it there first"),
     "empty": (lambda x: x[:0], r"is empty \(shape \(0, \d+\)\); there is nothing to compute"),
     "strides": (lambda x: torch.cat([x, x], 1)[:, : x.shape[1]], r"is not contiguous .* call .contiguous\(\) first"),
-    "address": (misaligned, "starts at an address that is no multiple of 16 bytes; clone it first"),
+    "address": (misaligned, "starts at an address that is not a multiple of 16 bytes; clone it first"),
 }
 
 

@@ -180,5 +180,5 @@ def test_what_is_no_layer_is_counted(tmp_path: Path) -> None:
     model = open_model(written(nodes, arrays, ["n", 8], tmp_path / "m.onnx"))
     assert [layer.matrix for layer in model.summary.stored] == [(4, 6)]
     assert model.notes[0] == (
-        "the weights of some operators are no layers and stay as the file has them: 1 MatMulInteger"
+        "the weights of some operators are not layers and stay as the file has them: 1 MatMulInteger"
     )

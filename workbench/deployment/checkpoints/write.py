@@ -56,7 +56,7 @@ class Job:
     assignments: Mapping[str, Assignment]
 
     def packed(self) -> Iterator[tuple[Layer, QuantizedTensor]]:
-        """Yield every quantized layer that is no plain cast, with its stored form."""
+        """Yield every quantized layer that is not a plain cast, with its stored form."""
         for layer in self.model.summary.stored:
             stored = self.quantized.tensors.get(layer.name)
             if stored is not None and not isinstance(parse_scheme(stored.scheme), CastScheme):
@@ -325,7 +325,7 @@ def _prove_weight(
 
 
 def what_it_is(layer: Layer) -> str:
-    """Return what a layer is that is no plain linear one, in the plural."""
+    """Return what a layer is that is not a plain linear one, in the plural."""
     if layer.kind is not LayerKind.LINEAR:
         return f"{layer.kind} ones"
     turned = layer.axes != (0, 1)

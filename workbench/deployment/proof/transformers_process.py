@@ -18,7 +18,7 @@ import numpy as np
 def main() -> None:
     """Carry out one request: ``file``, ``out``, ``samples``, ``positions``, ``threads``, ``memory``, ``embeddings``."""
     request = json.load(sys.stdin)
-    os.environ["HF_HUB_OFFLINE"] = "1"  # settings of a stranger's folder went along
+    os.environ["HF_HUB_OFFLINE"] = "1"  # settings of an untrusted folder went along
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (request["memory"], request["memory"]))
     import torch

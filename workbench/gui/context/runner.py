@@ -194,7 +194,7 @@ class JobRunner:
                 return await job.result()
             except WorkbenchError as error:
                 if request.step in OPENINGS and not isinstance(error, EngineDiedError | CancelledError):
-                    self._jobs.withdraw(job.id)  # what was refused is no job: a dialog says why
+                    self._jobs.withdraw(job.id)  # what was refused is not a job: a dialog says why
                 if not isinstance(error, TrustRequiredError):
                     raise
                 self._jobs.withdraw(job.id)

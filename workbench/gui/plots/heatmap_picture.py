@@ -207,7 +207,7 @@ class HeatmapPicture(QAbstractScrollArea):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint cells and headings, then the marks over them."""
         with QPainter(self.viewport()) as painter:
-            painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # names of layers are no text of a language
+            painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # names of layers are not text of a language
             painter.fillRect(self.viewport().rect(), QColor(self._colours.base))
             cells = self.cells
             if cells is None or not cells.rows or not cells.columns:

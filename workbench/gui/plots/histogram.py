@@ -24,8 +24,8 @@ BINS, LEAST_BINS, BINS_BY_ROOT = 512, 8, 2
 """The most bins that are drawn, of the statistics' 2048; few values are drawn in fewer, else they would be a comb."""
 
 COMB_BINS, COMB_COUNT, COMB_SHARE = 64, 16, 0.01
-"""A share of the bins that are empty between two of so many values is no chance: the values have steps of their own, as
-pixels have, and more than ``COMB_BINS`` are drawn as half of them."""
+"""A share of the bins that are empty between two of so many values is not chance: the values have steps of their own,
+as pixels have, and more than ``COMB_BINS`` are drawn as half of them."""
 
 TICK_PIXELS = 14.0
 """The least distance between ticks."""

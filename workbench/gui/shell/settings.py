@@ -131,7 +131,7 @@ def set_placement(value: Placement) -> None:
 
 
 def cluster() -> str:
-    """Return the address of the cluster that steps use; empty for none, and where what is stored is no address."""
+    """Return the address of the cluster that steps use; empty for none, and where what is stored is not an address."""
     address = str(_store().value("device/cluster", ""))
     with suppress(BackendUnavailableError):
         require_address(address)

@@ -62,7 +62,7 @@ class StatusBar(QStatusBar):
         self.device_button = _button("", choose_device)
         self.device_button.setFlat(True)
         self.addPermanentWidget(self.device_button)
-        self._wanted: dict[QWidget, bool] = dict.fromkeys((self.bar, self.size_label, self.bits_label), False)
+        self._visible: dict[QWidget, bool] = dict.fromkeys((self.bar, self.size_label, self.bits_label), False)
 
     def minimumSizeHint(self) -> QSize:
         """Any width will do: what there is no room for is hidden, since the window must fit its screen."""
@@ -72,15 +72,15 @@ class StatusBar(QStatusBar):
         super().resizeEvent(event)
         self._fit()
 
-    def _want(self, widget: QWidget, visible: bool) -> None:
-        self._wanted[widget] = visible
+    def _show(self, widget: QWidget, visible: bool) -> None:
+        self._visible[widget] = visible
 
     def _fit(self) -> None:
         """Show what is wanted, but for what does not fit beside some words of the message: the bar first."""
         others = (self.share, self.cancel_button, self.retry_button, self.loss_label, self.device_button)
-        shown = [each for each in (*self._wanted, *others) if self._wanted.get(each, not each.isHidden())]
+        shown = [each for each in (*self._visible, *others) if self._visible.get(each, not each.isHidden())]
         room = self.width() - LEAST_FOR_MESSAGE - sum(each.sizeHint().width() + GAP for each in shown)
-        for each, visible in self._wanted.items():
+        for each, visible in self._visible.items():
             fits = room >= 0
             if visible and not fits:
                 room += each.sizeHint().width() + GAP
@@ -110,7 +110,7 @@ class StatusBar(QStatusBar):
         running = next((view for view in views if view.status == "running"), None)
         queued = sum(view.status == "queued" for view in views)
         before, self._job = self._job, running.id if running else 0
-        self._want(self.bar, running is not None)
+        self._show(self.bar, running is not None)
         self.share.setVisible(running is not None)
         self.cancel_button.setVisible(running is not None)
         if running is not None:
@@ -130,8 +130,8 @@ class StatusBar(QStatusBar):
     def show_state(self, state: State) -> None:
         """Show bytes, bits per weight and the predicted loss."""
         totals, session = state.totals, state.session
-        self._want(self.size_label, session is not None)
-        self._want(self.bits_label, session is not None and totals is not None)
+        self._show(self.size_label, session is not None)
+        self._show(self.bits_label, session is not None and totals is not None)
         self.loss_label.setVisible(session is not None and totals is not None)
         if session is not None:
             self._show_figures(session, totals, state)

@@ -1,6 +1,6 @@
 """A model of the workbench as lm-evaluation-harness asks it; texts become tokens as in the harness's own models.
 
-The tokenizer is a stranger's: it works in limited processes alone.
+The tokenizer is untrusted: it works in limited processes alone.
 """
 
 from __future__ import annotations

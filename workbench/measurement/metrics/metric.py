@@ -55,8 +55,8 @@ class Outputs:
 
         if self.kind is OutputKind.DETECTIONS:
             return sample_divergence(self.reference, self.quantized, self.batch, self.kind)
-        one = self.kind is OutputKind.CLASS_LOGITS
-        return self.compared.divergence if one else self.compared.divergence * self.tokens
+        per_sample = self.kind is OutputKind.CLASS_LOGITS
+        return self.compared.divergence if per_sample else self.compared.divergence * self.tokens
 
     @cached_property
     def compared(self) -> Comparison:
@@ -78,8 +78,8 @@ class EvaluationMetric:
     """A figure of the quantized model beside the floating-point baseline.
 
     ``measure`` returns the sums of one batch, None where the metric does not apply (other outputs, no labels);
-    ``transform`` maps the mean over units to the figure.  Where the figure is no mean, ``statistic`` computes it from
-    the values of all samples (float64 ``[samples, numbers]``), which ``measure`` returns in place of sums.
+    ``transform`` maps the mean over units to the figure.  Where the figure is not a mean, ``statistic`` computes it
+    from the values of all samples (float64 ``[samples, numbers]``), which ``measure`` returns in place of sums.
     ``compares_models`` is true where the figure itself compares the two models, so that the baseline is a constant.
     """
 

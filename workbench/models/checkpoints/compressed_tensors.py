@@ -88,7 +88,7 @@ def _is_target(target: str, module: str) -> bool:
 
 
 def _matches(expression: str, module: str) -> bool:
-    """Return whether an expression of a stranger's file matches, in linear time."""
+    """Return whether an expression of an untrusted file matches, in linear time."""
     import re2
 
     options = re2.Options()

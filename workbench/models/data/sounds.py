@@ -111,7 +111,7 @@ def _made(
     decoded: Sequence[tuple[np.ndarray, int]], rate: int | None, processor: Any, spec: InputSpec
 ) -> list[np.ndarray]:
     """Return the sounds at the model's rate; with a processor, what it makes of them and, where the model takes it, its
-    mask.  A stranger's settings can make that endless: it is done in a limited process.
+    mask.  Untrusted settings can make that endless: it is done in a limited process.
     """
     same = all(own == (rate or own) for _, own in decoded)
     if not same:

@@ -64,7 +64,7 @@ class Columns:
 
 
 def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict[str, list[Any]]:
-    """Return the columns that ``choose`` names; raises what it raises, and DataError for what is no table."""
+    """Return the columns that ``choose`` names; raises what it raises, and DataError for what is not a table."""
     try:
         _import()
     except ImportError as error:

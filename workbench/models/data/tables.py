@@ -144,7 +144,7 @@ def _fits(value: Any) -> bool:
 
 
 def _require_text(name: str, values: list[Any], file: Path) -> None:
-    """Raise DataError for what is no whole text: bytes of another encoding, half a character."""
+    """Raise DataError for what is not whole text: bytes of another encoding, half a character."""
     if {str, bytes}.isdisjoint(map(type, values)):
         return
     for row, value in enumerate(values):

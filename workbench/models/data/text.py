@@ -44,7 +44,7 @@ OTHER_FILES = ("vocab", "merges", "gguf_file", "init_inputs")
 
 
 def read_text(file: Path, spec: InputSpec) -> str:
-    """Return a text file's text; raises DataError for what is no text, or where the model takes none."""
+    """Return a text file's text; raises DataError for what is not text, or where the model takes none."""
     if spec.tokens is False:
         raise DataError(f"{file} is text, but the model does not take token ids; give images or arrays")
     try:
@@ -197,7 +197,7 @@ EVERYTHING = """{% set own = namespace(text='\\n') %}{{ own.text + (messages | t
 def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
     """Return conversations as the tokenizer's chat template writes them; raises DataError.
 
-    The template is a stranger's program (Jinja in a sandbox): it runs in a limited process, since it may loop for ever.
+    The template is an untrusted program (Jinja in a sandbox): it runs in a limited process, since it may loop for ever.
     """
     tokenizer = tokenizer_of(spec, file)
     if not getattr(tokenizer, "chat_template", None):

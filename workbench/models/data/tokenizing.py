@@ -1,4 +1,4 @@
-"""Tokenizers at work, in a limited process: a stranger's expression takes for ever on some texts, or has Rust panic."""
+"""Tokenizers at work, in a limited process: an untrusted expression takes for ever on some texts, or has Rust panic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a library makes of settings in a stranger's folder (tokenizers, processors): made in a limited process first."""
+"""What a library makes of settings in an untrusted folder (tokenizers, processors): made in a limited process first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stranger's graph runs in a limited process before it runs here: it may crash, hang, or fill the memory."""
+"""An untrusted graph runs in a limited process before it runs here: it may crash, hang, or fill the memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def memory_for(nbytes: int, inputs: int) -> int:
 def require_run(run: Callable[[], object], what: str, nbytes: int, inputs: list[torch.Tensor]) -> None:
     """Raise NotAModelError, which begins with ``what``, where ``run`` crashes, hangs or fills the memory.
 
-    What it raises is no concern here: nobody is harmed by that.  ``nbytes``: those of the graph's weights.
+    What it raises does not matter here: nobody is harmed by that.  ``nbytes``: those of the graph's weights.
     """
     if FORKS:
         seconds = seconds_for(nbytes, sum(each.numel() for each in inputs))

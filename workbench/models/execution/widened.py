@@ -19,7 +19,7 @@ PIECE = 1 << 24
 """Weights that are widened at once in a product: 64 MB in float32, under a limit at most PIECE_SHARE of it."""
 
 PIECE_SHARE, LEAST_PIECE = 32, 1 << 20
-"""One part of the limit in so many is the room of a piece in float32; fewer weights than the latter are no piece."""
+"""One part of the limit in so many is the room of a piece in float32; fewer weights than the latter are not a piece."""
 
 LEAST = 1 << 10
 """Smaller tensors are float32 from the start."""

@@ -22,7 +22,7 @@ class Weight:
     """A parameter of the network.
 
     ``numbers`` reads what the file holds, in the order that ``move`` turns into the parameter's shape; ``dtype`` is
-    the file's.  ``kind`` is None for a parameter that is no layer's.
+    the file's.  ``kind`` is None for a parameter of no layer.
     """
 
     name: str
@@ -51,7 +51,7 @@ class FloatGraph:
 
     ``biases`` maps such outputs to the bias that is added to them and the sum.
     ``weights`` are parameters by name, those of layers and others; ``constants`` what stays as it is.  ``unseen``
-    counts the products with codes that are no layers, by their operators.
+    counts the products with codes that are not layers, by their operators.
     """
 
     nodes: list[Any] = field(default_factory=list)
@@ -64,11 +64,11 @@ class FloatGraph:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence about the weights that are no layers."""
+        """A sentence about the weights that are not layers."""
         if not self.unseen:
             return ()
         counts = few((f"{count} {kind}" for kind, count in sorted(self.unseen.items())), 8)
-        return (f"the weights of some operators are no layers and stay as the file has them: {counts}",)
+        return (f"the weights of some operators are not layers and stay as the file has them: {counts}",)
 
     def add(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:
         """Add a node of one output; return the output's name."""

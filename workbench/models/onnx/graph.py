@@ -31,7 +31,7 @@ MATRICES = frozenset({"MatMul", "FusedMatMul", "Gemm", "Attention"})
 NOTHING: Mapping[str, Any] = {}
 
 TABLES = re.compile(r"(^|[._/])(cos|sin|rope|rotary|inv_freq)\w*", re.IGNORECASE)
-"""Names of tables that are looked up and are no embeddings."""
+"""Names of tables that are looked up and are not embeddings."""
 
 
 def _matrix_role(node: Any, place: int, rank: int) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def _is_constant(node: Any) -> bool:
 
 
 def _rename(graph: Any, names: dict[str, str]) -> None:
-    """Rename what the nodes of ``graph`` take, in the graphs inside it too where these do not define it anew."""
+    """Rename what the nodes of ``graph`` take, in the graphs inside it too where these do not define it again."""
     for node in graph.node:
         for place, name in enumerate(node.input):
             if name in names:

@@ -174,8 +174,8 @@ def _compared(graph: FloatGraph, takes: Mapping[str, Input]) -> dict[str, int]:
     numbers: dict[str, int] = {}
     for node in graph.nodes:
         if node.op_type == "Equal":
-            for one, other in (node.input, reversed(node.input)):
-                name, constant = _start(one, takes, makers, MOVES | {"Gather"}), graph.constants.get(other)
+            for factor, other in (node.input, reversed(node.input)):
+                name, constant = _start(factor, takes, makers, MOVES | {"Gather"}), graph.constants.get(other)
                 if name in takes and constant is not None and math.prod(constant.shape) == 1:
                     number = constant.tensor().reshape(())
                     if not number.is_floating_point():

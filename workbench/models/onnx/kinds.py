@@ -17,15 +17,15 @@ FACTORS: dict[str, tuple[int, ...]] = {
     "MatMul": (0, 1), "Gemm": (0, 1), "FusedMatMul": (0, 1), "Einsum": tuple(range(8)), "Conv": (1,), "FusedConv": (1,),
     "ConvTranspose": (1,), "DeformConv": (1,), "LSTM": (1, 2), "GRU": (1, 2), "RNN": (1, 2), "Attention": (1,),
 }  # fmt: skip
-"""The places of operators' factors, for those that are no layers with inputs of their own."""
+"""The places of operators' factors, for those that are not layers with their own inputs."""
 
 CODED_PRODUCTS = frozenset({
     "MatMulNBits", "MatMulBnb4", "MatMulFpQ4", "MatMulInteger", "MatMulInteger16", "MatMulIntegerToFloat",
     "ConvInteger", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM", "QLinearMatMul", "QLinearConv", "QGemm",
     "QAttention", "QMoE", "QEmbedLayerNormalization", "QOrderedMatMul", "QOrderedAttention", "GatherBlockQuantized",
 })  # fmt: skip
-"""Operators that multiply with codes, or look them up; what is left of them in a graph in floating point is no layer.
-"""
+"""Operators that multiply with codes, or look them up. What is left of them in a graph in floating point is not
+a layer."""
 
 DEEPEST = 64
 """How many operators may lie between a tensor and the constant that is made of it."""

@@ -30,14 +30,14 @@ def evaluate(nodes: Sequence[Any], known: dict[str, Tensor | None], opset: int, 
     known[""] = None
     for node in nodes:
         try:
-            value = _branch(node, known, opset, both) if node.op_type == "If" else _given(node, known, opset)
+            value = _branch(node, known, opset, both) if node.op_type == "If" else _outputs(node, known, opset)
         except Exception as error:
             error.add_note(f"{node.op_type} (node {node.name or next(iter(node.output), '')})")
             raise
         known |= zip(node.output, value if isinstance(value, tuple | list) else (value,), strict=False)
 
 
-def _given(node: Any, known: Mapping[str, Tensor | None], opset: int) -> Any:
+def _outputs(node: Any, known: Mapping[str, Tensor | None], opset: int) -> Any:
     attributes = {**attributes_of(node), "opset": opset, "outputs": len(node.output)}
     attributes |= {each.name: _constant(each.t) for each in node.attribute if each.type == 4}
     return OPERATORS[node.op_type](attributes, [known[name] for name in node.input])
@@ -47,16 +47,16 @@ def _branch(node: Any, known: Mapping[str, Tensor | None], opset: int, both: boo
     """Return what the branch of an If gives that its condition chooses."""
     condition = known[node.input[0]]
     chosen = "then_branch" if condition is not None and bool(condition) else "else_branch"
-    given = list[Tensor | None]()
+    outputs = list[Tensor | None]()
     for branch in node.attribute:
         inside = {**known, **{tensor.name: _constant(tensor) for tensor in branch.g.initializer}}
         if branch.name == chosen:
             evaluate(branch.g.node, inside, opset, both)
-            given = [inside[value.name] for value in branch.g.output]
+            outputs = [inside[value.name] for value in branch.g.output]
         elif both:
             with suppress(RuntimeError, IndexError, TypeError):  # what it is not made for
                 evaluate(branch.g.node, inside, opset, both)
-    return given
+    return outputs
 
 
 def _constant(tensor: Any) -> Tensor:

@@ -35,7 +35,7 @@ SCALARS = (str, int, float, bool, bytes, type(None))
 
 
 class NotPlainError(Exception):
-    """A pickle that names or makes objects that are no data."""
+    """A pickle that names or makes objects that are not data."""
 
 
 class ScriptedError(NotPlainError):
@@ -149,7 +149,7 @@ class PlainPickle:
 def keys(items: Iterable[Any], others: int = 0) -> list[Any]:
     """Return keys of a table that has ``others`` already; raises ValueError for those whose hash can take for ever.
 
-    Python's hashes of whole numbers and of tuples are no secret: a file may choose many with the same one.
+    Python's hashes of whole numbers and of tuples are not secret: a file may choose many with the same one.
     """
     listed = list(items)
     for key in listed:

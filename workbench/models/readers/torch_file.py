@@ -39,7 +39,7 @@ ODD = {
     "torch._utils._rebuild_meta_tensor_no_storage": "without data",
     "torch._utils._rebuild_device_tensor_from_numpy": "of another device",
 }  # fmt: skip
-"""Tensors that are no plain numbers in a row, and what they are."""
+"""Tensors that are not plain numbers in a row, and what they are."""
 
 CALLED = {
     "collections.OrderedDict", "collections.Counter", "torch.Size", "torch.device", "_codecs.encode",
@@ -55,7 +55,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedTensor:
-    """A tensor that is no plain numbers, in a word or two: ``sparse_coo``."""
+    """A tensor that is not plain numbers, in a word or two: ``sparse_coo``."""
 
     kind: str
 
@@ -83,7 +83,7 @@ class _View:
 def read_torch_file(path: Path) -> Any:
     """Return what a file holds: tensors (mapped from it, never to be written into), OddTensors, plain containers.
 
-    Raises NotPlainError where it names objects that are no data, ValueError for damage, OSError.
+    Raises NotPlainError where it names objects that are not data, ValueError for damage, OSError.
     """
     file = MappedFile(path)
     try:

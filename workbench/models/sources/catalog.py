@@ -72,7 +72,7 @@ def detect(path: Path) -> Source:
         )
     if path.is_dir():
         if below := _models_below(path):
-            raise NotAModelError(f"{path} is no model itself; open one of the folders in it: {', '.join(below)}")
+            raise NotAModelError(f"{path} is not a model itself; open one of the folders in it: {', '.join(below)}")
         raise NotAModelError(f"{path} is a folder with nothing that is a model; expected {kinds()}")
     raise NotAModelError(f"{path} is a file of unknown kind ({path.suffix or 'no suffix'}); expected {kinds()}")
 

@@ -426,7 +426,7 @@ def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:
 
 
 def _sides(size: Any) -> tuple[int, int] | None:
-    """Return height and width in pixels, None for what can be no picture's: the settings are a stranger's."""
+    """Return height and width in pixels, None for what cannot be a picture's: the settings are untrusted."""
     sides = tuple(size) if isinstance(size, Sequence) and not isinstance(size, str) else (size, size)
     if len(sides) != 2 or not all(type(side) is int and side > 0 for side in sides):
         return None

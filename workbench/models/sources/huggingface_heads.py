@@ -256,7 +256,7 @@ def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
 
 
 def _possible(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
-    """Return one sample's shape, None also where the folder's settings make no sense: they are a stranger's."""
+    """Return one sample's shape, None also where the folder's settings make no sense: they are untrusted."""
     try:
         shape = _shape(network, spec, name)
     except (TypeError, ValueError, AttributeError, ZeroDivisionError):

@@ -68,7 +68,7 @@ def read_off(
     answer: torch.Tensor | None, output: OutputKind, call: Call, vocabulary: int | None = None
 ) -> tuple[OutputKind, Call]:
     """Return what logits are by a sample's ``answer``, and how they are got: probabilities are taken for what they are,
-    a single number for each sample is no choice among classes, and token logits have ``vocabulary`` numbers for each
+    a single number for each sample is not a choice among classes, and token logits have ``vocabulary`` numbers for each
     token."""
     if vocabulary is not None and answer is not None:
         by_token = answer.ndim == 3 and answer.shape[-1] == vocabulary

@@ -191,9 +191,9 @@ class _LookUps(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__name__", "") in ("embedding", "__getitem__", "index_select"):
-            given = [each.flatten() for each in tensors_of(args) if not each.is_floating_point()]
+            indices = [each.flatten() for each in tensors_of(args) if not each.is_floating_point()]
             tables = [each for each in tensors_of(args) if each.is_floating_point() and each.ndim == 2]
-            if tables and any(torch.equal(each, ids) for each in given for ids in self._ids):
+            if tables and any(torch.equal(each, ids) for each in indices for ids in self._ids):
                 self.rows.append(len(tables[0]))
         return func(*args, **(kwargs or {}))
 

@@ -17,7 +17,7 @@ as in ModelOpt and torchao; compressed-tensors stores the inverse of the tensor 
 float32 number.  Because one number serves the
 whole matrix, parameters that were fitted to some of its columns do not fit together: fit once, then round by columns.
 
-Rows whose width is no multiple of the block end in a shorter block with a scale of its own.
+Rows whose width is not a multiple of the block end in a shorter block with a scale of its own.
 """
 
 from __future__ import annotations

@@ -58,9 +58,9 @@ def as_stored(space: SearchSpace) -> list[str]:
 
 def _aside(space: SearchSpace) -> str:
     """Name what stays as it is stored because it is locked, or the output does not depend on it; empty if nothing."""
-    kept = [layer for layer in space.summary.stored if space.base[layer.name].weights == KEEP]
-    locked = [layer for layer in kept if space.fixed.get(layer.name) == "locked"]
-    unused = [layer for layer in kept if layer.unused and layer.name in space.fixed and layer not in locked]
+    floating = [layer for layer in space.summary.stored if space.base[layer.name].weights == KEEP]
+    locked = [layer for layer in floating if space.fixed.get(layer.name) == "locked"]
+    unused = [layer for layer in floating if layer.unused and layer.name in space.fixed and layer not in locked]
     aside = "" if not locked else (
         f"; locked are {few([layer.name for layer in locked])}, which stay as they are stored: "
         f"{sum(layer.nbytes for layer in locked)} bytes (a plan of one scheme, --uniform, gives them that scheme first)"

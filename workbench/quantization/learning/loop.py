@@ -204,7 +204,7 @@ def through(replace: Replacement) -> Replacement:
 def divergence(teacher: torch.Tensor, student: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Tensor:
     """Return KL(teacher || student), the mean over real tokens or samples, a scalar with a graph to ``student``.
 
-    Outputs that are no logits: the squared distance over the teacher's mean square.
+    Outputs that are not logits: the squared distance over the teacher's mean square.
     """
     if not kind.is_logits:
         exact = teacher.float()

@@ -124,13 +124,13 @@ def predicted_table(
         if line is not None:
             seconds += line.seconds(len(data), batch) * max(total / DIFFERENCE_BYTES, 1.0)
             nbytes += min(total, HELD if disk_room() > DIFFERENCE_BYTES else DIFFERENCE_BYTES) + line.nbytes(batch)
-    check, held = _checks(model, data, measured)
+    check, pilot_bytes = _checks(model, data, measured)
     seconds += check
-    kept = CHECKED * 4 * largest
+    checks = CHECKED * 4 * largest
     if measured:  # whole plans lie in files where the disk has room
         plan = 4 * sum(layer.parameters for layer in summary.stored)
-        kept = max(kept, min(plan, 2 * HELD) if disk_room() > plan else plan)
-    return _estimate(seconds, before, max(nbytes, held + kept)) if seconds >= SHORT else None
+        checks = max(checks, min(plan, 2 * HELD) if disk_room() > plan else plan)
+    return _estimate(seconds, before, max(nbytes, pilot_bytes + checks)) if seconds >= SHORT else None
 
 
 def _checks(model: Model, data: Data, measured: int) -> tuple[float, int]:

@@ -39,7 +39,7 @@ class Block:
     scale, minimum, sub-block scales; ``levels`` is the value of each code at scale 1, ``unused`` how many codes at
     either end encoding leaves out.  No ``planes`` means base-3 packing (TQ1_0).  ``rounding`` and ``fitting`` name how
     llama.cpp goes from a weight to a code and from weights to a header; ``fallback`` is what llama.cpp stores instead
-    when a row's width is no multiple of ``width``.  Bytes of codes are stored exclusive-or ``flip`` (Q8_0's two's
+    when a row's width is not a multiple of ``width``.  Bytes of codes are stored exclusive-or ``flip`` (Q8_0's two's
     complement).
     """
 

@@ -6,7 +6,7 @@
 float16 unit times a 4- to 8-bit sub-block scale in the K-quants.  What is stored is ``blocks`` uint8 ``[rows, bytes]``,
 exactly the bytes of the tensor in a GGUF file.  The sizes and bit layouts are data in :mod:`gguf_blocks`.
 
-Rows whose width is no multiple of the block (32 or 256): a scheme fills the last block up with zeros, counts them in
+Rows whose width is not a multiple of the block (32 or 256): a scheme fills the last block up with zeros, counts them in
 ``bits`` and drops them again when decoding.  llama.cpp itself stores no such row; :meth:`GgufScheme.fallback` names the
 format that it takes instead.
 

@@ -169,7 +169,7 @@ class LatticeScheme(Scheme):
         return PerGroup(WIDTH)
 
     def fallback(self, shape: tuple[int, int]) -> Scheme:
-        """Return what llama.cpp's quantizer takes where rows are no whole blocks: iq4_nl, or fp16."""
+        """Return what llama.cpp's quantizer takes where rows are not whole blocks: iq4_nl, or fp16."""
         return self if shape[1] % WIDTH == 0 else family.FAMILY.ggml("IQ4_NL").fallback(shape)
 
     def bits(self, shape: tuple[int, int]) -> int:
