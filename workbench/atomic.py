@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from workbench.content_kind import content_kind, require_replaceable
 from workbench.errors import WorkbenchError
 from workbench.plain_file import kind_of
 
@@ -41,8 +42,8 @@ def replacing(path: Path, error: type[WorkbenchError], what: str) -> Iterator[Pa
 
     ``what`` names the content in messages (``the plan``).  If anything fails, the temporary file is removed and
     whatever was at ``path`` stays as it was; an OSError is raised as ``error``, other exceptions pass as they are.
-    A symbolic link at ``path`` is followed, a read-only file is refused, and the temporary file has the permissions of
-    the one that it replaces from its first byte on.
+    A symbolic link at ``path`` is followed, a read-only file and one of other contents (a model's weights, for a
+    session) are refused, and the temporary file has the permissions of the one that it replaces from its first byte on.
     """
     with _beside(path, error, what) as (target, temporary):
         mode = _mode(target, path, error, what)
@@ -50,13 +51,14 @@ def replacing(path: Path, error: type[WorkbenchError], what: str) -> Iterator[Pa
         yield temporary
         if mode is not None:
             os.chmod(temporary, mode)
+        require_replaceable(path, content_kind(temporary), error, what)
         _flush(temporary)
         os.replace(temporary, target)
         _flush_names(target.parent)
 
 
-def require_writable(path: Path, error: type[WorkbenchError], what: str) -> None:
-    """Raise ``error`` where a file cannot be written to ``path``: before the work of hours, whose result it would be.
+def require_writable(path: Path, error: type[WorkbenchError], what: str, kind: str) -> None:
+    """Raise ``error`` where no file of ``kind`` can be written to ``path``: before the work of hours that gives it.
 
     What changes meanwhile, such as a disk that fills, is noticed when it is written.
     """
@@ -70,6 +72,7 @@ def require_writable(path: Path, error: type[WorkbenchError], what: str) -> None
     if is_folder:
         raise error(f"{what} cannot be written to {path}: it is a folder; give the name of a file")
     _mode(target, path, error, what)
+    require_replaceable(path, kind, error, what)
     if not os.access(target.parent, os.W_OK):
         raise error(f"{what} cannot be written to {path}: the folder is read-only; choose another or allow it")
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.deployment.exporters.llamas import folder_of
 from tests.gui import sessions
 from workbench.errors import ExportError
 from workbench.planning.plan import Plan
@@ -70,3 +71,31 @@ def test_the_calibration_tells_what_a_network_takes(tmp_path: Path) -> None:
 def test_a_plan_goes_where_the_user_says(tmp_path: Path) -> None:
     for name in ("plan.json", "plan", "plan.v2"):
         assert export(sessions.opened(), "plan", tmp_path / name)[0].is_file()
+
+
+@pytest.mark.parametrize("kind", ["gguf", "safetensors", "huggingface", "script"])
+def test_no_export_replaces_a_file_of_the_model(tmp_path: Path, kind: str) -> None:
+    """Weights stay in their file, mapped: the model would be lost, and what is written would be made of both."""
+    folder = tmp_path / "model"
+    folder_of("llama", folder)
+    first = wb.open(folder)
+    (file,) = wb.apply(first, Plan(), "gguf", tmp_path / "m.gguf")
+    (tmp_path / "net.py").write_text(FACTORY)
+    path, out = {
+        "gguf": (file, file), "safetensors": (folder, folder / "model.safetensors"), "huggingface": (folder, folder),
+        "script": (tmp_path / "net.py", tmp_path / "net.py"),
+    }[kind]  # fmt: skip
+    before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+    link = tmp_path / f"link{out.suffix}"
+    link.symlink_to(out)
+    for place in (out, link):
+        with pytest.raises(ExportError, match="is a file of the model itself|holds more than an earlier export"):
+            wb.apply(wb.open(path, trust=True), Plan(), kind, place)
+    assert {each: each.read_bytes() for each in before} == before
+
+
+def test_an_export_beside_the_weights_is_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder_of("llama", folder)
+    for _ in range(2):
+        assert wb.apply(wb.open(folder), Plan(), "gguf", folder / "m.gguf") == (folder / "m.gguf",)

@@ -29,6 +29,7 @@ from workbench.console.report import Report, Table, readable_bytes, row
 from workbench.console.reports.evaluations import figures_of
 from workbench.console.reports.plans import left_to_the_runtime
 from workbench.console.tensors import largest_tensors
+from workbench.content_kind import SESSION as SESSION_KIND
 from workbench.deployment.exporters import exporter
 from workbench.errors import PlanError, SessionError, WorkbenchError
 from workbench.insight.experts import expert_tokens
@@ -104,7 +105,7 @@ def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
 
     options, estimates, notes = options_of(CalibrateOptions, arguments), list[Estimate](), list[str]()
     out = Path(arguments.out)
-    require_writable(out, SessionError, "the session")
+    require_writable(out, SessionError, "the session", SESSION_KIND)
     with remembered(notes):  # until the session is saved
         with workers_of(arguments), opened_once():  # a cluster that is not there is named before anything is opened
             model = _model(arguments)

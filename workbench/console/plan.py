@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 
+from workbench import content_kind
 from workbench.atomic import require_writable
 from workbench.console.command import Command
 from workbench.console.flags import SESSION, TRUST, flag, flags_of, names, options_of
@@ -52,7 +53,7 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     session = file.session
     file.require_writable()
     if arguments.out:
-        require_writable(Path(arguments.out), PlanError, "the plan")
+        require_writable(Path(arguments.out), PlanError, "the plan", content_kind.PLAN)
     if arguments.uniform:
         plan = _uniform(session, arguments.uniform, options)
         session = complete_table(session, plan, options.metric, trust=arguments.trust, progress=progress)

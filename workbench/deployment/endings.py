@@ -1,6 +1,8 @@
-"""How the names of exported files end."""
+"""How the names of exported files end, and what they hold."""
 
 from __future__ import annotations
+
+from workbench import content_kind
 
 ENDINGS = {
     "plan": ".json", "script": ".py", "safetensors": ".safetensors", "state-dict": ".safetensors", "gguf": ".gguf",
@@ -8,3 +10,8 @@ ENDINGS = {
     "onnx": ".onnx", "onnx-genai": "",
 }  # fmt: skip
 """How the names of what is written end; a folder's has no ending.  Other endings than these are the user's affair."""
+
+CONTENTS = {
+    ".json": content_kind.PLAN, ".safetensors": "a safetensors file", ".gguf": "a GGUF file", ".onnx": "an ONNX file",
+}  # fmt: skip
+"""What a file of each ending holds, as :func:`workbench.content_kind.content_kind` says it."""

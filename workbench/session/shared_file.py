@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.atomic import require_writable
+from workbench.content_kind import SESSION
 from workbench.errors import SessionError
 from workbench.plain_file import read_bytes
 from workbench.session.session import Session
@@ -43,7 +44,7 @@ class SharedFile:
 
     def require_writable(self, out: str | Path | None = None) -> None:
         """Raise SessionError where :meth:`save` could not write to ``out``: before the work whose result it saves."""
-        require_writable(Path(out or self.path), SessionError, "the session")
+        require_writable(Path(out or self.path), SessionError, "the session", SESSION)
 
     def save(self, change: Callable[[Session], Session], out: str | Path | None = None) -> Session:
         """Write ``change`` of what the file holds by now to ``out`` (default: the file itself), and return it.

@@ -17,7 +17,7 @@ from workbench.session.calibrated_ranges import ranges_of_plan
 from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.changed_files import unchanged
-from workbench.steps.files.export import KIND, OUT
+from workbench.steps.files.export import KIND, OUT, require_place
 from workbench.steps.options import BATCH_SIZE, DATA, SAMPLES, SEED, Choice, OptionInfo, option
 from workbench.steps.quantize import require_same
 from workbench.steps.requirements import QUANTIZES, RUNS
@@ -119,6 +119,7 @@ def _run(context: Context, options: TrainOptions) -> tuple[str, ...]:
     chosen = exporter(options.kind)
     if not chosen.needs_model:
         raise ExportError(f"{options.kind} holds no weights, which is what training changes; choose another kind")
+    require_place(chosen.name, options.out, context.session.model.source)
     model, training = context.model(), asdict(options)
     del training["kind"], training["out"]
     training["checkpoint"] = checkpoint = options.checkpoint or f"{options.out.rstrip('/')}.training"

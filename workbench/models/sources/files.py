@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -37,6 +38,17 @@ def stamp(source: ModelSource) -> Stamp:
         files += path.iterdir() if path.is_dir() else [path]
     stats = [(str(file), file.stat()) for file in sorted(set(files)) if file.is_file()]
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
+def own_files(source: ModelSource) -> set[Path]:
+    """Return the files that the model was opened from: of a folder its weights, whatever else lies in it."""
+    from workbench.models.sources.safetensors_file import weight_files
+
+    own = set[Path]()
+    for name in filter(None, (source.path, source.weights, *_parts.get(source.path, ()))):
+        with suppress(ModelError):  # a folder that is damaged by now
+            own |= set(weight_files(Path(name)) if Path(name).is_dir() else [Path(name)])
+    return {file for file in own if file.is_file()}
 
 
 def weights_stamp(source: ModelSource) -> Stamp:

@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.deployment.endings import ENDINGS
+from workbench.content_kind import require_replaceable
+from workbench.deployment.checkpoints.folder import check_place
+from workbench.deployment.endings import CONTENTS, ENDINGS
 from workbench.errors import ExportError
 from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.models.sources import reopen
+from workbench.models.sources.files import own_files
 from workbench.planning.plan import Plan, resolve
 from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of, silent
@@ -29,7 +32,7 @@ from workbench.steps.step import Context, Step, short
 if TYPE_CHECKING:
     from workbench.deployment.exporters import Exporter
     from workbench.models.execution.activation_quantizers import Ranges
-    from workbench.models.summary import ModelSummary
+    from workbench.models.summary import ModelSource, ModelSummary
     from workbench.quantization.quantized_model import QuantizedModel
     from workbench.quantization.transforms.rewrite import RewrittenTensors
 
@@ -45,10 +48,11 @@ KIND = OptionInfo(label="Kind", choices=kinds, flag="to", metavar="KIND", help="
 OUT = OptionInfo(label="Write to", path="save", metavar="PATH", help="the file or folder to write")
 
 
-def _require_place(kind: str, out: str | Path) -> None:
+def require_place(kind: str, out: str | Path, source: ModelSource) -> None:
     """Raise ExportError for a name or place that cannot take what ``kind`` writes, before the work of minutes.
 
-    A name that ends as another form's does is refused, too: a folder called replay.py is a mistake.
+    A name that ends as another form's does is refused, too: a folder called replay.py is a mistake.  So are the files
+    of the model itself (of ``source``), and a file of other contents.
     """
     place, ending = Path(out), Path(out).suffix.lower()
     if ending and ending in ENDINGS.values() and ENDINGS.get(kind, ending) != ending:
@@ -64,6 +68,13 @@ def _require_place(kind: str, out: str | Path) -> None:
         raise ExportError(f"{out} is a folder, and {kind} writes a file; give its name: {place / f'model{own}'}")
     if own == "" and os.path.isfile(place):
         raise ExportError(f"{out} is a file, and {kind} writes a folder; choose the name of a new folder")
+    if own == "":
+        check_place(place, Path(source.path))
+    elif os.path.isfile(place):
+        if any(map(place.samefile, own_files(source))):
+            raise ExportError(f"{out} is a file of the model itself, which {kind} would replace; choose another name")
+        if own in CONTENTS:
+            require_replaceable(place, CONTENTS[own], ExportError, kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,18 +106,15 @@ def applied(
     progress: Progress,
 ) -> tuple[QuantizedModel, tuple[Path, ...]]:  # fmt: skip
     """Do what :func:`apply` does, and return the quantized model, too."""
-    from workbench.deployment.checkpoints.folder import check_place
     from workbench.deployment.exporters import LeavesOut, exporter
     from workbench.deployment.tensors import planned, possible
 
     chosen = exporter(kind, settings)
-    _require_place(chosen.name, out)
+    require_place(chosen.name, out, model.summary.source)
     require_same(model.summary, plan, session)
     if not chosen.needs_model:
         bare = _without_weights(model.summary, plan, session)
         return bare, chosen.export(bare, None, Path(out), progress)
-    if ENDINGS.get(chosen.name) == "":
-        check_place(Path(out), Path(model.summary.source.path))
     ranges, known = {} if session is None else ranges_of_plan(session, plan), shown_inputs(model, session)
     progress(0.0, f"checking that {chosen.name} holds the plan")
     _require_fit(chosen, possible(plan, model, ranges), known)
@@ -154,7 +162,7 @@ def export(
 
     plan = plan or session.plan
     chosen = exporter(kind, settings)
-    _require_place(chosen.name, out)
+    require_place(chosen.name, out, session.model.source)
     if chosen.needs_model:
         model = model or reopen(session.model, trust=trust, placement=Placement(device))
         quantized, paths = applied(model, plan, kind, out, session=session, settings=settings, progress=progress)
@@ -181,7 +189,7 @@ def _without_weights(summary: ModelSummary, plan: Plan, session: Session | None)
 def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
     from workbench.deployment.exporters import exporter
 
-    _require_place(options.kind, options.out)  # before a model is opened
+    require_place(options.kind, options.out, context.session.model.source)  # before a model is opened
     model = context.model() if exporter(options.kind).needs_model else None
     paths = export(
         context.session, model=model, notes=context.notes, progress=context.progress, **asdict(options)
