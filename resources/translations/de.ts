@@ -388,6 +388,18 @@
         <translation>Empfindlichkeit</translation>
     </message>
     <message>
+        <source>No scores yet.
+
+Compute the sensitivity (F6) by weight error. Other metrics run the network, but {}.</source>
+        <translation>Noch keine Bewertung.
+
+Berechnen Sie die Empfindlichkeit (F6) nach dem Gewichtsfehler. Andere Maße lassen das Netz laufen, aber {}.</translation>
+    </message>
+    <message>
+        <source>{} (new)</source>
+        <translation>{} (neu)</translation>
+    </message>
+    <message>
         <source>Pareto front</source>
         <translation>Paretofront</translation>
     </message>
@@ -2036,8 +2048,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Kalibrieren (F5), um die Daten zu sehen, aus denen Bereiche und Vorhersagen stammen.</translation>
     </message>
     <message>
-        <source>Not judged yet: are the data enough, and do they stand for what the model will see?</source>
-        <translation>Noch nicht beurteilt: Reichen die Daten, und stehen sie für das, was das Modell sehen wird?</translation>
+        <source>Not checked yet: is there enough data, and is it like what the model will see?</source>
+        <translation>Noch nicht geprüft: Reichen die Daten, und gleichen sie dem, was das Modell sehen wird?</translation>
     </message>
     <message>
         <source>Which data are shown</source>
@@ -2568,8 +2580,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Rest</translation>
     </message>
     <message>
-        <source>Time left, estimated from the share done</source>
-        <translation>Restzeit, geschätzt aus dem erledigten Anteil</translation>
+        <source>Time left: by the estimate at first, then by the share that is done</source>
+        <translation>Restzeit: zuerst nach der Schätzung, dann nach dem erledigten Anteil</translation>
     </message>
     <message>
         <source>After</source>
@@ -4508,8 +4520,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Verlust dieses Plans: {} {} in der Laufzeit, {} ausgewertet, über {w} von {}; {} je Sekunde ({})</translation>
     </message>
     <message>
-        <source>for judging only</source>
-        <translation>nur zur Beurteilung</translation>
+        <source>not used by the plan</source>
+        <translation>vom Plan nicht verwendet</translation>
     </message>
     <message>
         <source>the plan leaves this input in floating point</source>
@@ -5406,6 +5418,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>The network is still being loaded; its layers are shown already.</source>
         <translation>Das Netz wird noch geladen; seine Schichten sind schon zu sehen.</translation>
+    </message>
+    <message>
+        <source>the file holds weights only, not the network; open its Hugging Face folder, or a Python file with a factory function together with these weights</source>
+        <translation>die Datei enthält nur Gewichte, nicht das Netz; öffnen Sie ihren Hugging-Face-Ordner oder eine Python-Datei mit einer Funktion, die das Netz baut, zusammen mit diesen Gewichten</translation>
     </message>
     <message>
         <source>The file holds weights only, not the network; open its Hugging Face folder, or a Python file with a factory function together with these weights.</source>

@@ -19,6 +19,7 @@ from tests.engine.processes import run, until
 from workbench.engine.engine import Engine
 from workbench.engine.jobs import MAX_VIEWS, Job, Jobs, JobStatus, JobView
 from workbench.errors import CancelledError, DataError, EngineDiedError, WorkbenchError
+from workbench.preflight import Estimate
 
 
 @asynccontextmanager
@@ -46,6 +47,20 @@ async def spawned() -> AsyncIterator[Jobs]:
 def in_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run an async test without the checks on processes."""
     asyncio.run(main())
+
+
+def test_the_time_left_is_that_of_the_estimate_until_the_share_that_is_done_tells_more() -> None:
+    def left(fraction: float, took: float, estimated: float | None) -> float | None:
+        estimate = None if estimated is None else Estimate(seconds=estimated, memory=0)
+        return JobView(
+            id=1, title="", status=JobStatus.RUNNING, started=0.0, finished=took, fraction=fraction, estimate=estimate
+        ).left
+
+    assert left(0.0, 3.0, None) is None and left(0.0, 3.0, 2400.0) == 2400
+    early = left(0.1, 20.0, 2400.0)  # the model was loaded; the work has hardly begun
+    assert early is not None and 0.7 * 2400 < early < 2400
+    assert left(0.1, 20.0, None) == pytest.approx(180)
+    assert left(0.6, 300.0, 20.0) == pytest.approx(200), "by then an estimate that was wrong no longer counts"
 
 
 def test_jobs_run_one_after_the_other_in_order(tmp_path: Path) -> None:

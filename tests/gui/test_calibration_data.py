@@ -38,7 +38,7 @@ def test_images_are_leafed_through_and_judged(live: Callable[..., None]) -> None
         await person.act(lambda: person.window.reveal("calibration_data"))
         assert "Calibrate" in panel.empty_text
         await _calibrated(person, DIGITS, 64)
-        assert not panel.empty_text and panel.verdict.text().startswith("Not judged yet")
+        assert not panel.empty_text and panel.verdict.text().startswith("Not checked yet")
         assert [panel.tabs.isTabEnabled(place) for place in range(5)] == [True, False, False, False, True]
         samples = panel.samples
         await person.click(samples.read)

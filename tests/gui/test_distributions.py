@@ -47,7 +47,7 @@ def test_the_range_of_weights_and_outputs_is_dragged(live: Callable[..., None], 
         await person.act(lambda: QTest.mousePress(plot.viewport(), Qt.MouseButton.LeftButton, pos=start))
         for step in range(1, 7):
             await person.act(lambda step=step: _drag(plot.viewport(), start - QPoint(5 * step, 0)))
-        assert panel.line.tap == tap and "for judging only" in panel.figures.text()
+        assert panel.line.tap == tap and "not used by the plan" in panel.figures.text()
         end = start - QPoint(30, 0)
         await person.act(lambda: QTest.mouseRelease(plot.viewport(), Qt.MouseButton.LeftButton, pos=end))
         after = person.state.session.active_ranges[Q_PROJ, tap]
@@ -138,7 +138,7 @@ def test_a_range_of_inputs_that_no_plan_uses_is_said_to_be_for_judging(
         await person.act(lambda: edits.assign(person.context.workspace, [Q_PROJ], inputs=scheme))
         line = person.window.panels["distributions"].line
         assert line.tap == "input" and "clips " in line.figures.text()
-        assert label in line.figures.text() and ("for judging only" in line.figures.text()) == bool(label)
+        assert label in line.figures.text() and ("not used by the plan" in line.figures.text()) == bool(label)
 
     live(story)
 
@@ -152,7 +152,7 @@ def test_a_symmetric_scheme_is_said_to_mirror_the_range(live: Callable[..., None
         await person.press(Qt.Key.Key_Return, panel.low)
         await person.until(lambda: "…" not in panel.figures.text(), 10)
         assert "as int8-tensor, symmetric: ±99.0 (the plan leaves" in panel.figures.text()
-        assert panel.figures.shown.startswith("for judging only"), "it is seen in a window of 1,280 pixels"
+        assert panel.figures.shown.startswith("not used by the plan"), "it is seen in a window of 1,280 pixels"
         assert person.context.messages.entries[-1].level == "warning" and person.dialog("error") is None, (
             "there is no such model"
         )

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
+from safetensors.torch import save_file
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -58,6 +60,50 @@ def test_stages_say_what_is_done_comes_next_and_why_not_yet(live: Callable[..., 
         await person.press(Qt.Key.Key_Minus, person.window, control=True)
         assert statuses(person)[4] is NEXT, "the evaluation is of another plan"
         person.picture("stages")
+
+    live(story)
+
+
+def test_weights_without_a_network_are_scored_by_weight_error_and_say_why_no_more_is_possible(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    file = tmp_path / "some.safetensors"
+    save_file({"up.weight": torch.randn(64, 32), "down.weight": torch.randn(32, 64)}, file)
+
+    async def story(person: Person) -> None:
+        window = person.window
+        await person.act(lambda: window.document.open_path(str(file)))
+        await person.until(lambda: statuses(person)[0] is DONE)
+        assert statuses(person)[1:3] == [LATER, NEXT]
+        await person.click(window.stepper.buttons[2])
+        await person.until(lambda: person.dialog("form"), 20)
+        assert person.dialog("form")._form.value().metric == "weight_error"
+        await person.act(person.dialog("form").reject)
+        panel = window.panels["sensitivity"]
+        assert "holds weights only" in panel.empty_text and panel.next_step.text() == "Compute Sensitivity…"
+        run_all = window.actions_by_id["run_all"]
+        assert not run_all.isEnabled() and "holds weights only" in run_all.toolTip()
+        for action in ("run_all", "calibrate"):
+            await person.act(lambda action=action: window.trigger(action))
+            said = person.context.messages.entries[-1]
+            assert said.title.endswith(": not now") and said.text.startswith("Some cannot be run: the file holds")
+
+    live(story)
+
+
+def test_a_job_that_ends_leaves_the_panel_that_the_user_has_gone_to(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        window, dock = person.window, person.window.docks["accuracy"]
+        await person.act(lambda: window.document.open_path("demo:digits-classifier"))
+        await person.until(lambda: statuses(person)[0] is DONE)
+        await person.press(Qt.Key.Key_F5, window, control=True)
+        await person.until(lambda: statuses(person)[3] is DONE)
+        await person.click(window.stepper.buttons[5])
+        await person.until(lambda: statuses(person)[4] is DONE and not window.stages.running())
+        await person.settle(0.1)
+        assert window.panels["deploy"].is_seen and dock.windowTitle() == "Accuracy (new)"
+        await person.click(window.stepper.buttons[4])
+        assert window.panels["accuracy"].is_seen and dock.windowTitle() == "Accuracy"
 
     live(story)
 

@@ -73,9 +73,15 @@ class JobView:
 
     @property
     def left(self) -> float | None:
-        """Seconds that a running job will take by the share that is done; None while too little is."""
-        known = self.status == JobStatus.RUNNING and self.fraction >= LEAST_SHARE
-        return self.took * (1 - self.fraction) / self.fraction if known else None
+        """Seconds left: by the estimate at first, from the middle on by the share that is done; None if unknown."""
+        if self.status != JobStatus.RUNNING:
+            return None
+        expected = None if self.estimate is None else self.estimate.seconds * (1 - self.fraction)
+        if self.fraction < LEAST_SHARE:
+            return expected
+        left = self.took * (1 - self.fraction) / self.fraction
+        trust = 1.0 if expected is None else min(2 * self.fraction, 1.0)
+        return trust * left + (1 - trust) * (expected or 0.0)
 
 
 class RunsRequests(Protocol):

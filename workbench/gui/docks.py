@@ -114,9 +114,29 @@ class Docks(QMainWindow):
         panel.show_state(self.state)
         return panel
 
+    def front(self, name: str) -> str:
+        """Return the panel that is in front of those that share the place of a panel."""
+        dock = self.docks[name]
+        return next((each.objectName() for each in (dock, *self.tabifiedDockWidgets(dock)) if _in_front(each)), name)
+
+    def bring_to_front(self, name: str) -> None:
+        """Show a panel, drawn as things are now."""
+        self.docks[name].show()
+        self.docks[name].raise_()
+        self.panels[name].show()
+        self.panels[name].catch_up()
+
+    def show_result(self, name: str, before: str) -> None:
+        """Bring a panel to the front where ``before`` still is, else mark its tab until it is seen."""
+        if self.front(name) in (before, name):
+            self.bring_to_front(name)
+        else:
+            self.docks[name].setWindowTitle(tr("{} (new)").format(tr(self._specs[name].title)))
+
     def _visibility_changed(self, name: str, visible: bool) -> None:
         """Hide a panel behind another tab: Qt only moves its dock aside, and its mnemonic keys would still count."""
         if visible:
+            self.docks[name].setWindowTitle(tr(self._specs[name].title))
             self.panels[name].show()
             self.panels[name].catch_up()
         elif name in self.panels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -15,6 +16,7 @@ from workbench.engine.jobs import JobStatus, JobView
 from workbench.errors import DataError
 from workbench.gui.commands import run
 from workbench.gui.commands.action import Action, ActionState, has_session, plain
+from workbench.gui.commands.actions import ACTIONS
 from workbench.gui.commands.closing import may_leave_jobs, unfinished
 from workbench.gui.commands.command import Command
 from workbench.gui.commands.document import Document
@@ -178,14 +180,14 @@ class Window(QMainWindow):
             self.trigger(stage.action)
 
     def _do(self, spec: Action) -> None:
-        """Do an action, unless it has become impossible since the window was last drawn."""
+        """Do an action, or say why it is not possible now."""
         reason = spec.why_not(self._action_state())
         if reason is None:
             work = spec.run(self.command)
             if work is not None:
                 self.context.tasks.start(work)
         else:
-            self.context.messages.say(f"{plain(spec.text)}: not now", reason)
+            self.context.messages.say(f"{plain(spec.text)}: not now", reason, "warning")
 
     def _show_title(self, state: State) -> None:
         session, name = state.session, state.path.name if state.path else ""
@@ -250,24 +252,20 @@ class Window(QMainWindow):
 
     def trigger(self, action: str) -> None:
         """Do an action by its id, or say why it is not possible now."""
-        entry = self.actions_by_id[action]
-        if entry.isEnabled():
-            entry.trigger()
-        else:
-            self.context.messages.say(plain(entry.text()), entry.toolTip(), "warning")
+        self._do(next(spec for spec in ACTIONS if spec.id == action))
 
     def titled_actions(self) -> list[tuple[str, QAction]]:
         """Return everything that the user can do, with a title to search in."""
         return self.bars.titled()
 
-    def reveal(self, panel: str, *, keyboard: bool = True) -> None:
-        """Bring a panel to the front and give it the keyboard; a job that ends leaves that where the user types."""
-        self.docks[panel].show()
-        self.docks[panel].raise_()
-        self.panels[panel].show()
-        self.panels[panel].catch_up()
-        if keyboard:
-            self.panels[panel].setFocus(Qt.FocusReason.ShortcutFocusReason)
+    def reveal(self, panel: str) -> None:
+        """Bring a panel to the front and give it the keyboard."""
+        self.area.bring_to_front(panel)
+        self.panels[panel].setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def revealing(self, panel: str) -> Callable[[], None]:
+        """Return what shows a job's panel at its end; the keyboard stays where the user types."""
+        return partial(self.area.show_result, panel, self.area.front(panel))
 
     def recolour(self, colours: theme.Colours) -> None:
         """Draw everything in other colours."""

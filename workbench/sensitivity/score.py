@@ -21,7 +21,7 @@ from workbench.models.workers import current as workers_in_use
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import algorithm as find_algorithm
-from workbench.progress import Progress, rising, silent
+from workbench.progress import Progress, part_of, rising, silent
 from workbench.readable import few
 from workbench.sensitivity.activations import scored_layers
 from workbench.sensitivity.interaction import Directions
@@ -30,6 +30,9 @@ from workbench.sensitivity.metrics.metric import Part, SensitivityMetric
 from workbench.sensitivity.scoring import Scoring
 from workbench.sensitivity.table import Sensitivity
 from workbench.sensitivity.worker_scoring import can_spread, fill_spread
+
+FILLED = 0.8
+"""The share of the progress at which the table is full, where a few measurements check it afterwards."""
 
 
 def score(
@@ -79,6 +82,8 @@ def score(
         algorithm=table.algorithm, progress=saved.saving("table", rising(progress)), ranges=ranges or {},
         finite=FiniteBatches(model=model, notes=[] if notes is None else notes),
     )  # fmt: skip
+    whole, filled = scoring.progress, 1.0 if record.check is None or dataset is None else FILLED
+    scoring.progress = part_of(whole, 0.0, filled)
     open_cells, workers = _open_cells(model, table, record.part), workers_in_use()
     if workers is not None and open_cells and can_spread(scoring):
         fill_spread(workers, scoring, open_cells)
@@ -88,6 +93,7 @@ def score(
         record.fill(scoring, open_cells)
     unchecked |= bool(open_cells)  # a run that was interrupted after its last cell has checked nothing yet
     if record.check is not None and unchecked:
+        scoring.progress = part_of(whole, filled, 1.0)
         record.check(scoring, open_cells)
     if unchecked and layers is None and record.part == "weights" and table.samples:
         _say_if_nothing_counts(scoring)

@@ -73,6 +73,12 @@ def test_every_type_is_run(tmp_path: Path) -> None:
     assert result.plan_loss > 0.05 and result.difference < 0.1 * result.plan_loss and result.agreement >= 0.75
 
 
+def test_samples_as_long_as_the_context_are_run_and_timed(tmp_path: Path) -> None:
+    model = open_model(folder_of("qwen2", tmp_path, max_position_embeddings=TOKENS.shape[1]))
+    result = proof(model, Plan())
+    assert result.difference < 1e-6 and result.prompt_speed > 0 and result.generation_speed > 0
+
+
 def test_layers_that_a_transform_changed_and_the_plan_keeps_are_those_of_the_file(tmp_path: Path) -> None:
     model = open_model(folder_of("llama", tmp_path / "folder"))
     plan = Plan(transforms=("equalize",)).assign(["model.layers.*.mlp.up_proj"], weights="q4_0", algorithm="rtn")

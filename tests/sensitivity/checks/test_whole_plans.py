@@ -63,6 +63,17 @@ def scored(
     )  # fmt: skip
 
 
+def test_measuring_plans_has_its_share_of_the_progress() -> None:
+    model, data, seen = sure(), tokens(64), list[tuple[float, str]]()
+    score(
+        model, "predicted_kl", SCHEMES, curvature=calibrate(model, data, batch_size=16).curvature, dataset=data,
+        batch_size=16, progress=lambda fraction, text, partial=None: seen.append((fraction, text)),
+    )  # fmt: skip
+    plans = [fraction for fraction, text in seen if text.startswith("measuring whole plans")]
+    assert len(plans) > 1 and all(before < after for before, after in zip(plans, plans[1:], strict=False))
+    assert max(plans) < 1 == seen[-1][0] and [each for each, _ in seen] == sorted(each for each, _ in seen)
+
+
 def test_coarse_plans_are_predicted_where_the_second_order_is_not_enough() -> None:
     """On other data; plans of other sizes than those that were measured, and uniform ones."""
     model = sure()

@@ -16,6 +16,9 @@ from typing import Any
 
 import numpy as np
 
+GENERATED = 32
+"""Tokens that are generated to time it."""
+
 
 def main() -> None:
     """Carry out one request: ``file``, ``out``, ``samples``, ``positions``, ``threads``, ``memory``, ``embeddings``."""
@@ -33,7 +36,7 @@ def main() -> None:
         values = _embeddings(server, request["samples"])
     else:
         values = _log_probabilities(server, request["samples"], request["positions"], request["vocabulary"])
-        figures |= _speed(server, request["samples"][0], length)
+        figures |= _speed(server, request["samples"][0])
     if request["text"]:
         answer = _post(server, "/tokenize", {"content": request["text"], "add_special": False})
         figures["tokens"] = answer["tokens"]
@@ -51,7 +54,7 @@ def _parameters(library: Any, request: Any, length: int) -> Any:
     """
     settings = library.CommonParams()
     settings.model.path = request["file"]
-    settings.n_ctx = settings.n_batch = settings.n_ubatch = max(length + 40, 64)
+    settings.n_ctx = settings.n_batch = settings.n_ubatch = max(length + GENERATED + 8, 64)
     settings.n_parallel, settings.warmup, settings.fit_params, settings.verbosity = 1, False, False, 1
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = request["threads"]
     settings.cache_ram_mib = 0
@@ -72,27 +75,34 @@ def _log_probabilities(server: Any, samples: list[list[int]], positions: list[in
     out = np.full((len(samples), len(positions), vocabulary), -np.inf, np.float32)
     for row, sample in enumerate(samples):
         for column, position in enumerate(positions):
-            answer = server.handle_completions({
+            answer = _complete(server, {
                 "prompt": sample[: position + 1], "n_predict": 1, "n_probs": vocabulary, "temperature": 0.0,
                 "cache_prompt": True, "logit_bias": [[letter, 1e9]],
             })  # fmt: skip
-            if "choices" not in answer:
-                raise RuntimeError(f"llama.cpp answers {str(answer)[:300]}")
             for entry in answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]:
                 out[row, column, entry["id"]] = entry["logprob"]
     return out
 
 
-def _speed(server: Any, sample: list[int], length: int) -> dict[str, float]:
-    """Return tokens per second for reading a prompt and for generating, as llama.cpp counts them."""
-    answer = server.handle_completions({
-        "prompt": sample, "n_predict": 32, "temperature": 0.0, "ignore_eos": True, "cache_prompt": False,
+def _speed(server: Any, sample: list[int]) -> dict[str, float]:
+    """Return tokens per second for reading and for generating: together no more than the sample, as the context may
+    hold no more."""
+    prompt = sample[: max(len(sample) - GENERATED, (len(sample) + 1) // 2)]
+    answer = _complete(server, {
+        "prompt": prompt, "n_predict": GENERATED, "temperature": 0.0, "ignore_eos": True, "cache_prompt": False,
     })  # fmt: skip
     timings = answer["timings"]
     return {
         "prompt_tokens_per_second": timings["prompt_per_second"],
         "generated_tokens_per_second": timings["predicted_per_second"],
     }
+
+
+def _complete(server: Any, request: Any) -> Any:
+    answer = server.handle_completions(request)
+    if "choices" not in answer:
+        raise RuntimeError(f"llama.cpp answers {str(answer)[:300]}")
+    return answer
 
 
 def _embeddings(server: Any, samples: list[list[int]]) -> np.ndarray:

@@ -10,6 +10,7 @@ from workbench.gui.commands.command import Command
 from workbench.gui.shell import step_keys
 from workbench.session.workspace import State
 from workbench.steps.files.first_session import STILL_LOADING, is_first_look
+from workbench.steps.requirements import RUNS
 from workbench.steps.step import Step
 
 
@@ -53,6 +54,13 @@ can_undo = requires(lambda now: now.state.undo_name, "Nothing to undo", session=
 can_redo = requires(lambda now: now.state.redo_name, "Nothing to redo", session=False)
 is_running = requires(lambda now: now.running, "No job is running", session=False)
 is_idle = requires(lambda now: not now.running, "Wait until the running jobs have ended")
+
+
+def can_run_all(now: ActionState) -> str | None:
+    """The model must be one that runs, and no job may be under way."""
+    return is_idle(now) or (step_keys.why_not(now.state.session, (RUNS,)) if now.state.session else None)
+
+
 has_failed = requires(lambda now: now.failed, "No job has failed", session=False)
 
 

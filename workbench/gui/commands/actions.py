@@ -97,7 +97,7 @@ ACTIONS = (
     step_action(TRAIN, "train", run.step_command(TRAIN, "Train", done="Trained"), mnemonic="n"),
     step_action(TIME_KERNELS, "time_kernels", run.step_command(TIME_KERNELS, "Measure", panel="timing"), mnemonic="T",
                 icon="time"),
-    Action(id="run_all", text="Run A&ll", shortcut="Ctrl+F5", menu="&Run", run=run.run_all, why_not=action.is_idle,
+    Action(id="run_all", text="Run A&ll", shortcut="Ctrl+F5", menu="&Run", run=run.run_all, why_not=action.can_run_all,
            tip="Calibrate, score, search within the budget and evaluate: what is not done yet", icon="demo",
            separated=True),
     Action(id="device", text="De&vice…", shortcut="Ctrl+Alt+G", menu="&Run", run=placement.choose,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -54,8 +54,11 @@ class MainWindow(Protocol):
     def panels(self) -> Mapping[str, Panel]:
         """The existing panels by their id."""
 
-    def reveal(self, panel: str, *, keyboard: bool = True) -> None:
-        """Bring a panel to the front and, with ``keyboard``, give it the keyboard."""
+    def reveal(self, panel: str) -> None:
+        """Bring a panel to the front and give it the keyboard."""
+
+    def revealing(self, panel: str) -> Callable[[], None]:
+        """Return what shows a job's panel at its end, or marks its tab where the user has gone to another one."""
 
     def panel(self, kind: type[P]) -> P:
         """Return a panel, made if necessary."""
@@ -110,10 +113,10 @@ class Command:
             options = self._remembered(options, of_model, OF_MODEL)
         if missing is not None and "data" in missing(options) and (data := role(settings.role()).data) in bundled:
             options = replace(options, data=data)  # type: ignore[type-var]
-        form = Form(
-            self._remembered(options, step.options, REMEMBERED), missing=missing, folder=folder_of(session),
-            bundled=bundled, model=None if session is None else session.model,
-        )  # fmt: skip
+        runs = session is None or not session.model.cannot_run
+        options = self._remembered(options, step.options, [each for each in REMEMBERED if runs or each != "metric"])
+        model = None if session is None else session.model
+        form = Form(options, missing=missing, folder=folder_of(session), bundled=bundled, model=model)
         dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start)
         if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
             return None

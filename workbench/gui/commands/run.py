@@ -20,6 +20,7 @@ from workbench.models.data.files import PICTURES, SOUNDS
 from workbench.numerics.formats import activation_schemes
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
+from workbench.sensitivity.metrics.weight_error import WEIGHT_ERROR
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.workspace import State
 from workbench.steps.calibrate import CALIBRATE
@@ -55,13 +56,20 @@ def step_command(
         request = await command.ask(step, start)
         if request is None:
             return
-        result = await command.context.runner.work(request)
-        if result is not None and panel:
-            command.window.reveal(panel, keyboard=False)
+        result = await _shown(command, request, panel)
         if isinstance(result, tuple) and done:
             command.context.messages.say(done, ", ".join(map(str, result)))
 
     return run
+
+
+async def _shown(command: Command, request: Request[O, R], panel: str, again: Any = None) -> R | None:
+    """Run a request and return the result, shown in ``panel``, if there is one."""
+    show = command.window.revealing(panel) if panel else lambda: None
+    result = await command.context.runner.work(request, again)
+    if result is not None:
+        show()
+    return result
 
 
 def schemes_of(state: State) -> tuple[str, ...]:
@@ -95,8 +103,8 @@ async def calibrate_on(command: Command, data: str) -> None:
     if CALIBRATE.first is None:
         return
     request = await command.ask(CALIBRATE, "Calibrate", replace(CALIBRATE.first(command.session), data=data))
-    if request is not None and await command.context.runner.work(request) is not None:
-        command.window.reveal("distributions", keyboard=False)
+    if request is not None:
+        await _shown(command, request, "distributions")
 
 
 async def score(command: Command) -> None:
@@ -106,7 +114,10 @@ async def score(command: Command) -> None:
     schemes = schemes_of(workspace.state)
     if table is not None:
         schemes = tuple(dict.fromkeys((*table.schemes, *(schemes if workspace.state.target else ()))))
-    request = await command.ask(SCORE, "Compute", ScoreOptions(schemes=schemes))
+    first = ScoreOptions(schemes=schemes)
+    if command.session.model.cannot_run:
+        first = replace(first, metric=WEIGHT_ERROR.name)
+    request = await command.ask(SCORE, "Compute", first)
     if request is None:
         return
     options = request.options
@@ -116,10 +127,8 @@ async def score(command: Command) -> None:
         options = replace(options, schemes=tuple(name for name in options.schemes if name in inputs))
     if table is None and not of_activations:  # else the losses that are there stay until the new ones are
         workspace.show_metric(options.metric)
-    result = await command.context.runner.work(replace(request, options=options))
-    if result is not None:
+    if await _shown(command, replace(request, options=options), "sensitivity") is not None:
         workspace.show_metric(options.metric)
-        command.window.reveal("sensitivity", keyboard=False)
 
 
 def search(command: Command) -> None:
@@ -179,6 +188,7 @@ async def run_all(command: Command) -> None:
 
     Data are asked for where none are known; what fails or is cancelled ends the run.
     """
+    show = command.window.revealing("accuracy")
     for due in (_calibration_due, _scoring_due, _search_due, _evaluation_due):
         request = await due(command)
         shown = partial(_beside, command)
@@ -186,7 +196,7 @@ async def run_all(command: Command) -> None:
             return
         if command.session.calibration is None:  # the user gave no data
             return
-    command.window.reveal("accuracy", keyboard=False)
+    show()
 
 
 async def _calibration_due(command: Command) -> AnyRequest | None:
@@ -235,10 +245,8 @@ async def _measure(command: Command, request: Request[RefineOptions, Sensitivity
 
     The metric that is shown stays: a table of few cells cannot rate or search plans; the refined one can.
     """
-    table = await command.context.runner.work(request, partial(_measure, command))
-    if table is not None:
+    if await _shown(command, request, "agreement", partial(_measure, command)) is not None:
         command.context.messages.say("Close decisions are measured", "choose Refined KL in Sensitivity to use them")
-        command.window.reveal("agreement", keyboard=False)
 
 
 async def audit(command: Command) -> None:
@@ -251,10 +259,9 @@ async def audit(command: Command) -> None:
 async def _audit(command: Command, request: Request[AuditOptions, PlanAudit]) -> None:
     from workbench.gui.panels.accuracy.panel import AccuracyPanel
 
-    result = await command.context.runner.work(request, partial(_audit, command))
+    result = await _shown(command, request, "accuracy", partial(_audit, command))
     if result is not None:
         command.context.messages.say(f"Audit of “{result.plan_name}”", result.audit.sentence())
-        command.window.reveal("accuracy", keyboard=False)
         command.window.panel(AccuracyPanel).show_audit()
 
 

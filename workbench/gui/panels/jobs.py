@@ -42,7 +42,7 @@ JOBS = (
     Number("Estimated", lambda view: view.estimate and view.estimate.seconds, quantities.duration, unit="s",
            tip="What the job was estimated to take before it began; short jobs are not"),
     Number("Left", lambda view: view.left, quantities.duration, unit="s",
-           tip="Time left, estimated from the share done"),
+           tip="Time left: by the estimate at first, then by the share that is done"),
 )  # fmt: skip
 
 

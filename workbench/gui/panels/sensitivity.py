@@ -33,6 +33,7 @@ from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.checks.refine import REFINE
+from workbench.steps.files.first_session import is_first_look
 
 TITLE_LENGTH = 24
 """Characters of a metric's title for which there is room in its box."""
@@ -51,6 +52,8 @@ NO_CALIBRATION = (
     "No scores yet.\n\nCalibrate (F5), then compute the sensitivity (F6) to see what every scheme would cost every "
     "layer.\nWeight error needs no calibration."
 )
+
+NO_NETWORK = "No scores yet.\n\nCompute the sensitivity (F6) by weight error. Other metrics run the network, but {}."
 
 NOT_YET = {
     REFINED.name: "The refined losses are the predicted ones with measured ones in place where decisions are close.\n"
@@ -230,8 +233,9 @@ class SensitivityPanel(Panel):
         session, metric = self.state.session, self.state.shown_metric
         none = session is None or not session.sensitivities
         calibrated = session is not None and session.calibration is not None
-        nothing = NO_TABLE if calibrated else NO_CALIBRATION
-        self.say_empty(nothing if none else "", "sensitivity" if calibrated else "calibrate")
+        reason = session.model.cannot_run if session is not None and not is_first_look(session) else None
+        nothing = tr(NO_NETWORK).format(tr(reason)) if reason else NO_TABLE if calibrated else NO_CALIBRATION
+        self.say_empty(nothing if none else "", "sensitivity" if calibrated or reason else "calibrate")
         self.not_yet.setText(tr(NOT_YET.get(metric, NOT_YET[self._field])).format(title=tr(metric_title(metric))))
         self._pages.setCurrentIndex(1)
         self.figure.clear()

@@ -85,7 +85,7 @@ def measured_plans(scoring: Scoring, data: Data) -> PlanChecks | None:
         batches.append(batch)
     rows: list[Row] = []
     for number, plan in enumerate(_plans(table, model, names)):
-        scoring.progress(1.0, f"measuring whole plans, number {number + 1}")
+        scoring.progress(number / len(BITS), f"measuring whole plans, number {number + 1}")
         loss = second_order(table, plan)
         if SMALLEST < loss < math.inf:
             rows.append(_row(scoring, plan, loss, batches, outputs))

@@ -113,7 +113,7 @@ class CalibrationDataPanel(Panel):
             self.tabs.setTabEnabled(place, quality is not None)
             self.tabs.setTabToolTip(place, "" if quality is not None else "Check the data first (Alt+C)")
         if quality is None:
-            self.verdict.setText("Not judged yet: are the data enough, and do they stand for what the model will see?")
+            self.verdict.setText("Not checked yet: is there enough data, and is it like what the model will see?")
             self.table.show_records(())
             return
         sentence = quantities.marked_in(quality.sentence())

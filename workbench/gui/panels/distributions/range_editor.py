@@ -143,7 +143,7 @@ class RangeEditor(PanelPart):
             self.figures.setText(f"Not taken: {problem}" if problem else "")
             return
         note = self._note()
-        mark, why = ("for judging only · ", f" ({note})") if note else ("", "")
+        mark, why = ("not used by the plan · ", f" ({note})") if note else ("", "")
         words = (
             f"{mark}clips {quantities.share(quality.clipped)} · RMS error "
             f"{quantities.number(quality.mean_squared_error**0.5)} · "
