@@ -11,6 +11,7 @@ from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.models.model import Replacement
 from workbench.numerics.formats import parse_scheme, takes_range
+from workbench.numerics.formats.microscaling import NvScheme
 from workbench.numerics.granularity import PerBlock
 from workbench.numerics.ranges import Range
 from workbench.numerics.scheme import Parameters, Scheme
@@ -26,12 +27,15 @@ def input_quantizer(layer: Layer, scheme_name: str, ranges: Ranges) -> Replaceme
     """Return the function that quantizes a layer's input.
 
     A scheme for a whole tensor is static: it takes the calibrated range, and MissingResultError says that there is
-    none.  Any other is dynamic: scales are computed from each token (each sample, for convolutions) when it is seen.
+    none.  Any other is dynamic: scales are computed from each token (each sample, for convolutions) when it is seen,
+    but NVFP4's scale for the tensor is that of the calibrated range where there is one, as files and runtimes have it.
     """
     scheme, by_sample = parse_scheme(scheme_name), layer.kind.is_convolution
-    if not takes_range(scheme):
-        return _ActivationQuantizer(f"the input of {layer.name}", scheme, by_sample)
     calibrated = ranges.get((layer.name, "input"))
+    if not takes_range(scheme):
+        if isinstance(scheme, NvScheme) and calibrated is not None:
+            scheme = scheme.within(calibrated.low, calibrated.high)
+        return _ActivationQuantizer(f"the input of {layer.name}", scheme, by_sample)
     if calibrated is None:
         raise MissingResultError(
             f"the inputs of {layer.name} have the static scheme {scheme.name}, but no range was calibrated for them; "

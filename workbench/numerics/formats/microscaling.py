@@ -23,7 +23,7 @@ Rows whose width is not a multiple of the block end in a shorter block with a sc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -37,7 +37,7 @@ from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import Granularity, Grid, PerGroup
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import E8M0, FP32, Array, ScaleFormat
-from workbench.numerics.scheme import Parameters
+from workbench.numerics.scheme import Parameters, check_static_range
 
 if TYPE_CHECKING:
     import torch
@@ -110,6 +110,16 @@ class NvScheme(ScaledScheme):
     name: str = field()
     granularity: Granularity = PerGroup(16)
     scale_format: ScaleFormat = E4M3
+    largest: float | None = None
+    """The magnitude that the scale for the tensor is chosen by; the matrix's own where it is None."""
+
+    def within(self, low: float, high: float) -> NvScheme:
+        """Return the scheme of inputs whose scale for the tensor is that of a calibrated range; blocks have their own.
+
+        Raises RangeError for ends that are none.
+        """
+        check_static_range(low, high)
+        return replace(self, largest=max(-low, high))
 
     @property
     def rows_apart(self) -> bool:
@@ -127,6 +137,7 @@ class NvScheme(ScaledScheme):
         import torch
 
         largest = torch.maximum(-low.amin(), high.amax()) if low.numel() else low.new_zeros(())
+        largest = largest if self.largest is None else torch.full_like(largest, self.largest)
         shared = self._tensor_scale(largest).reshape(1, 1)
 
         def blocks(least: torch.Tensor, greatest: torch.Tensor) -> Affine:

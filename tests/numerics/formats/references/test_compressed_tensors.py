@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tests.models.networks import decoder
 from tests.numerics.formats.references.weights import weights
+from workbench.deployment.checkpoints.compressed_tensors import input_args
+from workbench.models.execution.activation_quantizers import input_quantizer
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.packing import pack
+from workbench.numerics.ranges import Range
 
 pytest.importorskip("compressed_tensors", reason="compressed-tensors is not installed")
 
@@ -86,3 +90,24 @@ def test_nvfp4_is_decoded_to_the_same_values(kind: str) -> None:
     inverse = 1 / torch.from_numpy(stored.arrays["tensor_scale"])
     theirs = dequantize(values, blocks, None, args, global_scale=inverse)
     assert torch.allclose(theirs, scheme.decode(stored), rtol=3e-7, atol=0)
+
+
+@pytest.mark.parametrize("largest", [3.0, 100.0])
+def test_nvfp4_inputs_have_the_calibrated_scale_for_the_tensor_and_scales_of_blocks_as_they_come(
+    largest: float,
+) -> None:
+    from compressed_tensors.quantization import QuantizationArgs
+    from compressed_tensors.quantization.lifecycle.forward import fake_quantize
+    from compressed_tensors.quantization.utils import compute_dynamic_scales_and_zp
+
+    values = 4 * torch.randn(2, 9, 64, generator=torch.Generator().manual_seed(0))  # some outside the lesser range
+    arguments = input_args(parse_scheme("nvfp4"))
+    assert isinstance(arguments, dict)
+    args, inverse = QuantizationArgs(**arguments), torch.tensor([448 * 6 / largest])
+    scale, zero = compute_dynamic_scales_and_zp(values, args, torch.nn.Module(), global_scale=inverse)
+    theirs = fake_quantize(values, scale, zero, args, global_scale=inverse)
+    layer = decoder(0).summary.by_name["value"]
+    calibrated = Range(low=-largest / 2, high=largest, method="min-max", clipped=0.0)
+    ours = input_quantizer(layer, "nvfp4", {("value", "input"): calibrated})
+    torch.testing.assert_close(ours(values), theirs, rtol=1e-6, atol=0)
+    torch.testing.assert_close(ours(values[:1]), theirs[:1], rtol=1e-6, atol=0)
