@@ -25,12 +25,13 @@ class Acceptance:
     ``inputs`` None is floating point.  Outputs must be a multiple of ``rows``, inputs of ``columns``, and of the
     group's size where ``whole_groups``.  ``rate`` names the peak that holds; ``native`` is False where weights are
     decoded first.  ``zero_points`` of asymmetric weights are ``whole`` numbers, or ``floating`` ones in the format of
-    the scales.  ``kinds`` are those of the layers that are run so.
+    the scales.  ``kinds`` are those of the layers that are run so, ``dtypes`` what those are stored in.
     """
 
     title: str
     weights: tuple[str, ...]
     kinds: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
     rate: str = "fp16"
     native: bool = True
     granularity: tuple[str, ...] = ()
@@ -55,6 +56,8 @@ class Acceptance:
         """Yield why each check fails, empty where it passes: kind, formats, scales, symmetry, group size, alignment."""
         yield "" if not self.kinds or layer.kind in self.kinds else f"it runs no {layer.kind} layers"
         weights_fit = _matches(weights, self.weights)
+        stored_fit = not self.dtypes or not weights_fit or layer.dtype in self.dtypes
+        yield "" if stored_fit else f"models stored as {' or '.join(self.dtypes)} are run so, not {layer.dtype}"
         yield "" if weights_fit else f"weights must be {' or '.join(self.weights)}, not {element_of(weights)}"
         expected = "floating-point" if self.inputs is None else " or ".join(self.inputs)
         inputs_fit = inputs is None if self.inputs is None else inputs is not None and _matches(inputs, self.inputs)

@@ -84,6 +84,14 @@ class LeavesOut(Protocol):
         """Return the layers of ``model`` that the file does not hold."""
 
 
+@runtime_checkable
+class Remarks(Protocol):
+    """An exporter whose file not all the runtimes that load its kind run as it was evaluated."""
+
+    def remarks(self, quantized: QuantizedModel) -> list[str]:
+        """Return a sentence for each runtime that does not, with the reason and what to do."""
+
+
 EXPORTERS: tuple[Exporter, ...] = (
     PlanFile(), PythonScript(), PackedSafetensors(), StateDict(), HuggingFaceFolder(), Gguf(), CompressedTensors(),
     Gptq(), Mlx(), Torchao(), Recipe(), TensorTypes(), ImportanceMatrix(),

@@ -29,3 +29,21 @@ class CompressedTensors(CheckpointExporter):
         from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod
 
         return CompressedTensorsMethod()
+
+    def remarks(self, quantized: QuantizedModel) -> list[str]:
+        """See :class:`workbench.deployment.exporters.Remarks`."""
+        from workbench.deployment.targets import target
+        from workbench.planning.plan import resolve
+
+        runtime, assignments = target("transformers"), resolve(quantized.plan, quantized.summary.layers)
+        refused = {
+            name: reason for name, assignment in assignments.items() if name in quantized.tensors
+            and (reason := runtime.legal(quantized.summary.by_name[name], assignment.weights, assignment.inputs))
+        }  # fmt: skip
+        if not refused:
+            return []
+        first, reason = next(iter(refused.items()))
+        return [
+            f"{len(refused):,} of the layers do not run in transformers as they were evaluated, beginning with {first} "
+            f"({reason}); vLLM has its own rules, and workbench check --target transformers --repair changes the plan"
+        ]

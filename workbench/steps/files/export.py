@@ -106,7 +106,7 @@ def applied(
     progress: Progress,
 ) -> tuple[QuantizedModel, tuple[Path, ...]]:  # fmt: skip
     """Do what :func:`apply` does, and return the quantized model, too."""
-    from workbench.deployment.exporters import LeavesOut, exporter
+    from workbench.deployment.exporters import LeavesOut, Remarks, exporter
     from workbench.deployment.tensors import planned, possible
 
     chosen = exporter(kind, settings)
@@ -128,7 +128,8 @@ def applied(
         written += paths
     left = chosen.left_out(known) if isinstance(chosen, LeavesOut) else []
     note = f"{few(left, 8)}: left out of the file, whose output does not depend on it"
-    return replace(quantized, notes=(*quantized.notes, *([note] if left else []))), paths
+    remarks = chosen.remarks(quantized) if isinstance(chosen, Remarks) else []
+    return replace(quantized, notes=(*quantized.notes, *([note] if left else []), *remarks)), paths
 
 
 def _require_fit(chosen: Exporter, results: Iterable[QuantizedModel], model: Model) -> None:

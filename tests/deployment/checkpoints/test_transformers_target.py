@@ -1,0 +1,92 @@
+"""The rules of the target transformers, tried in it: what they accept runs as evaluated, what they refuse does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment.exporters import exporter
+from workbench.deployment.exporters.compressed_tensors import CompressedTensors
+from workbench.deployment.targets import target
+from workbench.models.model import Model
+from workbench.models.sources import open_model
+from workbench.numerics.ranges import Range
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+from workbench.quantization.quantized_model import QuantizedModel
+from workbench.steps.files.export import applied
+
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("compressed_tensors", reason="compressed-tensors is not installed")
+
+UP = "model.layers.1.mlp.up_proj"
+IDS = torch.arange(40).reshape(2, 20)
+ACCEPTED = (
+    ("int4-g32", None), ("int2-g16", None), ("int4-tensor-asym", None), ("int4-channel", "int8-token-asym"),
+    ("int8-channel", "int8-tensor"), ("int8-channel-asym", "int8-tensor-asym"), ("int8-g32", "nvfp4"),
+    ("fp8-e4m3-b32x32", "fp8-e4m3-token"), ("fp8-e4m3-channel", "fp8-e4m3-tensor"),
+)  # fmt: skip
+REFUSED = (
+    ("int4-g32-asym", None), ("int8-channel-asym", None), ("int8-channel", "int8-token"), ("int8-channel", "int8-g32"),
+    ("nvfp4", None), ("mxfp4", "mxfp4"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return open_model(folder_of("llama", tmp_path_factory.mktemp("llama"), intermediate_size=128))
+
+
+def quantized(model: Model, weights: str, inputs: str | None) -> QuantizedModel:
+    plan = Plan().assign([UP], weights=weights, algorithm="rtn")
+    made = quantize(model, plan)
+    calibrated = Range(low=-2.0, high=2.5, method="min-max", clipped=0.0)
+    return replace(made, plan=plan.assign([UP], inputs=inputs), ranges={(UP, "input"): calibrated})
+
+
+def difference(made: QuantizedModel, model: Model, folder: Path) -> float:
+    """Return how far transformers' logits are from the evaluated ones, relative; infinite where it does not run."""
+    exporter("compressed-tensors").export(made, model, folder, silent)
+    with torch.no_grad():
+        evaluated = made.bind(model).run({"input_ids": IDS, "attention_mask": torch.ones_like(IDS)})
+        try:
+            network = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+            there = network(input_ids=IDS).logits
+        except RuntimeError:
+            return float("inf")
+    return float((there - evaluated).norm() / evaluated.norm())
+
+
+@pytest.mark.parametrize("weights, inputs", ACCEPTED)
+def test_what_the_target_accepts_runs_as_it_was_evaluated(
+    model: Model, tmp_path: Path, weights: str, inputs: str | None
+) -> None:
+    made = quantized(model, weights, inputs)
+    assert target("transformers").legal(model.summary.by_name[UP], weights, inputs) is None
+    assert CompressedTensors().remarks(made) == []
+    assert difference(made, model, tmp_path / "out") < 1e-5
+
+
+@pytest.mark.parametrize("weights, inputs", REFUSED)
+def test_what_the_target_refuses_does_not_and_the_export_says_so(
+    model: Model, tmp_path: Path, weights: str, inputs: str | None
+) -> None:
+    made = quantized(model, weights, inputs)
+    assert target("transformers").legal(model.summary.by_name[UP], weights, inputs)
+    (remark,) = CompressedTensors().remarks(made)
+    assert UP in remark and "--target transformers --repair" in remark
+    assert difference(made, model, tmp_path / "out") > 1e-4
+
+
+def test_an_export_notes_what_transformers_does_not_load(model: Model, tmp_path: Path) -> None:
+    plan = Plan().assign([UP], weights="int4-g32-asym", algorithm="rtn")
+    made, _ = applied(
+        model, plan, "compressed-tensors", tmp_path / "out", session=None, settings=(), progress=silent
+    )  # fmt: skip
+    (note,) = (each for each in made.notes if "transformers" in each)
+    assert note.startswith("1 of the layers do not run in transformers as they were evaluated") and UP in note
