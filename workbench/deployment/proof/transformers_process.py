@@ -5,11 +5,13 @@ It imports nothing of the workbench.  The weights are those that compressed-tens
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -50,18 +52,21 @@ def load(folder: str) -> Any:
 
     with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
         config = json.load(file)
-    if config.get("quantization_config", {}).get("quant_method") == "compressed-tensors":
-        _let_zero_points_in()
+    packed = config.get("quantization_config", {}).get("quant_method") == "compressed-tensors"
     cls = getattr(transformers, config["architectures"][0])
-    plain = {"attn_implementation": None, "experts_implementation": None}  # else config.json may name code of the Hub
-    network = cls.from_pretrained(folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False, **plain)
+    # else config.json may name code of the Hub
+    plain: dict[str, Any] = {"attn_implementation": None, "experts_implementation": None}
+    plain |= {"dtype": torch.float32, "local_files_only": True, "trust_remote_code": False}
+    with _zero_points_let_in() if packed else contextlib.nullcontext():
+        network = cls.from_pretrained(folder, **plain)
     compressor = getattr(getattr(network, "hf_quantizer", None), "compressor", None)
     if compressor is not None:
         compressor.decompress_model(network)
     return torch.nn.Module.float(network).eval()  # its own method refuses quantized networks
 
 
-def _let_zero_points_in() -> None:
+@contextlib.contextmanager
+def _zero_points_let_in() -> Iterator[None]:
     """Have compressed-tensors expect packed zero points; on the meta device, 0.20 expects them as they were before.
 
     transformers then refuses every asymmetric checkpoint, those of llm-compressor too; vLLM does not.
@@ -80,6 +85,10 @@ def _let_zero_points_in() -> None:
         return packed
 
     Packed.compress = classmethod(compress)
+    try:
+        yield
+    finally:
+        Packed.compress = classmethod(plain)
 
 
 def _log_probabilities(network: Any, ids: Any, request: Any) -> np.ndarray:
