@@ -4492,6 +4492,14 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{} liest Tabellen von Positionen und Tokenarten nur in float32</translation>
     </message>
     <message>
+        <source>{} reads the config.json and the tokenizer of a Hugging Face folder; {} has none</source>
+        <translation>{} liest die config.json und den Tokenizer eines Hugging-Face-Ordners; {} hat keine</translation>
+    </message>
+    <message>
+        <source>{} has no network to write: {w}</source>
+        <translation>{} hat kein Netz, das geschrieben werden könnte: {w}</translation>
+    </message>
+    <message>
         <source>{} only generates text; {} does not: its outputs are {w}</source>
         <translation>{} erzeugt nur Text; {} nicht: seine Ausgaben sind {w}</translation>
     </message>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from workbench.gui.tables.layer_columns import NAME, SCHEME
 from workbench.gui.tables.row_painter import bar_heights
 from workbench.insight import schemes
 from workbench.insight.arrangement import by_family
+from workbench.insight.dashboard import Dashboard
 from workbench.insight.latest import changed_layers
 from workbench.insight.plan_parts import Parts
-from workbench.planning.plan import KEEP
+from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import layer_bits
 from workbench.session.workspace import Workspace
 
@@ -46,9 +48,34 @@ def test_the_parts_after_edits_are_those_of_a_fresh_sum() -> None:
         assert sum(part.bits for part in parts) == sum(layer_bits(item, held[item.name].weights) for item in stored)
 
 
-def _assigned(session: object, names: list[str], scheme: str) -> object:
-    from dataclasses import replace
+def test_a_uniform_plan_is_the_same_as_the_uniform_plan_in_whatever_order_its_losses_were_added() -> None:
+    session = sessions.full(8)
+    names, seen = [layer.name for layer in session.model.layers], list[str]()
+    for scheme in session.sensitivities["predicted_kl"].schemes:
+        workspace = Workspace()
+        workspace.open(replace(session, plan=Plan().assign(names, weights=scheme), plans={}), None)
+        figures = Dashboard().figures(workspace.state)
+        here = [each for figure in figures for each in figure.differences if each.against == f"{scheme} everywhere"]
+        seen += [each.text for each in here if each.kind == "uniform"]
+    assert len(seen) > 10 and set(seen) == {"the same"}
 
+
+def test_columns_make_room_for_longer_texts_unless_the_user_has_set_them(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.opened())
+        parts, names = person.window.panels["plan"].parts, [layer.name for layer in person.state.session.model.layers]
+        before = parts.columnWidth(0)
+        workspace = person.context.workspace
+        await person.act(lambda: workspace.edit("x", lambda now: _assigned(now, names, "int4-g32-asym-zfp16")))
+        assert len(parts.records.records) == 1 and parts.columnWidth(0) >= parts.sizeHintForColumn(0) > before
+        await person.act(lambda: parts.setColumnWidth(0, 40))
+        await person.act(lambda: workspace.edit("x", lambda now: _assigned(now, names, "int8-channel")))
+        assert parts.columnWidth(0) == 40
+
+    live(story)
+
+
+def _assigned(session: object, names: list[str], scheme: str) -> object:
     return replace(session, plan=session.plan.assign(names, weights=scheme))  # type: ignore[attr-defined, type-var]
 
 

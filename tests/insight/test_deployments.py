@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.gui import sessions
 from workbench.insight.deployments import FORMS, unfit
-from workbench.models.summary import OutputKind
+from workbench.models.summary import ModelSource, OutputKind
 
 
 @pytest.mark.parametrize(("output", "kinds"), [
@@ -20,3 +21,24 @@ def test_what_only_generates_text_is_no_form_for_other_models(output: OutputKind
     reasons = {form.kind: unfit(form, model) for form in FORMS if unfit(form, model)}
     assert set(reasons) == kinds
     assert all("only generates text" in reason and model.name in reason for reason in reasons.values())
+
+
+def test_weights_without_a_network_are_offered_in_no_form_that_needs_it(tmp_path: Path) -> None:
+    file = tmp_path / "some.safetensors"
+    source = ModelSource(kind="safetensors", path=str(file))
+    model = replace(sessions.summary(1), source=source, cannot_run="there is no network")
+    reasons = {form.kind: unfit(form, model) for form in FORMS}
+    assert {kind for kind, reason in reasons.items() if not reason} == {"safetensors"}
+    assert reasons["onnx"].endswith("has no network to write: there is no network")
+    assert "config.json" in reasons["gguf"] and model.name in reasons["gguf"]
+    (tmp_path / "config.json").touch()
+    assert not unfit(FORMS[0], model) and not unfit(FORMS[1], model), "the folder holds the rest"
+
+
+@pytest.mark.parametrize(("kind", "kinds"), [
+    ("gguf", {"gguf", "onnx", "safetensors"}), ("python_module", {"onnx", "safetensors"}),
+    ("quantized_checkpoint", {form.kind for form in FORMS}),
+])  # fmt: skip
+def test_forms_that_take_a_folders_tokenizer_are_not_offered_without_one(kind: str, kinds: set[str]) -> None:
+    model = replace(sessions.summary(1), source=ModelSource(kind=kind, path="a/model"))
+    assert {form.kind for form in FORMS if not unfit(form, model)} == kinds

@@ -99,7 +99,7 @@ class Dashboard:
 
         def differing(field: str, show: Callable[[float], str]) -> tuple[Difference, ...]:
             pairs = ((other, getattr(here, field), getattr(other, field)) for other in others)
-            return tuple(_difference(other, a - b, show) for other, a, b in pairs if a is not None and b is not None)
+            return tuple(_difference(other, a, b, show) for other, a, b in pairs if a is not None and b is not None)
 
         return (
             KeyFigure(title="Size", value=quantities.data_size(totals.nbytes), tip=SIZE_TIP,
@@ -155,7 +155,8 @@ def _saved(session: Session, name: str, metric: str) -> _Amounts:
     )  # fmt: skip
 
 
-def _difference(other: _Amounts, amount: float, show: Callable[[float], str]) -> Difference:
+def _difference(other: _Amounts, here: float, there: float, show: Callable[[float], str]) -> Difference:
+    amount = 0.0 if math.isclose(here, there) else here - there  # sums of the same numbers in another order
     text = quantities.signed(amount, show) if amount else "the same"
     return Difference(kind=other.kind, against=other.name, text=text, better=None if not amount else amount < 0)
 

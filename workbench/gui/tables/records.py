@@ -34,6 +34,9 @@ DIGITS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
 MOST_LETTERS = 44
 """Letters of a column's width: longer names end with an ellipsis, and their tooltips are whole."""
 
+FEW = 50
+"""Records up to which every change is looked through for texts that no longer fit."""
+
 
 class RecordsModel(QAbstractTableModel):
     """Shows a tuple of records.
@@ -165,6 +168,7 @@ class RecordsView(QTableView):
         super().__init__(parent)
         self.records = RecordsModel(columns, identity, self)
         self.setModel(self.records)
+        self._most, self._fitted = self.fontMetrics().averageCharWidth() * MOST_LETTERS, dict[int, int]()
         self.setAccessibleName(tr(name))
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setAlternatingRowColors(True)
@@ -189,6 +193,7 @@ class RecordsView(QTableView):
         self.records.show_unit(unit)
         if len(records) == len(self.records.records):
             self.records.show_records(records)
+            self._widen()
             return
         selected = [self.records.identity(row) for row in self.selected_rows()]
         current = self.currentIndex()
@@ -208,10 +213,16 @@ class RecordsView(QTableView):
     def _fit_columns(self) -> None:
         """Make columns as wide as their texts, but none so wide that a long name hides the others."""
         self.resizeColumnsToContents()
-        most = self.fontMetrics().averageCharWidth() * MOST_LETTERS
         for column in range(self.records.columnCount()):
-            if self.columnWidth(column) > most:
-                self.setColumnWidth(column, most)
+            self.setColumnWidth(column, min(self.columnWidth(column), self._most))
+            self._fitted[column] = self.columnWidth(column)
+
+    def _widen(self) -> None:
+        """Give columns that nobody has made wider or narrower the room that the texts of other records need."""
+        for column, width in self._fitted.items() if len(self.records.records) <= FEW else ():
+            if self.columnWidth(column) == width < self.sizeHintForColumn(column):
+                self.setColumnWidth(column, min(self.sizeHintForColumn(column), self._most))
+                self._fitted[column] = self.columnWidth(column)
 
     def selectRow(self, row: int) -> None:
         """Select a row alone; in a window from right to left Qt's own selects none where columns leave room."""

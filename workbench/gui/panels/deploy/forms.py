@@ -33,6 +33,7 @@ FIELDS = (
     Field("Holds", lambda row: row.holds, tip="The schemes of the plan, with their numbers of layers"),
 )  # fmt: skip
 
+EXPORT_TIP = "Write the plan in the selected form, and prove it"
 COPY = "Copy the command line that writes the same"
 SAVE_FIRST = f"{COPY}. Not now: save the session first, whose plan it writes"
 
@@ -49,7 +50,7 @@ class DeployForms(PanelPart):
         self.table.setMaximumHeight(self.table.verticalHeader().defaultSectionSize() * (len(FORMS) + 2))
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._choose())
         self.place = named(PathField(), "Write to", "The file or folder to write")
-        self.export = button("E&xport", self.write, "Write the plan in the selected form, and prove it", role="primary")
+        self.export = button("E&xport", self.write, EXPORT_TIP, role="primary")
         self.repair = button("Re&pair", self.repair_plan, "Give refused layers the nearest scheme that it runs")
         self.copy = button("Copy &Command", self.copy_command, COPY)
         self.folder = button("Open Fol&der", self.open_folder, "Show the folder that it is written to")
@@ -89,6 +90,7 @@ class DeployForms(PanelPart):
         if chosen is None:
             return
         self.export.setEnabled(chosen.is_possible)
+        self.export.setToolTip(tr(EXPORT_TIP if chosen.is_possible else chosen.reasons))
         if self.place.text() == self._suggested:  # else it is the user's
             self._suggest(chosen.form)
         possible = bool(command(self.state, chosen.form, self.place.text()))
