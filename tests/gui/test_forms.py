@@ -80,14 +80,14 @@ def test_a_language_model_without_data_is_offered_bundled_text(live: Callable[..
     (tmp_path / "tokenizer.json").write_text("{}")
 
     async def story(person: Person) -> None:
-        for text in ("llama.cpp", "explore"):
+        for text in ("llama.cpp", "onnx", "explore"):
             settings.set_role(text)
             await person.open(fresh(tmp_path))
             await person.act(lambda: person.context.trigger("calibrate"))
             await person.until(lambda: person.dialog("form"), 10)
             field = person.dialog("form").findChild(Form).widgets["data"]
             line, menu = field.findChild(QLineEdit), field.findChild(QToolButton).menu()
-            assert line.text() == (BUNDLED_TEXT if text == "llama.cpp" else "")
+            assert line.text() == ("" if text == "explore" else BUNDLED_TEXT)
             offered = [action for action in menu.actions() if BUNDLED_TEXT in action.text()]
             await person.act(offered[0].trigger)
             assert line.text() == BUNDLED_TEXT and locate(BUNDLED_TEXT, "calibration").file.is_file()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from asyncio import sleep
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_plan import drop
 from workbench.deployment.targets import target
+from workbench.engine.jobs import Jobs, JobStatus, JobView
+from workbench.gui.commands import run
 from workbench.gui.commands.run import schemes_of
 from workbench.gui.commands.stages import STAGES
 from workbench.gui.shell import settings
@@ -87,6 +90,24 @@ def test_weights_without_a_network_are_scored_by_weight_error_and_say_why_no_mor
             await person.act(lambda action=action: window.trigger(action))
             said = person.context.messages.entries[-1]
             assert said.title.endswith(": not now") and said.text.startswith("Some cannot be run: the file holds")
+
+    live(story)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_job_that_the_user_does_not_see_is_in_no_ones_way(
+    listed: bool, live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.opened())
+        view = JobView(id=1, title="Statistics of a layer", status=JobStatus.RUNNING, listed=listed)
+        monkeypatch.setattr(Jobs, "views", (view,))
+        asked: list[bool] = []
+        monkeypatch.setattr(run, "_calibration_due", lambda command: asked.append(True) or sleep(0))
+        await person.press(Qt.Key.Key_F5, person.window, control=True)
+        await person.settle(0.05)
+        refused = [each.text for each in person.context.messages.entries if each.title == "Run All: not now"]
+        assert (bool(asked), bool(refused)) == (not listed, listed)
 
     live(story)
 

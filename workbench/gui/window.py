@@ -151,7 +151,7 @@ class Window(QMainWindow):
         self._show_title(state)
 
     def _action_state(self) -> ActionState:
-        views = self.context.jobs.views
+        views = [view for view in self.context.jobs.views if view.listed]
         return ActionState(
             state=self.context.workspace.state,
             running=any(view.status in ("running", "queued") for view in views),

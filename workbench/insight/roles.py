@@ -35,7 +35,7 @@ ROLES = (
          text="K-quants and other GGUF blocks, 4.5 bits per weight, exported as one .gguf file"),
     Role(name="vllm", title="A language model for vLLM", target="vllm", data=BUNDLED_TEXT,
          text="Integers, FP8 and NVFP4 as compressed-tensors, 4.5 bits per weight"),
-    Role(name="onnx", title="INT8 for ONNX Runtime", target="onnxruntime", bits=8.1,
+    Role(name="onnx", title="INT8 for ONNX Runtime", target="onnxruntime", bits=8.1, data=BUNDLED_TEXT,
          schemes=("int8-tensor", "int8-channel", "int8-g128"), inputs=("static",),
          text="8-bit weights and inputs in one .onnx file"),
     Role(name="explore", title="Explore", text="Every scheme, no target"),
