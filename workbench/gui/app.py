@@ -47,11 +47,11 @@ _handlers: list[object] = []
 """Xlib keeps the handler's address only."""
 
 
-def application(arguments: list[str] | None = None) -> QApplication:
+def application() -> QApplication:
     """Return the application object, made on first use."""
     app = QApplication.instance()
     if not isinstance(app, QApplication):
-        app = QApplication(arguments or [sys.argv[0] if sys.argv else "workbench"])
+        app = QApplication([sys.argv[0] if sys.argv else "workbench"])
         words.install(app, settings.language())
         use_comma(settings.decimal_comma())
     app.setApplicationName("workbench")

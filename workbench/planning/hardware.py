@@ -108,15 +108,14 @@ def with_tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def estimate(
-    layer: Layer, weights: str, inputs: str | None, profile: Hardware, device: Device | None = None, batch: int = 1
+    layer: Layer, weights: str, inputs: str | None, profile: Hardware, batch: int = 1
 ) -> Estimate | None:
     """Return the roofline of one layer for ``batch`` rows of inputs (samples, for convolutions); None if refused.
 
     Time is the longer of moving weights, inputs and outputs once and of computing at the peak of the arithmetic used.
     """
-    chip = device or profile.devices[0]
-    roof = _roofline(layer, weights, inputs, profile, chip, batch)
-    stored = _roofline(layer, KEEP, None, profile, chip, batch)
+    roof = _roofline(layer, weights, inputs, profile, batch)
+    stored = _roofline(layer, KEEP, None, profile, batch)
     if roof is None or stored is None:
         return roof
     return replace(roof, speedup=stored.microseconds / roof.microseconds)
@@ -140,11 +139,9 @@ class PlanEstimate:
 
 
 def plan_estimate(
-    summary: ModelSummary, assignments: Mapping[str, Assignment], profile: Hardware, device: Device | None = None,
-    batch: int = 1,
-) -> PlanEstimate:  # fmt: skip
+    summary: ModelSummary, assignments: Mapping[str, Assignment], profile: Hardware, batch: int = 1
+) -> PlanEstimate:
     """Return the roofline of a whole plan for ``batch`` rows; embeddings are look-ups and count nothing."""
-    chip = device or profile.devices[0]
     planned, before, refused = [], [], []
     known: dict[tuple[object, ...], tuple[Estimate | None, Estimate | None, str | None]] = {}
     for layer in summary.layers:
@@ -154,8 +151,8 @@ def plan_estimate(
         key = (layer.kind, layer.shape, layer.axes, layer.row_axes, layer.dtype, layer.macs, weights, inputs)
         if key not in known:
             known[key] = (
-                _roofline(layer, weights, inputs, profile, chip, batch),
-                _roofline(layer, KEEP, None, profile, chip, batch), profile.refuses(layer, weights, inputs),
+                _roofline(layer, weights, inputs, profile, batch), _roofline(layer, KEEP, None, profile, batch),
+                profile.refuses(layer, weights, inputs),
             )  # fmt: skip
         roof, stored, reason = known[key]
         if reason:
@@ -166,9 +163,7 @@ def plan_estimate(
     return PlanEstimate(microseconds=math.fsum(planned), stored=math.fsum(before), refused=tuple(refused))
 
 
-def _roofline(
-    layer: Layer, weights: str, inputs: str | None, profile: Hardware, device: Device, batch: int
-) -> Estimate | None:
+def _roofline(layer: Layer, weights: str, inputs: str | None, profile: Hardware, batch: int) -> Estimate | None:
     """Return the estimate, its speedup unknown; None where the hardware runs no such layer."""
     if weights == KEEP:
         rate, how = DTYPE_RATES.get(layer.dtype, "fp32"), f"{layer.dtype} as stored"
@@ -177,6 +172,7 @@ def _roofline(
         if way is None:
             return None
         rate, how = way.rate, way.title
+    device = profile.devices[0]
     peak = device.peaks.get(rate, device.peaks.get("fp32"))
     if peak is None:
         return None

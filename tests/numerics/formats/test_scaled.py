@@ -16,7 +16,6 @@ from workbench.errors import NonFiniteError, RangeError, SchemeError
 from workbench.numerics.formats import activation_schemes, parse_scheme, standard_schemes
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.scheme import Scheme
-from workbench.numerics.weight_error import weight_sqnr
 
 EXTRA = (
     "int2-tensor",
@@ -39,6 +38,12 @@ scaled_by_name = pytest.mark.parametrize("scheme", SCALED, ids=lambda scheme: sc
 
 def matrix(rows: int, columns: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+
+
+def sqnr(weight: torch.Tensor, rounded: torch.Tensor) -> float:
+    """Return the signal-to-quantization-noise ratio in dB."""
+    noise = (rounded.double() - weight.double()).square().sum()
+    return 10 * math.log10(float(weight.double().square().sum() / noise))
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -226,10 +231,10 @@ def test_large_matrices_cut_into_tiles_equal_their_rows_one_by_one() -> None:
 def test_a_whole_tensor_search_over_several_tiles_is_the_best_of_all() -> None:
     scheme = parse_scheme("int4-tensor")
     weight = matrix(600, 1000) ** 3
-    best = weight_sqnr(weight, scheme.quantize(weight, clip_search=True))
+    best = sqnr(weight, scheme.quantize(weight, clip_search=True))
     reach = float(weight.abs().max())
     rivals = [scheme.round(weight, scheme.fit_range(-reach * f, reach * f)) for f in (1.0, 0.8, 0.6, 0.4)]
-    assert best >= max(weight_sqnr(weight, rival) for rival in rivals) - 1e-6
+    assert best >= max(sqnr(weight, rival) for rival in rivals) - 1e-6
 
 
 @scaled_by_name
@@ -302,8 +307,8 @@ def test_errors_agree_with_the_gguf_formats_of_the_same_equation(
     weight = matrix(64, 256)
     scheme = parse_scheme(name)
     packed = quantize(weight.numpy(), kind)
-    theirs = weight_sqnr(weight, torch.from_numpy(dequantize(packed, kind)))
-    ours = weight_sqnr(weight, scheme.quantize(weight))
+    theirs = sqnr(weight, torch.from_numpy(dequantize(packed, kind)))
+    ours = sqnr(weight, scheme.quantize(weight))
     assert packed.nbytes * 8 == scheme.bits((64, 256))
     assert abs(ours - theirs) < slack
     assert ours > theirs - 0.01
@@ -311,6 +316,6 @@ def test_errors_agree_with_the_gguf_formats_of_the_same_equation(
 
 def test_sqnr_of_normal_weights_as_published_for_the_symmetric_rule() -> None:
     weight = matrix(512, 1024)
-    measured = {b: weight_sqnr(weight, parse_scheme(f"int{b}-g32").quantize(weight)) for b in (2, 3, 4, 8)}
+    measured = {b: sqnr(weight, parse_scheme(f"int{b}-g32").quantize(weight)) for b in (2, 3, 4, 8)}
     expected = {2: 8.8, 3: 15.2, 4: 21.3, 8: 45.5}
     assert measured == pytest.approx(expected, abs=0.1)

@@ -237,9 +237,9 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.item.addItem(item)
         return item
 
-    def add_bars(self, colour: str, alpha: int = 170, **options: Any) -> None:
+    def add_bars(self, colour: str, **options: Any) -> None:
         """Draw bars; ``options`` are those of pyqtgraph's BarGraphItem."""
-        self.item.addItem(pg.BarGraphItem(brush=faded(colour, alpha), pen=None, **options))
+        self.item.addItem(pg.BarGraphItem(brush=faded(colour, 170), pen=None, **options))
 
     def add_region(self, low: float, high: float, colour: str, alpha: int, **options: Any) -> pg.LinearRegionItem:
         """Add a region of the x axis to drag; ``options`` are those of pyqtgraph's LinearRegionItem."""

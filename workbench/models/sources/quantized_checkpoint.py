@@ -229,7 +229,26 @@ class Checkpoint:
         return None if weight is None else weight.input_range
 
 
-class QuantizedWeights(WeightsOnlyModel):
+class _Encoded:
+    """What a model says of the weights, inputs and caches that its quantized checkpoint stores."""
+
+    checkpoint: Checkpoint
+    summary: ModelSummary
+
+    def _encoded(self, layer: Layer) -> QuantizedTensor | None:
+        return self.checkpoint.encoded(layer)
+
+    def encoded_inputs(self, layer: str) -> str | None:
+        return self.checkpoint.inputs(self.summary.layer(layer))
+
+    def encoded_range(self, layer: str) -> tuple[float, float] | None:
+        return self.checkpoint.input_range(self.summary.layer(layer))
+
+    def encoded_cache(self, layer: str) -> str | None:
+        return self.checkpoint.cache if makes_keys_or_values(self.summary.layer(layer)) else None
+
+
+class QuantizedWeights(_Encoded, WeightsOnlyModel):
     """The tensors of a checkpoint whose network is not known."""
 
     def __init__(
@@ -241,22 +260,8 @@ class QuantizedWeights(WeightsOnlyModel):
     def _view(self, summary: ModelSummary, overrides: Overrides) -> QuantizedWeights:
         return QuantizedWeights(summary, self._store, overrides, checkpoint=self.checkpoint)
 
-    def _encoded(self, layer: Layer) -> QuantizedTensor | None:
-        return self.checkpoint.encoded(layer)
 
-    def encoded_inputs(self, layer: str) -> str | None:
-        return self.checkpoint.inputs(self.summary.layer(layer))
-
-    def encoded_range(self, layer: str) -> tuple[float, float] | None:
-        """See the contract."""
-        return self.checkpoint.input_range(self.summary.layer(layer))
-
-    def encoded_cache(self, layer: str) -> str | None:
-        """See the contract."""
-        return self.checkpoint.cache if makes_keys_or_values(self.summary.layer(layer)) else None
-
-
-class QuantizedNetwork(NetworkModel):
+class QuantizedNetwork(_Encoded, NetworkModel):
     """A network whose weights came from a quantized checkpoint."""
 
     def __init__(
@@ -268,20 +273,6 @@ class QuantizedNetwork(NetworkModel):
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> QuantizedNetwork:
         return QuantizedNetwork(summary, self.body, self.inputs, overrides, checkpoint=self.checkpoint)
-
-    def _encoded(self, layer: Layer) -> QuantizedTensor | None:
-        return self.checkpoint.encoded(layer)
-
-    def encoded_inputs(self, layer: str) -> str | None:
-        return self.checkpoint.inputs(self.summary.layer(layer))
-
-    def encoded_range(self, layer: str) -> tuple[float, float] | None:
-        """See the contract."""
-        return self.checkpoint.input_range(self.summary.layer(layer))
-
-    def encoded_cache(self, layer: str) -> str | None:
-        """See the contract."""
-        return self.checkpoint.cache if makes_keys_or_values(self.summary.layer(layer)) else None
 
 
 def _packed(folder: Path, raw: TensorStore, method: str, settings: Any, architecture: str) -> Packed:
