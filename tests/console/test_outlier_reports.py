@@ -53,3 +53,20 @@ def test_calibrating_names_the_most_extreme(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().out.count("outlier: ") == 3
     assert main(["outliers", str(out), "--most", "2"]) == 0
     assert "row " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["ranges", "outliers", "channels"])
+def test_layers_are_named_by_every_kind_of_pattern(
+    command: str, calibrated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def listed(pattern: str) -> str:
+        assert (
+            main([command, str(calibrated), "--layer", pattern, *(["--most", "99"] if command != "ranges" else [])])
+            == 0
+        )
+        return capsys.readouterr().out
+
+    assert listed(r"re:.*\.down_proj") == listed("*.down_proj") != listed("*")
+    assert main([command, str(calibrated), "--layer", "re:("]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "not a valid regular expression" in error

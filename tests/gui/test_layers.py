@@ -32,10 +32,18 @@ EDITABLE = Qt.ItemFlag.ItemIsEditable
         ("kind:linear scheme:int4", Filter(kinds=("linear",), schemes=("int4",))),
         ("attn re:layers\\.[01]\\.", Filter(words=("attn",), expression="layers\\.[01]\\.")),
         ("worst 10 mlp", Filter(words=("mlp",), worst=10)),
+        ("worst 0", Filter(worst=0)),
+        (f"worst {'9' * 5000}", Filter(words=("worst", "9" * 5000))),
     ],
 )
 def test_what_a_filter_means(text: str, expected: Filter) -> None:
     assert parse(text) == expected
+
+
+@pytest.mark.parametrize(("text", "count"), [("worst 0", 0), ("worst 2", 2), ("worst 999999999999", 7)])
+def test_as_many_of_the_worst_layers_as_the_filter_says(text: str, count: int) -> None:
+    layers = sessions.summary(1).layers[:7]
+    assert len(layers) == 7 and len(parse(text).of(layers, lambda layer: "", lambda layer: 1.0)) == count
 
 
 @pytest.mark.parametrize("expression", ["layers[", "(" * 5000, "(?=a)", "(a)\\1", "x" * 10_001])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from fnmatch import fnmatchcase
 from typing import Any
 
 from workbench.console.command import Command
@@ -14,7 +13,7 @@ from workbench.errors import MissingResultError, PlanError, nearest
 from workbench.insight.channels import FACTOR, outliers
 from workbench.numerics.ranges import REGISTRY
 from workbench.numerics.statistics.outliers import SIGMAS, TokenOutliers
-from workbench.planning.plan import Assignment, Rule
+from workbench.planning.patterns import matching
 from workbench.progress import Progress
 from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand
 from workbench.session.session import Session
@@ -32,8 +31,7 @@ def _ranges(arguments: argparse.Namespace, progress: Progress) -> Report:
     session = file.session
     if arguments.low is not None or arguments.high is not None:
         session = file.save(lambda now: set_by_hand(now, pattern, arguments.low, arguments.high))
-    rule = Rule(pattern=pattern, assignment=Assignment())
-    names = [layer.name for layer in session.model.layers if rule.matches(layer.name)]
+    names = matching(pattern, session.model.by_name)
     if not names:
         raise PlanError(f"the pattern {pattern!r} matches no layer{nearest(pattern, session.model.by_name)}")
     in_force = ranges_of_plan(session, session.plan)
@@ -64,10 +62,8 @@ def _channels(arguments: argparse.Namespace, progress: Progress) -> Report:
     Raises MissingResultError where no tensor of a layer that matches was observed.
     """
     session, pattern, tap = Session.load(arguments.session), arguments.layer, arguments.tap
-    tensors = {
-        layer: statistics for (layer, each), statistics in session.statistics.items()
-        if each == tap and fnmatchcase(layer, pattern)
-    }  # fmt: skip
+    names = set(matching(pattern, session.model.by_name))
+    tensors = {layer: each for (layer, where), each in session.statistics.items() if where == tap and layer in names}
     if not tensors:
         raise MissingResultError(
             f"the session holds no {tap} statistics of layers that match {pattern!r}; calibrate it, or see workbench "
@@ -128,11 +124,12 @@ def _outliers(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 def largest_tensors(session: Session, pattern: str, tokens: int) -> list[dict[str, Any]]:
     """Return the tensors of the layers that match, the largest values in standard deviations first."""
+    names = set(matching(pattern, session.model.by_name))
     rows = [
         _tensor(session, layer, tap, peaks, tokens)
         for (layer, tap), peaks in session.outliers.items()
-        if fnmatchcase(layer, pattern) and (layer, tap) in session.statistics  # a repair may have lost these
-    ]  # fmt: skip
+        if layer in names and (layer, tap) in session.statistics  # a repair may have lost these
+    ]
     return sorted(rows, key=lambda row: -row["sigmas"])
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from workbench.errors import PlanError, nearest
 from workbench.planning.explain import Explanation, Purchase, explain, next_purchase
-from workbench.planning.plan import Assignment, Plan, Rule, resolve
+from workbench.planning.patterns import matching
+from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import Totals
 from workbench.steps.front import AMONG, efficient_plans
 from workbench.steps.options import OptionInfo, option
@@ -53,9 +54,8 @@ def _run(context: Context, options: ExplainOptions) -> Explained:
     table = session.require_table(options.metric)
     front = efficient_plans(session, metric=options.metric, schemes=options.schemes, target=options.target)
     assignments = resolve(plan, session.model.layers)
-    rule = Rule(pattern=options.layer, assignment=Assignment())
     known = [layer.name for layer in session.model.stored]
-    names = [name for name in known if rule.matches(name)]
+    names = matching(options.layer, known)
     if not names:
         raise PlanError(
             f"the pattern {options.layer!r} matches no layer with a weight of its own{nearest(options.layer, known)}"

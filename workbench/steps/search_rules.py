@@ -15,7 +15,8 @@ from workbench.insight.legality import within_target
 from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.constraints import Constraints
-from workbench.planning.plan import KEEP, Assignment, Plan, Rule, resolve, with_cache
+from workbench.planning.patterns import matching
+from workbench.planning.plan import KEEP, Plan, resolve, with_cache
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 
@@ -148,10 +149,9 @@ def _scheme(name: str) -> str:
 
 
 def _matching(session: Session, pattern: str) -> list[str]:
-    rule = Rule(pattern=pattern, assignment=Assignment())
-    names = [layer.name for layer in session.model.layers if rule.matches(layer.name)]
+    known = [layer.name for layer in session.model.layers]
+    names = matching(pattern, known)
     if not names:
-        known = [layer.name for layer in session.model.layers]
         close = [name for name in known if fnmatchcase(name, f"*{pattern}*")][:1]
         hint = f"; did you mean '*{pattern}*'?" if close else nearest(pattern, known)
         raise PlanError(f"the lock {pattern!r} matches no layer of the model{hint}")

@@ -20,13 +20,14 @@ class FilterError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """All parts must match; ``worst`` then limits the layers to that many of the greatest loss, greatest first."""
+    """All parts must match; ``worst`` then limits the layers to that many of the greatest loss, greatest first; 0 lists
+    none, None all of them."""
 
     words: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
     expression: str = ""
-    worst: int = 0
+    worst: int | None = None
 
     @property
     def narrows(self) -> bool:
@@ -36,7 +37,7 @@ class Filter:
     @property
     def of_plan(self) -> bool:
         """Whether an edit of the plan can change which layers match."""
-        return bool(self.words or self.schemes or self.worst)
+        return bool(self.words or self.schemes) or self.worst is not None
 
     def of(
         self, layers: Iterable[Layer], scheme: Callable[[Layer], str], loss: Callable[[Layer], float]
@@ -46,7 +47,7 @@ class Filter:
             return list(layers)
         search = _searched(self.expression)
         matching = [layer for layer in layers if self._matches(layer, scheme) and search(encodable(layer.name))]
-        if not self.worst:
+        if self.worst is None:
             return matching
         losses = [(value, layer) for layer in matching if not math.isnan(value := loss(layer))]
         return [layer for _, layer in sorted(losses, key=lambda pair: -pair[0])[: self.worst]]
@@ -67,7 +68,7 @@ def _searched(expression: str) -> Callable[[str], object]:
 
 def parse(text: str) -> Filter:
     """Return the filter that ``text`` means; raises FilterError."""
-    worst = re.search(r"\bworst\s+(\d+)\b", text, re.IGNORECASE)
+    worst = re.search(r"\bworst\s+(\d{1,18})\b", text, re.IGNORECASE)
     if worst:
         text = text[: worst.start()] + text[worst.end() :]
     head, _, expression = text.partition("re:")
@@ -75,10 +76,10 @@ def parse(text: str) -> Filter:
     try:
         _searched(expression.strip())
     except PlanError as error:
-        raise FilterError(f"no valid regular expression: {str(error).rpartition('expression: ')[2]}") from None
+        raise FilterError(f"not a valid regular expression: {str(error).rpartition('expression: ')[2]}") from None
     return Filter(
         words=tuple(term for term in terms if not term.startswith(("kind:", "scheme:"))),
         kinds=tuple(term[5:] for term in terms if term.startswith("kind:")),
         schemes=tuple(term[7:] for term in terms if term.startswith("scheme:")),
-        expression=expression.strip(), worst=int(worst[1]) if worst else 0,
+        expression=expression.strip(), worst=int(worst[1]) if worst else None,
     )  # fmt: skip
