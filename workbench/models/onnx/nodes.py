@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from workbench.models.onnx.container import FLOATS, StoredArray
 from workbench.models.onnx.inner import inner_graphs
+
+Attributes = Mapping[str, Any]
+Inputs = Sequence[Any]
 
 
 def in_float32(array: StoredArray) -> StoredArray:
@@ -61,3 +64,16 @@ def attributes_of(node: Any) -> dict[str, Any]:
         elif each.type in (6, 7):
             attributes[each.name] = list(each.floats if each.type == 6 else each.ints)
     return attributes
+
+
+def input_at(inputs: Inputs, place: int) -> Any:
+    """Return an input of a node, None where it is left out."""
+    return inputs[place] if len(inputs) > place else None
+
+
+def ints(attributes: Attributes, inputs: Inputs, place: int, name: str) -> list[int] | None:
+    """Return whole numbers that newer opsets take as an input and older ones as an attribute."""
+    tensor = input_at(inputs, place)
+    if tensor is not None:
+        return [int(each) for each in tensor.reshape(-1).tolist()]
+    return None if name not in attributes else [int(each) for each in attributes[name]]

@@ -13,11 +13,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from workbench.models.onnx.container import DTYPES
-from workbench.models.onnx.nodes import attributes_of
+from workbench.models.onnx.nodes import Attributes, Inputs, attributes_of, input_at, ints
 from workbench.models.onnx.recurrent import NoCounterpartError, gru, lstm
+from workbench.models.onnx.spatial import convolution, pad, pool, resize, transposed_convolution
 
-Attributes = Mapping[str, Any]
-Inputs = Sequence[Any]
 Operator = Callable[[Attributes, Inputs], Any]
 
 
@@ -65,25 +64,13 @@ def _constant(tensor: Any) -> Tensor:
     return torch.from_numpy(numpy_helper.to_array(tensor).copy())
 
 
-def _at(inputs: Inputs, place: int) -> Any:
-    return inputs[place] if len(inputs) > place else None
-
-
-def _ints(attributes: Attributes, inputs: Inputs, place: int, name: str) -> list[int] | None:
-    """Return whole numbers that newer opsets take as an input and older ones as an attribute."""
-    tensor = _at(inputs, place)
-    if tensor is not None:
-        return [int(each) for each in tensor.reshape(-1).tolist()]
-    return None if name not in attributes else [int(each) for each in attributes[name]]
-
-
 def _dtype(kind: int) -> torch.dtype:
     return getattr(torch, DTYPES[kind])  # type: ignore[no-any-return]
 
 
 def _reduce(function: Callable[[Tensor, list[int], bool], Tensor]) -> Operator:
     def reduce(attributes: Attributes, inputs: Inputs) -> Tensor:
-        axes = _ints(attributes, inputs, 1, "axes")
+        axes = ints(attributes, inputs, 1, "axes")
         if not axes and attributes.get("noop_with_empty_axes"):
             return inputs[0]  # type: ignore[no-any-return]
         return function(inputs[0], axes or list(range(inputs[0].ndim)), bool(attributes.get("keepdims", 1)))
@@ -105,22 +92,22 @@ def _reshape(attributes: Attributes, inputs: Inputs) -> Tensor:
 
 
 def _unsqueeze(attributes: Attributes, inputs: Inputs) -> Tensor:
-    x, axes = inputs[0], _ints(attributes, inputs, 1, "axes") or []
+    x, axes = inputs[0], ints(attributes, inputs, 1, "axes") or []
     for axis in sorted(axis % (x.ndim + len(axes)) for axis in axes):
         x = x.unsqueeze(axis)
     return x  # type: ignore[no-any-return]
 
 
 def _squeeze(attributes: Attributes, inputs: Inputs) -> Tensor:
-    axes = _ints(attributes, inputs, 1, "axes")
+    axes = ints(attributes, inputs, 1, "axes")
     return inputs[0].squeeze() if axes is None else inputs[0].squeeze(tuple(axes))  # type: ignore[no-any-return]
 
 
 def _slice(attributes: Attributes, inputs: Inputs) -> Tensor:
     x = inputs[0]
-    starts, ends = _ints(attributes, inputs, 1, "starts") or [], _ints(attributes, inputs, 2, "ends") or []
-    axes = _ints(attributes, inputs, 3, "axes") or list(range(len(starts)))
-    steps = _ints(attributes, inputs, 4, "steps") or [1] * len(axes)
+    starts, ends = ints(attributes, inputs, 1, "starts") or [], ints(attributes, inputs, 2, "ends") or []
+    axes = ints(attributes, inputs, 3, "axes") or list(range(len(starts)))
+    steps = ints(attributes, inputs, 4, "steps") or [1] * len(axes)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         places = range(x.shape[axis])[slice(start, None if step < 0 and end < -x.shape[axis] else end, step)]
         x = x.index_select(axis, torch.arange(places.start, places.stop, places.step)) if step != 1 else x.narrow(
@@ -138,102 +125,19 @@ def _gather(attributes: Attributes, inputs: Inputs) -> Tensor:
 
 def _split(attributes: Attributes, inputs: Inputs) -> tuple[Tensor, ...]:
     x, axis = inputs[0], attributes.get("axis", 0)
-    sizes = _ints(attributes, inputs, 1, "split")
+    sizes = ints(attributes, inputs, 1, "split")
     if sizes is None:
         step = -(-x.shape[axis] // attributes.get("num_outputs", attributes["outputs"]))
         return tuple(torch.split(x, step, axis))
     return tuple(torch.split(x, sizes, axis))
 
 
-def _pad(attributes: Attributes, inputs: Inputs) -> Tensor:
-    x, pads = inputs[0], _ints(attributes, inputs, 1, "pads") or []
-    axes = [axis % x.ndim for axis in (_ints(attributes, inputs, 3, "axes") or range(x.ndim))]
-    sides = [0] * 2 * x.ndim
-    for at, axis in enumerate(axes):
-        sides[2 * (x.ndim - 1 - axis)], sides[2 * (x.ndim - 1 - axis) + 1] = pads[at], pads[at + len(axes)]
-    mode = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}[attributes.get("mode", "constant")]
-    value = _at(inputs, 2)
-    if mode == "constant":
-        return functional.pad(x, sides, value=float(attributes.get("value", 0.0)) if value is None else value.item())
-    while len(sides) > 2 and sides[-2:] == [0, 0]:
-        sides = sides[:-2]
-    return functional.pad(x, sides, mode=mode)
-
-
-def _edges(attributes: Attributes, sizes: Sequence[int], kernel: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return how many positions are added before and after each axis of a convolution or a pooling."""
-    rank, same = len(kernel), attributes.get("auto_pad", "NOTSET")
-    if same in ("NOTSET", "VALID"):
-        pads = attributes.get("pads", [0] * 2 * rank) if same == "NOTSET" else [0] * 2 * rank
-        return pads[:rank], pads[rank:]
-    strides, dilations = attributes.get("strides", [1] * rank), attributes.get("dilations", [1] * rank)
-    total = [
-        max((-(-size // stride) - 1) * stride + dilation * (extent - 1) + 1 - size, 0)
-        for size, extent, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True)
-    ]  # fmt: skip
-    small = [each // 2 for each in total]
-    large = [each - less for each, less in zip(total, small, strict=True)]
-    return (small, large) if same == "SAME_UPPER" else (large, small)
-
-
-def _around(x: Tensor, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Tensor:
-    sides = [side for pair in zip(reversed(before), reversed(after), strict=True) for side in pair]
-    return functional.pad(x, sides, value=value) if any(sides) else x
-
-
-def _pool(attributes: Attributes, inputs: Inputs) -> Tensor:
-    x, sizes = inputs[0], attributes["kernel_shape"]
-    rank = len(sizes)
-    before, after = _edges(attributes, x.shape[2:], sizes)
-    if attributes["outputs"] > 1:
-        raise NoCounterpartError("pooling that says where its values were")
-    strides, ceil = attributes.get("strides", [1] * rank), bool(attributes.get("ceil_mode"))
-    even = before == after and all(2 * edge <= size for edge, size in zip(before, sizes, strict=True))
-    edges = before if even else [0] * rank
-    if not attributes["average"]:
-        best: Any = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)[rank - 1]
-        x = x if even else _around(x, before, after, -math.inf)
-        return best(x, sizes, strides, edges, attributes.get("dilations", [1] * rank), ceil)  # type: ignore[no-any-return]
-    pool: Any = (functional.avg_pool1d, functional.avg_pool2d, functional.avg_pool3d)[rank - 1]
-    if even:
-        return pool(x, sizes, strides, edges, ceil, bool(attributes.get("count_include_pad", 0)))  # type: ignore[no-any-return]
-    mean = pool(_around(x, before, after), sizes, strides, 0, ceil)
-    if attributes.get("count_include_pad"):
-        return mean  # type: ignore[no-any-return]
-    return mean / pool(_around(torch.ones_like(x), before, after), sizes, strides, 0, ceil)  # type: ignore[no-any-return]
-
-
-def _convolution(attributes: Attributes, inputs: Inputs) -> Tensor:
-    x, weight = inputs[:2]
-    rank = weight.ndim - 2
-    x = _around(x, *_edges(attributes, x.shape[2:], weight.shape[2:]))
-    convolution: Any = (functional.conv1d, functional.conv2d, functional.conv3d)[rank - 1]
-    strides, dilations = attributes.get("strides", [1] * rank), attributes.get("dilations", [1] * rank)
-    return convolution(x, weight, _at(inputs, 2), strides, 0, dilations, attributes.get("group", 1))  # type: ignore[no-any-return]
-
-
-def _transposed_convolution(attributes: Attributes, inputs: Inputs) -> Tensor:
-    """A transposed convolution, whose edges are cut off what it gives."""
-    x, weight = inputs[:2]
-    rank = weight.ndim - 2
-    if attributes.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or attributes.get("output_shape"):
-        raise NoCounterpartError("a transposed convolution whose output has a size of its own")
-    pads = attributes.get("pads", [0] * 2 * rank)
-    convolution: Any = (
-        functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d
-    )[rank - 1]  # fmt: skip
-    whole = convolution(
-        x, weight, _at(inputs, 2), attributes.get("strides", [1] * rank), 0,
-        attributes.get("output_padding", [0] * rank), attributes.get("group", 1),
-        attributes.get("dilations", [1] * rank),
-    )  # fmt: skip
-    return _around(whole, [-each for each in pads[:rank]], [-each for each in pads[rank:]])
-
-
 def _layer_norm(attributes: Attributes, inputs: Inputs) -> Tensor:
     x = inputs[0]
     shape = x.shape[attributes.get("axis", -1) % x.ndim :]
-    return functional.layer_norm(x, shape, inputs[1].expand(shape), _at(inputs, 2), attributes.get("epsilon", 1e-5))
+    return functional.layer_norm(
+        x, shape, inputs[1].expand(shape), input_at(inputs, 2), attributes.get("epsilon", 1e-5)
+    )
 
 
 def _rms_norm(attributes: Attributes, inputs: Inputs) -> Tensor:
@@ -246,10 +150,10 @@ def _skip_norm(rms: bool) -> Operator:
     """Return ONNX Runtime's sum and norm in one: outputs 1 and 4 are the norm and the sum."""
 
     def skip_norm(attributes: Attributes, inputs: Inputs) -> tuple[Tensor | None, ...]:
-        bias = _at(inputs, 3 if rms else 4)
+        bias = input_at(inputs, 3 if rms else 4)
         total = inputs[0] + inputs[1] + (0.0 if bias is None else bias)
         norm = _rms_norm if rms else _layer_norm
-        scaled = norm(attributes, [total, inputs[2], None if rms else _at(inputs, 3)])
+        scaled = norm(attributes, [total, inputs[2], None if rms else input_at(inputs, 3)])
         return scaled, None, None, total
 
     return skip_norm
@@ -277,30 +181,16 @@ def _gemm(attributes: Attributes, inputs: Inputs) -> Tensor:
     turned = (attributes.get("transA"), attributes.get("transB"))
     a, b = (matrix.T if turn else matrix for matrix, turn in zip(inputs[:2], turned, strict=True))
     product = attributes.get("alpha", 1.0) * (a @ b)
-    bias = _at(inputs, 2)
+    bias = input_at(inputs, 2)
     return product if bias is None else product + attributes.get("beta", 1.0) * bias  # type: ignore[no-any-return]
 
 
 def _clip(attributes: Attributes, inputs: Inputs) -> Tensor:
-    low, high = (_at(inputs, place) for place in (1, 2))
+    low, high = (input_at(inputs, place) for place in (1, 2))
     low, high = attributes.get("min") if low is None else low, attributes.get("max") if high is None else high
     x = inputs[0]
     x = x if low is None else torch.maximum(x, torch.as_tensor(low, dtype=x.dtype))
     return x if high is None else torch.minimum(x, torch.as_tensor(high, dtype=x.dtype))
-
-
-def _resize(attributes: Attributes, inputs: Inputs) -> Tensor:
-    x, scales, sizes = inputs[0], _at(inputs, 2 if len(inputs) > 2 else 1), _at(inputs, 3)
-    mode, place = attributes.get("mode", "nearest"), attributes.get("coordinate_transformation_mode", "half_pixel")
-    size = [int(each) for each in sizes.tolist()] if sizes is not None else [
-        int(math.floor(extent * scale)) for extent, scale in zip(x.shape, scales.tolist(), strict=True)
-    ]  # fmt: skip
-    if list(x.shape[:2]) != size[:2] or attributes.get("antialias"):
-        raise NoCounterpartError("resizing of samples or channels")
-    if mode == "nearest":
-        return functional.interpolate(x, size[2:], mode="nearest-exact" if place == "half_pixel" else "nearest")
-    name = {("linear", 3): "linear", ("linear", 4): "bilinear", ("cubic", 4): "bicubic"}[mode, x.ndim]
-    return functional.interpolate(x, size[2:], mode=name, align_corners=place == "align_corners")
 
 
 def _constant_of_shape(attributes: Attributes, inputs: Inputs) -> Tensor:
@@ -319,7 +209,7 @@ def _along(attributes: Attributes, inputs: Inputs, scale: Tensor, zero: Tensor |
 
 def _rounded(attributes: Attributes, inputs: Inputs) -> Tensor:
     """QuantizeLinear: a whole number of steps, kept with its gradient; DequantizeLinear multiplies it."""
-    scale, zero = inputs[1], _at(inputs, 2)
+    scale, zero = inputs[1], input_at(inputs, 2)
     dtype = torch.uint8 if zero is None else zero.dtype
     scale, zero = _along(attributes, inputs, scale, zero)
     ends = torch.iinfo(dtype)
@@ -329,7 +219,7 @@ def _rounded(attributes: Attributes, inputs: Inputs) -> Tensor:
 
 
 def _dequantized(attributes: Attributes, inputs: Inputs) -> Tensor:
-    scale, zero, axis = inputs[1], _at(inputs, 2), attributes.get("axis", 1)
+    scale, zero, axis = inputs[1], input_at(inputs, 2), attributes.get("axis", 1)
     if attributes.get("block_size"):
         size = attributes["block_size"]
         scale, zero = (None if each is None else each.repeat_interleave(size, axis) for each in (scale, zero))
@@ -365,19 +255,19 @@ def _scatter_elements(attributes: Attributes, inputs: Inputs) -> Tensor:
 
 def _largest(attributes: Attributes, inputs: Inputs) -> tuple[Tensor, Tensor]:
     """TopK: of equal numbers the first is taken."""
-    axis, count = attributes.get("axis", -1), int(attributes["k"] if _at(inputs, 1) is None else inputs[1])
+    axis, count = attributes.get("axis", -1), int(attributes["k"] if input_at(inputs, 1) is None else inputs[1])
     values, places = inputs[0].sort(dim=axis, descending=bool(attributes.get("largest", 1)), stable=True)
     return values.narrow(axis, 0, count), places.narrow(axis, 0, count)
 
 
 def _cumulated(attributes: Attributes, inputs: Inputs) -> Tensor:
     if attributes.get("exclusive") or attributes.get("reverse"):
-        raise NoCounterpartError("CumSum from the other end")
+        raise NoCounterpartError("an exclusive or reverse CumSum")
     return torch.cumsum(inputs[0], int(inputs[1]))
 
 
 def _triangle(attributes: Attributes, inputs: Inputs) -> Tensor:
-    offset = _at(inputs, 1)
+    offset = input_at(inputs, 1)
     k = 0 if offset is None else int(offset)
     return torch.triu(inputs[0], k) if attributes.get("upper", 1) else torch.tril(inputs[0], k)
 
@@ -427,7 +317,7 @@ OPERATORS: dict[str, Operator] = {
     "Elu": _with(functional.elu, alpha=("alpha", 1.0)),
     "HardSigmoid": lambda s, t: (t[0] * s.get("alpha", 0.2) + s.get("beta", 0.5)).clamp(0, 1),
     "Gelu": lambda s, t: functional.gelu(t[0], approximate=s.get("approximate", "none")),
-    "FastGelu": lambda s, t: functional.gelu(t[0] if _at(t, 1) is None else t[0] + t[1], approximate="tanh"),
+    "FastGelu": lambda s, t: functional.gelu(t[0] if input_at(t, 1) is None else t[0] + t[1], approximate="tanh"),
     "BiasGelu": lambda s, t: functional.gelu(t[0] + t[1]),
     "Swish": lambda s, t: t[0] * torch.sigmoid(s.get("alpha", 1.0) * t[0]),
     "Clip": _clip, "Softmax": _softmax(torch.softmax), "LogSoftmax": _softmax(torch.log_softmax),
@@ -456,11 +346,11 @@ OPERATORS: dict[str, Operator] = {
     "Concat": lambda s, t: torch.cat(list(t), s["axis"]), "Tile": lambda s, t: t[0].repeat(t[1].tolist()),
     "GatherElements": lambda s, t: torch.gather(t[0], s.get("axis", 0), t[1].long()), "GatherND": _gather_nd,
     "ScatterND": _scatter_nd, "ScatterElements": _scatter_elements, "TopK": _largest, "Trilu": _triangle,
-    "CumSum": _cumulated, "Pad": _pad, "Resize": _resize,
+    "CumSum": _cumulated, "Pad": pad, "Resize": resize,
     "Einsum": lambda s, t: torch.einsum(s["equation"], *t), "DepthToSpace": lambda s, t: _depth(s, t),
-    "Conv": _convolution, "ConvTranspose": _transposed_convolution, "LSTM": lstm, "GRU": gru,
-    "MaxPool": lambda s, t: _pool({**s, "average": False}, t),
-    "AveragePool": lambda s, t: _pool({**s, "average": True}, t),
+    "Conv": convolution, "ConvTranspose": transposed_convolution, "LSTM": lstm, "GRU": gru,
+    "MaxPool": lambda s, t: pool({**s, "average": False}, t),
+    "AveragePool": lambda s, t: pool({**s, "average": True}, t),
     "GlobalAveragePool": lambda s, t: t[0].mean(list(range(2, t[0].ndim)), keepdim=True),
     "GlobalMaxPool": lambda s, t: t[0].amax(list(range(2, t[0].ndim)), keepdim=True),
     "QuantizeLinear": _rounded, "DequantizeLinear": _dequantized,
