@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from workbench.engine import engine_process as wire
 from workbench.engine.engine import Engine
 from workbench.engine.failure import portable
 from workbench.engine.model_cache import ModelCache
 from workbench.engine.request import OnProgress, Request, Response
-from workbench.errors import EngineDiedError, WorkbenchError
+from workbench.errors import EngineDiedError
 from workbench.progress import silent
 
 log = logging.getLogger(__name__)
@@ -33,26 +32,16 @@ class FilesEngine(Engine):
 
 
 async def _in_thread(request: Request[Response]) -> Response:
-    """Run a request on a thread of its own, which also ends if nobody waits for it any more."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Response] = loop.create_future()
+    """Run a request on a thread of its own, which goes on even if nobody waits for it any more."""
 
-    def settle(response: Response | None, error: WorkbenchError | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(response)  # type: ignore[arg-type]  # there is one where there is no error
-
-    def work() -> None:
-        response, failure = None, None
+    def work() -> Response:
         try:
-            response = request.run(ModelCache(), silent)
+            return request.run(ModelCache(), silent)
         except BaseException as error:
-            failure = portable(error, request.title)
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, response, failure)
+            raise portable(error, request.title) from None
 
-    threading.Thread(target=work, name="files").start()
-    return await future
+    thread = ThreadPoolExecutor(1, "files")
+    try:
+        return await asyncio.wrap_future(thread.submit(work))
+    finally:
+        thread.shutdown(wait=False)
