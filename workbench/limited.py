@@ -300,7 +300,7 @@ def _write(data: bytes | np.ndarray) -> int:
 def _ending(code: int | None, limits: Limits) -> str:
     if limits.scarce and code in (NO_MEMORY, TOO_LARGE, -signal.SIGXFSZ):
         return f"takes more than the {size_text(limits.memory)} that are free; give less, or close other programs"
-    return f"{_what_ended(code, limits)}; it is damaged or made to do harm"
+    return f"{_what_ended(code, limits)}; it is damaged or malicious"
 
 
 def _what_ended(code: int | None, limits: Limits) -> str:
@@ -319,7 +319,7 @@ def _read(result: int, what: str, error: type[WorkbenchError]) -> list[np.ndarra
 
     size = os.fstat(result).st_size
     if size < 8:
-        raise error(f"{what} makes the library that reads it end; it is damaged or made to do harm")
+        raise error(f"{what} makes the library that reads it end; it is damaged or malicious")
     buffer = mmap.mmap(result, size, access=mmap.ACCESS_COPY)
     start = size - 8 - int.from_bytes(buffer[size - 8 :], "little")
     answer = json.loads(buffer[max(start, 0) : size - 8])

@@ -100,8 +100,8 @@ def _runs(pid: str) -> bool:
 
 
 BUS_LINE = (
-    b"workbench: what is read from a mapped file is no longer there: the model's file was cut, or the disk that holds "
-    b"it is gone or full; put the whole file back, and start again\n"
+    b"workbench: a part of a mapped file no longer exists: the model's file was truncated, or the disk that holds "
+    b"it is gone or full; restore the file, and start again\n"
 )
 
 

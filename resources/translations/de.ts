@@ -1564,6 +1564,10 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Sitzung reparieren?</translation>
     </message>
     <message>
+        <source>{}. A repair opens the undamaged parts as a new session, lists what is lost, and does not change the file.</source>
+        <translation>{}. Eine Reparatur öffnet die unbeschädigten Teile als neue Sitzung, nennt, was verloren ist, und ändert die Datei nicht.</translation>
+    </message>
+    <message>
         <source>Edits during loading are lost</source>
         <translation>Änderungen während des Ladens sind verloren</translation>
     </message>
@@ -1616,7 +1620,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>andere Prozesse, die Kalibrierungen und Verlusttabellen mitberechnen: local:4 für vier Prozesse dieses Rechners, tcp://host:8786 für einen Dask-Scheduler</translation>
     </message>
     <message>
-        <source>how much the work may take, such as 2GB: what is beyond it is read from the model's file, or put on the disk</source>
+        <source>how much memory the work may take, such as 2GB: the rest is read from the model's file, or written to disk</source>
         <translation>wie viel die Arbeit belegen darf, etwa 2GB: was darüber hinausgeht, wird aus der Modelldatei gelesen oder auf der Platte abgelegt</translation>
     </message>
     <message>
@@ -3428,7 +3432,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Der ganze Bericht</translation>
     </message>
     <message>
-        <source>Names help to find a cause, and tell of you</source>
+        <source>Names help to find the cause, but may identify you</source>
         <translation>Namen helfen, eine Ursache zu finden, und verraten etwas über Sie</translation>
     </message>
     <message>
@@ -3628,7 +3632,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Median der Kernelzeit der Schicht unter dem Plan, wo sie gemessen wurde</translation>
     </message>
     <message>
-        <source>Numbers have a decimal point in every language. The choice counts from the next start on.</source>
+        <source>Numbers have a decimal point in every language. The choice takes effect at the next start.</source>
         <translation>Zahlen haben in jeder Sprache einen Dezimalpunkt. Die Wahl gilt ab dem nächsten Start.</translation>
     </message>
     <message>
@@ -3668,7 +3672,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>mit Transformationen nicht bekannt</translation>
     </message>
     <message>
-        <source>the choice counts from the next start on</source>
+        <source>the choice takes effect at the next start</source>
         <translation>die Wahl gilt ab dem nächsten Start</translation>
     </message>
     <message>
@@ -4120,7 +4124,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{n} Experten sahen je {} Token</translation>
     </message>
     <message>
-        <source>no valid regular expression: {}</source>
+        <source>not a valid regular expression: {}</source>
         <translation>kein gültiger regulärer Ausdruck: {}</translation>
     </message>
     <message>
@@ -4132,7 +4136,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Schema: {w}</translation>
     </message>
     <message>
-        <source>{} cannot run it so: {w}</source>
+        <source>{} cannot run this: {w}</source>
         <translation>{} kann es so nicht ausführen: {w}</translation>
     </message>
     <message>
@@ -4948,7 +4952,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Wählen, ob das Fenster Zahlen mit Dezimalpunkt oder Komma zeigt</translation>
     </message>
     <message>
-        <source>The choice counts from the next start on.</source>
+        <source>The choice takes effect at the next start.</source>
         <translation>Die Wahl gilt ab dem nächsten Start.</translation>
     </message>
     <message>
@@ -5032,7 +5036,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Was geöffnet wird</translation>
     </message>
     <message>
-        <source>An embedding takes numbers of tokens, which are never rounded. Its rows are under Weights.</source>
+        <source>An embedding takes token ids, which are never rounded. Its rows are under Weights.</source>
         <translation>Eine Einbettung bekommt Nummern von Tokens, die nie gerundet werden. Ihre Zeilen stehen unter Gewichte.</translation>
     </message>
     <message>

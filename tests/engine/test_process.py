@@ -35,4 +35,4 @@ def test_a_model_file_that_was_cut_under_the_engine_is_named() -> None:
         def join(self, seconds: float) -> None:
             """The process is over."""
 
-    assert "the model's file was cut" in _how_it_ended(Ended())  # type: ignore[arg-type]
+    assert "the model's file was truncated" in _how_it_ended(Ended())  # type: ignore[arg-type]

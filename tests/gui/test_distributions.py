@@ -324,7 +324,7 @@ def test_an_empty_plot_says_why(live: Callable[..., None]) -> None:
         seen = {key: value for key, value in full.statistics.items() if key != (embedding, "input")}
         await person.open(replace(full, statistics=seen))
         await person.layer(embedding)
-        assert "numbers of tokens" in plots["input"].reason and "numbers of tokens" in panel.figures.text()
+        assert "token ids" in plots["input"].reason and "token ids" in panel.figures.text()
         person.picture("embedding")
         without = {key: value for key, value in seen.items() if key[0] != "model.layers.0.mlp.up_proj"}
         await person.open(replace(full, statistics=without))

@@ -91,7 +91,7 @@ def test_rows_are_marked_where_the_target_cannot_run_them(live: Callable[..., No
         await _choose_target(person)
         assert cells() == {name: f"⚠ {scheme}" for name, scheme in plain.items()}
         tip = model.data(model.index_of(UP), Qt.ItemDataRole.ToolTipRole)
-        assert f"{target('vllm').title} cannot run it so: " in tip
+        assert f"{target('vllm').title} cannot run this: " in tip
         colour = model.data(model.index_of(UP, SCHEME), Qt.ItemDataRole.ForegroundRole)
         assert colour.name() == person.window.colours.error
         assert model.data(model.index_of(UP, SCHEME), Qt.ItemDataRole.EditRole) == "int3-g32-asym"

@@ -36,14 +36,14 @@ TRUST = flag("--trust", action="store_true", help="allow the Python file to run 
 SESSION = flag("session", metavar="S.qwb", help="a session file")
 PLAN = flag("--plan", metavar="PLAN.json", help="the plan (default: the session's current plan)")
 DEVICE = flag("--device", default=AUTO, metavar="DEVICE",
-              help="where the model runs: auto (the first CUDA device, else the CPU), cpu, cuda:N, or what else torch "
-              "knows (default auto)")  # fmt: skip
+              help="where the model runs: auto (the first CUDA device, else the CPU), cpu, cuda:N, or another "
+              "device that torch supports (default auto)")  # fmt: skip
 DTYPE = flag("--dtype", default=AUTO, choices=DTYPES, metavar="{" + ",".join(DTYPES) + "}",
              help="what the model computes in: stored (the dtype of most weights in its file), float32, or auto: "
              "float32 on the CPU, stored elsewhere (default auto)")  # fmt: skip
 MEMORY = flag("--memory", type=amount, metavar="SIZE",
-              help="how much memory the work may take, such as 2GB or 1.5GiB: what is beyond it is read from the "
-              "model's file when it is used, or put on the disk (default: what is free)")  # fmt: skip
+              help="how much memory the work may take, such as 2GB or 1.5GiB: the rest is read from the "
+              "model's file when it is needed, or written to disk (default: what is free)")  # fmt: skip
 CLUSTER = flag("--cluster", default="", metavar="ADDRESS",
                help="run pieces of the work on other processes: tcp://host:8786 is a Dask scheduler, local:4 four "
                "processes of this machine (default: this process)")  # fmt: skip

@@ -21,12 +21,12 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
         raise SessionError(f"{out} exists already; choose another name")
     session, lost = repair_session(source, Session)
     session.save(out)
-    text = f"{out} holds what is whole of {source}; {len(lost)} part{'' if len(lost) == 1 else 's'} lost"
+    text = f"{out} holds the undamaged parts of {source}; {len(lost)} part{'' if len(lost) == 1 else 's'} lost"
     return Report(facts={"out": str(out), "lost": list(lost)}, parts=[text, *(f"lost: {line}" for line in lost)])
 
 
 REPAIR = Command(
     name="repair", run=_run, example="repair S.qwb --out REPAIRED.qwb",
-    help="Saves what is whole of a damaged session as a new one.",
+    help="Saves the undamaged parts of a damaged session as a new one.",
     flags=(SESSION, flag("--out", metavar="S2.qwb", required=True, help="write the new session here (required)")),
 )  # fmt: skip

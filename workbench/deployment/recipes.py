@@ -155,7 +155,7 @@ def _auto_round_layer(assignment: Assignment) -> dict[str, Any] | str:
 
 def _inputs_alone(summary: ModelSummary, assignments: Assignments) -> dict[str, str]:
     """Return why layers cannot be said whose inputs alone are quantized."""
-    reason = "its inputs are quantized and its weights are not, which these tools cannot be told"
+    reason = "its inputs are quantized and its weights are not, which these tools cannot express"
     return {
         layer.name: reason for layer in summary.layers
         if assignments[layer.name].inputs is not None and assignments[layer.name].weights == KEEP
@@ -165,7 +165,7 @@ def _inputs_alone(summary: ModelSummary, assignments: Assignments) -> dict[str, 
 def _caches(summary: ModelSummary, assignments: Assignments) -> dict[str, str]:
     """Return why layers cannot be said whose keys or values are rounded."""
     cached = [layer.name for layer in summary.layers if assignments[layer.name].cache is not None]
-    return dict.fromkeys(cached, "its KV cache is quantized, which the recipe cannot say")
+    return dict.fromkeys(cached, "its KV cache is quantized, which the recipe cannot express")
 
 
 def _number(scheme: object) -> int | str | None:

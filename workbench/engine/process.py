@@ -161,8 +161,8 @@ def _how_it_ended(process: BaseProcess) -> str:
         return "it was killed, by the system perhaps because memory ran out"
     if code == -getattr(signal, "SIGBUS", 0):
         return (
-            "it read from a mapped file what is no longer there: the model's file was cut, or the disk that holds it "
-            "is gone or full; put the whole file back, and open the model again"
+            "it read a part of a mapped file that no longer exists: the model's file was truncated, or the disk that "
+            "holds it is gone or full; restore the file, and open the model again"
         )
     if code < 0:
         return f"it was ended by signal {-code} ({signal.strsignal(-code)})"

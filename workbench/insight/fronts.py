@@ -209,7 +209,7 @@ def why(
     unit = (short_unit(table.unit) if table is not None else "") or "of the loss"
     purchase = next_purchase(front, totals.nbytes)
     if purchase is None:
-        return f"{layer}: {sentence}. Nothing that costs bytes avoids any loss."
+        return f"{layer}: {sentence}. No larger scheme avoids any loss."
     layers = purchase.layers[0] if len(purchase.layers) == 1 else quantities.plural(len(purchase.layers), "layer")
     return (
         f"{layer}: {sentence}. The next {quantities.data_size(purchase.nbytes)} take {layers} from "

@@ -33,7 +33,7 @@ def why_unseen(session: Session, layer: str, tap: str) -> str:
     if statistics is not None and statistics.count:
         return ""
     if tap == "input" and facts is not None and facts.kind is LayerKind.EMBEDDING:
-        return "An embedding takes numbers of tokens, which are never rounded. Its rows are under Weights."
+        return "An embedding takes token ids, which are never rounded. Its rows are under Weights."
     if tap == "weight" and not session.model.fingerprint:
         return "The weights are still being read."
     if tap == "weight":

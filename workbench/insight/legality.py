@@ -124,7 +124,7 @@ def reasons_by_layer(refused: Iterable[Refusal], target: str) -> dict[str, str]:
     for refusal in refused:
         for name in refusal.layers:
             reasons.setdefault(name, []).append(refusal.reason)
-    return {name: f"{target_of(target).title} cannot run it so: {'; '.join(texts)}" for name, texts in reasons.items()}
+    return {name: f"{target_of(target).title} cannot run this: {'; '.join(texts)}" for name, texts in reasons.items()}
 
 
 def repair(plan: Plan, layers: Sequence[Layer], target: str, assignments: Assignments | None = None) -> Repaired:

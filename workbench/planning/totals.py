@@ -88,7 +88,7 @@ def untied_bits(summary: ModelSummary, transforms: Iterable[str]) -> int:
 def quantized_inputs(summary: ModelSummary, assignments: Mapping[str, Assignment]) -> dict[str, str]:
     """Return the activation scheme of every layer whose input is rounded, in model order.
 
-    Embeddings are left out: what enters them are numbers of tokens, which no plan rounds.
+    Embeddings are left out: their inputs are token ids, which no plan rounds.
     """
     return {
         layer.name: scheme for layer in summary.layers

@@ -41,7 +41,7 @@ def test_groups_are_halved_whole() -> None:
 
 
 def test_a_rate_that_no_sound_has_is_refused(tmp_path: Path) -> None:
-    """The filter from a prime number of points in a second to a usual one would take gigabytes."""
+    """The filter from a prime sampling rate to a usual one would take gigabytes."""
     soundfile.write(tmp_path / "x.wav", np.zeros(100, np.float32), 4_194_429)
-    with pytest.raises(DataError, match="has 4194429 points in a second"):
+    with pytest.raises(DataError, match="has the sampling rate 4194429 Hz"):
         open_dataset(tmp_path, model(tokens=False, rate=16000))

@@ -138,11 +138,11 @@ def test_sounds_become_what_the_processor_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    (WAVES | {"sampling_rate": 10**9}, "takes 1000000000 points in a second; 100 to 1,000,000 are possible"),
-    (WAVES | {"sampling_rate": "x"}, "takes x points in a second"),
-    (WAVES | {"sampling_rate": -16000}, "takes -16000 points in a second"),
-    (WAVES | {"sampling_rate": 440.5}, "takes 440.5 points in a second"),
-    (WAVES | {"sampling_rate": float("nan")}, "takes nan points in a second"),
+    (WAVES | {"sampling_rate": 10**9}, "has the sampling_rate 1000000000; expected 100 to 1,000,000 Hz"),
+    (WAVES | {"sampling_rate": "x"}, "has the sampling_rate x"),
+    (WAVES | {"sampling_rate": -16000}, "has the sampling_rate -16000"),
+    (WAVES | {"sampling_rate": 440.5}, "has the sampling_rate 440.5"),
+    (WAVES | {"sampling_rate": float("nan")}, "has the sampling_rate nan"),
     (SPECTRA | {"feature_size": 30_000, "n_fft": 60_000}, "too much memory"),
     (SPECTRA | {"hop_length": 0}, "cannot be used: "),
     (SPECTRA | {"feature_size": [], "n_fft": {}}, "cannot be used: "),

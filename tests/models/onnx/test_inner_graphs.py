@@ -197,7 +197,7 @@ def _lstm(seed: int, gates_see_cells: bool) -> Any:
 
 WITHOUT_GRADIENTS = {
     "celu": ((_celu(1), _celu(2)), "Celu (node given in the then_branch of If chosen)"),
-    "gates": ((_lstm(1, False), _lstm(2, True)), "LSTM (node cell) in If (node chosen): an LSTM whose gates see its "),
+    "gates": ((_lstm(1, False), _lstm(2, True)), "LSTM (node cell) in If (node chosen): an LSTM with peepholes"),
 }
 
 

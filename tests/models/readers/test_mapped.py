@@ -29,9 +29,9 @@ def test_a_file_that_was_cut_is_named_before_it_is_read(path: Path) -> None:
     weight = widened(file.tensor(0, (512, 1024), torch.bfloat16))
     require_whole(weight.data_ptr())
     os.truncate(path, 4096)
-    with pytest.raises(ModelError, match=r"weights\.bin was cut .* had 1,048,576 bytes and has 4,096"):
+    with pytest.raises(ModelError, match=r"weights\.bin was truncated .* had 1,048,576 bytes and has 4,096"):
         torch.ones(1, 1024) @ weight.T
-    with pytest.raises(ModelError, match="put the whole file back"):
+    with pytest.raises(ModelError, match="restore the file"):
         file.tensor(0, (4,), torch.int16)
     os.truncate(path, SIZE)
     require_whole(weight.data_ptr())
@@ -43,7 +43,7 @@ def test_a_cut_file_is_of_no_concern_to_who_reads_another(path: Path, tmp_path: 
     weight = widened(whole.tensor(0, (512, 1024), torch.bfloat16))
     os.truncate(path, 0)
     assert not (torch.ones(1, 1024) @ weight.T).any() and not whole.tensor(64, (4,), torch.int16).any()
-    with pytest.raises(ModelError, match=r"weights\.bin was cut"):
+    with pytest.raises(ModelError, match=r"weights\.bin was truncated"):
         cut.tensor(0, (4,), torch.int16)
 
 
@@ -56,7 +56,7 @@ def test_a_command_that_reads_what_is_gone_ends_with_one_line(path: Path) -> Non
     )
     ended = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith("workbench: what is read from a mapped file is no longer there")
+    assert ended.stderr.startswith("workbench: a part of a mapped file no longer exists")
     assert ended.stderr.count("\n") == 1
 
 

@@ -143,7 +143,7 @@ def explained(outcome: Outcome[Any, Explained]) -> Report:
         f"“{answer.plan.name}”: {sums.bits_per_weight:.3f} bits per weight, {readable_bytes(sums.nbytes)}, predicted "
         f"loss {figure(sums.predicted)} {unit}"
     )
-    price = "nothing that costs bytes avoids any loss"
+    price = "no larger scheme avoids any loss"
     if purchase is not None:
         which = purchase.layers[0] if len(purchase.layers) == 1 else f"{len(purchase.layers)} layers"
         price = (

@@ -94,4 +94,4 @@ def _words(log: str, marks: Sequence[str]) -> str:
         for line in lines:
             if mark in line:
                 return line[-300:]
-    return lines[-1][-300:] if lines else "it ended without a word"
+    return lines[-1][-300:] if lines else "it ended without a message"

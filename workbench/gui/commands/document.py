@@ -159,7 +159,9 @@ class Document:
         if not damaged:
             return session, False
         reason = str(damaged[0]).partition("; ")[0]
-        text = f"{reason}. A repair opens what is whole as a new session, says what is lost, and leaves the file alone."
+        text = tr(
+            "{}. A repair opens the undamaged parts as a new session, lists what is lost, and does not change the file."
+        ).format(tr(reason))
         buttons = ("repair", "&Repair"), ("cancel", "&Cancel")
         if await dialogs.ask(self._parent, "Repair the session?", text, buttons, "repair") != "repair":
             return None, False

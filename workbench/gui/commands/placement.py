@@ -41,8 +41,8 @@ def form_of(devices: tuple[Device, ...], chosen: Placement, cluster: str) -> For
 
         memory: str = option("", OptionInfo(
             label="Memory", empty="what is free", metavar="SIZE", parse=parse_size,
-            help="how much the work may take, such as 2GB: what is beyond it is read from the model's file, or put on "
-            "the disk",
+            help="how much memory the work may take, such as 2GB: the rest is read from the model's file, or written "
+            "to disk",
         ))  # fmt: skip
         cluster: str = option("", OptionInfo(
             label="Cluster", empty="none", metavar="ADDRESS", parse=address_of,

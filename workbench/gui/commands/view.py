@@ -80,12 +80,12 @@ def next_heat_colours(command: Command) -> None:
 
 async def choose_language(command: Command) -> None:
     """Ask for the language of the window, and remember it for the next start."""
-    text = "The choice counts from the next start on."
+    text = "The choice takes effect at the next start."
     buttons = ("system", "&System"), ("en", "&English"), ("de", "&Deutsch"), ("cancel", "&Cancel")
     chosen = await dialogs.ask(command.window.widget, "Language", text, buttons, settings.language() or "system")
     if chosen != "cancel":
         settings.set_language("" if chosen == "system" else chosen)
-        command.context.messages.say("Language", "the choice counts from the next start on")
+        command.context.messages.say("Language", "the choice takes effect at the next start")
 
 
 async def choose_decimal_mark(command: Command) -> None:
@@ -96,7 +96,7 @@ async def choose_decimal_mark(command: Command) -> None:
     chosen = await dialogs.ask(command.window.widget, "Decimal mark", text, buttons, usual)
     if chosen != "cancel":
         settings.set_decimal_comma(chosen == "comma")
-        command.context.messages.say("Decimal mark", "the choice counts from the next start on")
+        command.context.messages.say("Decimal mark", "the choice takes effect at the next start")
 
 
 def layout(preset: str) -> Callable[[Command], None]:

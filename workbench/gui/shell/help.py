@@ -124,7 +124,7 @@ class ProblemReport(Popup):
         self.parts: Mapping[str, str] = {}
         self.text = named(QPlainTextEdit(readOnly=True), "The whole report")
         self.with_names = QCheckBox(tr("With the &names of my files"))
-        self.with_names.setToolTip(tr("Names help to find a cause, and tell of you"))
+        self.with_names.setToolTip(tr("Names help to find the cause, but may identify you"))
         self.with_names.toggled.connect(self._show)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.save_button = buttons.addButton(tr("&Save the Archive…"), QDialogButtonBox.ButtonRole.ActionRole)

@@ -85,7 +85,7 @@ def evaluate_tasks(
         if figure is not None:
             metrics[name] = figure
         elif notes is not None:
-            notes.append(f"{name} is no mean over documents, so there is no interval for it; it is left out")
+            notes.append(f"{name} is not a mean over documents, so there is no interval for it; it is left out")
     if not metrics:
         raise DataError(f"{tasks.name} gives no figure; its tasks need a metric that is a mean over documents, as acc")
     return metrics

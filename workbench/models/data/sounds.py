@@ -99,11 +99,11 @@ def _processor(spec: InputSpec) -> Any:
 
 
 def _rate(processor: Any, spec: InputSpec) -> int | None:
-    """Return the points in a second that the model takes, None where nothing says; DataError for an odd number."""
+    """Return the sampling rate in Hz that the model takes, None where nothing states it; DataError for an odd one."""
     rate = getattr(processor, "sampling_rate", None) or spec.rate
     if rate is not None and (not isinstance(rate, int | float) or not LOW <= rate <= HIGH or rate != int(rate)):
-        raise DataError(f"the processor in {spec.folder} takes {str(rate)[:40]} points in a second; {LOW} to "
-                        f"{HIGH:,} are possible: correct its sampling_rate")  # fmt: skip
+        raise DataError(f"the processor in {spec.folder} has the sampling_rate {str(rate)[:40]}; expected "
+                        f"{LOW} to {HIGH:,} Hz: correct it")  # fmt: skip
     return None if rate is None else int(rate)
 
 
@@ -177,7 +177,7 @@ def _decode(content: bytes, name: str) -> tuple[np.ndarray, int]:
     if not wave.size:
         raise DataError(f"{name} is empty; remove it")
     if not RATES[0] <= rate <= RATES[1]:
-        raise DataError(f"{name} has {rate} points in a second, {RATES[0]} to {RATES[1]} are read; it may be damaged")
+        raise DataError(f"{name} has the sampling rate {rate} Hz; expected {RATES[0]} to {RATES[1]}; it may be damaged")
     return (wave.mean(axis=1) if wave.ndim > 1 else wave), int(rate)
 
 

@@ -110,7 +110,7 @@ def _require_room(file: Path, size: int, table: Columns, names: Sequence[str]) -
     nbytes, room = sum(map(table.nbytes, names)), (LEAST + ROOM * size) // 2
     if nbytes > room:
         raise DataError(f"{file} becomes {size_text(nbytes)}, and {size_text(room)} is the most for a file of its "
-                        "size; it is damaged or made to do harm")  # fmt: skip
+                        "size; it is damaged or malicious")  # fmt: skip
 
 
 def _import() -> None:

@@ -25,7 +25,7 @@ class NoCounterpartError(ValueError):
 def lstm(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return outputs ``[steps, directions, samples, hidden]``, the last hidden and the last cell states."""
     if len(inputs) > 7 and inputs[7] is not None:
-        raise NoCounterpartError("an LSTM whose gates see its cells")
+        raise NoCounterpartError("an LSTM with peepholes")
     weights, states = _prepared(attributes, inputs, LSTM_ORDER)
     cells = inputs[6] if len(inputs) > 6 and inputs[6] is not None else torch.zeros_like(states)
     return _run(torch.lstm, attributes, inputs, (states, cells), weights)
@@ -34,7 +34,7 @@ def lstm(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[Tensor, 
 def gru(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return outputs ``[steps, directions, samples, hidden]`` and the last hidden states."""
     if not attributes.get("linear_before_reset"):
-        raise NoCounterpartError("a GRU that resets before its product")
+        raise NoCounterpartError("a GRU with linear_before_reset = 0")
     weights, states = _prepared(attributes, inputs, GRU_ORDER)
     return _run(torch.gru, attributes, inputs, (states,), weights)
 

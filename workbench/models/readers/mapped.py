@@ -32,7 +32,7 @@ def require_whole(address: int) -> None:
     for data, (path, size, start) in tuple(_mapped.items()):
         if start <= address < start + size and (now := data.size()) < size:
             raise ModelError(
-                f"{path} was cut while it was open: it had {size:,} bytes and has {now:,}; put the whole file back, "
+                f"{path} was truncated while it was open: it had {size:,} bytes and has {now:,}; restore the file, "
                 "and open the model again"
             )
 

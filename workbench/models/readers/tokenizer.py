@@ -39,7 +39,7 @@ def _tried(file: Path, changed: int, size: int) -> None:
 
 
 def require_document(document: str, what: str) -> None:
-    """Raise DataError, which begins with ``what``, for a tokenizer.json that is damaged or made to do harm."""
+    """Raise DataError, which begins with ``what``, for a tokenizer.json that is damaged or malicious."""
     from tokenizers import Tokenizer
 
     def work() -> list[np.ndarray]:

@@ -95,7 +95,7 @@ def read_session(path: Path, kind: type[C]) -> C:
     """
     image, _, broken = contents(path)
     command = f"workbench repair {shlex.quote(str(path))} --out OTHER.qwb"
-    advice = f"use a backup or an autosave, or save what is whole: {command}"
+    advice = f"use a backup or an autosave, or save the undamaged parts: {command}"
     if broken:
         raise DamagedSessionError(f"the session {path} is damaged: {broken}; {advice}")
     try:
