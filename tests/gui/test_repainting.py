@@ -8,14 +8,15 @@ from functools import partial
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QObject, Qt
-from PySide6.QtWidgets import QAbstractScrollArea
+from PySide6.QtCore import QAbstractEventDispatcher, QCoreApplication, QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.panel_updates import PanelUpdates
 from workbench.gui.plots.histogram import Histogram
-from workbench.gui.shell import theme
+from workbench.gui.shell import icons, theme
 from workbench.gui.tables.layer_columns import BITS, INPUTS
 from workbench.session.session import Session
 from workbench.session.table import of_tap
@@ -164,3 +165,28 @@ def test_one_turn_draws_one_panel(live: Callable[..., None], monkeypatch: pytest
         assert person.window.is_drawn
 
     live(story)
+
+
+def test_other_colours_read_no_drawing_again_and_english_asks_no_catalogue(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        asked: list[object] = []
+        monkeypatch.setattr(icons, "QSvgRenderer", asked.append)
+        monkeypatch.setattr(QCoreApplication, "translate", lambda *texts: asked.append(texts) or texts[1])
+        await person.act(lambda: person.window.recolour(theme.DARK))
+        await person.act(lambda: person.window.arrange("compare"))
+        assert not asked
+        assert person.window.actions_by_id["save"].icon().cacheKey() != 0
+
+    live(story)
+
+
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+def test_icons_are_of_the_themes_colours_and_of_their_own_shape(colours: theme.Colours, qapp: QApplication) -> None:
+    for mode, colour in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.border)):
+        image = icons.icon("save", colours).pixmap(QSize(20, 20), 3.0, mode).toImage()
+        pixels = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
+        full = [pixel.name() for pixel in pixels if pixel.alpha() == 255]
+        assert len(full) > 100 and set(full) == {colour} and sum(pixel.alpha() == 0 for pixel in pixels) > 1000

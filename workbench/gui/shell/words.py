@@ -67,15 +67,15 @@ def in_english() -> Iterator[None]:
 
 def tr(text: str) -> str:
     """Return a text in the user's language."""
-    if not text or _silent:
-        return text
-    result = QCoreApplication.translate(CONTEXT, text)
-    return result if result != text or not _patterns else _put_together(text)
+    return _spoken(text) if text and _patterns and not _silent else text
 
 
 @lru_cache(maxsize=8192)
-def _put_together(text: str) -> str:
-    """Return a text of several parts in the user's language; what no pattern fits stays."""
+def _spoken(text: str) -> str:
+    """Return a text, perhaps of several parts, in the language of the catalogue; what no pattern fits stays."""
+    result = QCoreApplication.translate(CONTEXT, text)
+    if result != text:
+        return result
     for pattern in _patterns:
         result = pattern.spoken(text)
         if result is not None:
@@ -94,7 +94,7 @@ def install(app: QCoreApplication, language: str = "") -> None:
         return
     app.installTranslator(catalogue)
     _patterns[:] = patterns(messages(folder() / f"{short}.ts"))
-    _put_together.cache_clear()
+    _spoken.cache_clear()
     words_of_qt = QTranslator(app)
     if words_of_qt.load(f"qtbase_{name}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
         app.installTranslator(words_of_qt)
