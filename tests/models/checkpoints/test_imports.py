@@ -76,7 +76,7 @@ def test_float8_in_blocks(tmp_path: Path) -> None:
     model = open_model(rewritten(folder, settings, **tensors))
     assert torch.equal(model.weight(Q), values)
     assigned = resolve(as_stored(model, Plan()), model.summary.layers)[Q]
-    assert (assigned.weights, assigned.inputs) == ("fp8-e4m3-b32x24", "fp8-e4m3-g24")
+    assert (assigned.weights, assigned.inputs) == ("fp8-e4m3-b32x24", "fp8-e4m3-g24-sfp32")
 
 
 def test_mxfp4_experts(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Layouts: the package compressed-tensors (its compressors); see ``deployment/chec
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -29,6 +30,10 @@ from workbench.models.sources.stored import TensorStore
 from workbench.numerics.formats.floating import FP8_E4M3
 from workbench.numerics.packing import pack, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
+
+CLASSES = ("Linear", "Embedding")
+TABLE = re.compile(r"(emb|wte|wpe)[^.]*$")
+"""How modules that are tables are called: a checkpoint does not say of which class a module is."""
 
 PARTS = ("weight_packed", "weight", "weight_scale", "weight_zero_point", "weight_global_scale", "weight_shape",
          "input_scale", "input_zero_point", "input_global_scale")  # fmt: skip
@@ -65,26 +70,21 @@ def _described(args: Mapping[str, Any]) -> str:
 
 
 def _group_of(config: Config, module: str, names: Names) -> Mapping[str, Any]:
-    """Return the config group of a linear module; NotAModelError where none is for it.
+    """Return the config group of a linear module or a table; NotAModelError where none is for it.
 
-    Targets name it as the checkpoint does, or as the network.
+    Targets name it as the checkpoint does, or as the network: names come before expressions, and both before classes.
     """
-    group = _targeting(config, module) or _targeting(config, names(module))
-    if group is not None:
-        return group
+    targets = {target: group for group in config.get("config_groups", {}).values() for target in group["targets"]}
+    naming = sorted((target for target in targets if target not in CLASSES), key=lambda each: ("re:" in each, each))
+    for known in (module, names(module)) if naming else ():
+        for target in naming:
+            if _matches(target[3:], known) if target.startswith("re:") else target == known:
+                return dict(targets[target])
+    table = TABLE.search(module) is not None
+    for target in CLASSES if not table else reversed(CLASSES):
+        if target in targets:
+            return dict(targets[target])
     raise NotAModelError(f"{module} has quantized tensors, and no config group of config.json is for it")
-
-
-def _targeting(config: Config, module: str) -> Mapping[str, Any] | None:
-    """Return the first config group with a target that is the module."""
-    for group in config.get("config_groups", {}).values():
-        if any(_is_target(target, module) for target in group.get("targets", ())):
-            return dict(group)
-    return None
-
-
-def _is_target(target: str, module: str) -> bool:
-    return _matches(target[3:], module) if target.startswith("re:") else target in (module, "Linear")
 
 
 def _matches(expression: str, module: str) -> bool:
@@ -192,7 +192,7 @@ def _input_scheme(args: Mapping[str, Any] | None) -> str | None:
     element = f"int{bits}" if kind == "int" else "fp8-e4m3"
     if strategy == "token":
         return f"{element}-token" + ("" if args["symmetric"] else "-asym")
-    return f"{element}-g{size}" if strategy == "group" else None
+    return f"{element}-g{size}-sfp32" if strategy == "group" else None
 
 
 def _static_scheme(args: Mapping[str, Any]) -> str:

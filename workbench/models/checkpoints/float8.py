@@ -56,7 +56,7 @@ def _inputs(config: Config, scheme: str) -> str | None:
     if config.get("activation_scheme") != "dynamic":
         return None
     block = config.get("weight_block_size")
-    return f"fp8-e4m3-g{block[1]}" if block and "-b" in scheme else "fp8-e4m3-token"
+    return f"fp8-e4m3-g{block[1]}-sfp32" if block and "-b" in scheme else "fp8-e4m3-token"
 
 
 def _input_range(store: TensorStore, name: str, config: Config) -> tuple[float, float] | None:

@@ -11,7 +11,7 @@ from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.models.model import Replacement
 from workbench.numerics.formats import parse_scheme, takes_range
-from workbench.numerics.formats.microscaling import NvScheme
+from workbench.numerics.formats.microscaling import MxScheme, NvScheme
 from workbench.numerics.granularity import PerBlock
 from workbench.numerics.ranges import Range
 from workbench.numerics.scheme import Parameters, Scheme
@@ -35,6 +35,8 @@ def input_quantizer(layer: Layer, scheme_name: str, ranges: Ranges) -> Replaceme
     if not takes_range(scheme):
         if isinstance(scheme, NvScheme) and calibrated is not None:
             scheme = scheme.within(calibrated.low, calibrated.high)
+        elif isinstance(scheme, MxScheme):
+            scheme = scheme.of_inputs()
         return _ActivationQuantizer(f"the input of {layer.name}", scheme, by_sample)
     if calibrated is None:
         raise MissingResultError(

@@ -66,6 +66,12 @@ class MxScheme(ScaledScheme):
     name: str = field()
     granularity: Granularity = PerGroup(32)
     scale_format: ScaleFormat = E8M0
+    nearest: bool = False
+    """Whether a block whose largest magnitude is 1.75 or more times a power of two takes the next one."""
+
+    def of_inputs(self) -> MxScheme:
+        """Return the scheme as compressed-tensors and vLLM round inputs: fewer of them saturate."""
+        return replace(self, nearest=True)
 
     @property
     def _factors(self) -> tuple[float, ...]:
@@ -74,6 +80,7 @@ class MxScheme(ScaledScheme):
     def _affine(self, low: Array, high: Array, *, signed: bool) -> Affine:
         greatest = self.element.highest
         farther = (-low).clip(high)
+        farther = farther / 0.875 if self.nearest else farther
         scale = farther * 2.0 ** -math.floor(math.log2(greatest))
         return Affine(self.scale_format.storable(scale, max(greatest, -self.element.lowest)))
 

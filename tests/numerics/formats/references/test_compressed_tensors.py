@@ -111,3 +111,20 @@ def test_nvfp4_inputs_have_the_calibrated_scale_for_the_tensor_and_scales_of_blo
     ours = input_quantizer(layer, "nvfp4", {("value", "input"): calibrated})
     torch.testing.assert_close(ours(values), theirs, rtol=1e-6, atol=0)
     torch.testing.assert_close(ours(values[:1]), theirs[:1], rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("name", ["mxfp4", "mxfp8-e4m3", "fp8-e4m3-token", "fp8-e4m3-g32-sfp32", "int8-token-asym"])
+def test_dynamic_inputs_are_rounded_as_the_library_rounds_them(name: str) -> None:
+    from compressed_tensors.quantization import QuantizationArgs
+    from compressed_tensors.quantization.lifecycle.forward import fake_quantize
+    from compressed_tensors.quantization.utils import compute_dynamic_scales_and_zp
+
+    spread = torch.logspace(-3, 3, 9)[None, :, None]
+    values = spread * torch.randn(4, 9, 128, generator=torch.Generator().manual_seed(0))
+    values[0, 0, 0], values[1, 1, 32] = 1.75 * 2**3, torch.nextafter(torch.tensor(14.0), torch.tensor(0.0))
+    arguments = input_args(parse_scheme(name))
+    assert isinstance(arguments, dict)
+    args = QuantizationArgs(**arguments)
+    theirs = fake_quantize(values, *compute_dynamic_scales_and_zp(values, args, torch.nn.Module()), args)
+    ours = input_quantizer(decoder(0).summary.by_name["value"], name, {})(values)
+    torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6 * float(values.abs().max()))
