@@ -287,8 +287,8 @@ def _answer(work: Work) -> int:
 
 
 def _write(data: bytes | np.ndarray) -> int:
-    octets: Any = data
-    view = memoryview(octets)
+    raw: Any = data
+    view = memoryview(raw)
     try:
         while view:
             view = view[os.write(RESULT, view) :]

@@ -313,8 +313,8 @@ def put_away_again(*arrays: np.ndarray) -> None:
 def _in_file(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     import torch
 
-    octets = Scratch().empty((math.prod(shape) * dtype.itemsize,), torch.uint8).numpy()
-    away: np.ndarray = octets.view(dtype).reshape(shape)
+    raw = Scratch().empty((math.prod(shape) * dtype.itemsize,), torch.uint8).numpy()
+    away: np.ndarray = raw.view(dtype).reshape(shape)
     put_away_again(away)
     return away
 

@@ -232,8 +232,8 @@ def nbytes(kind: str, shape: tuple[int, ...]) -> int:
     from workbench.models.gguf.tensors import library
 
     gguf = library()
-    width, octets = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
-    return math.prod(shape) // int(width) * int(octets)
+    width, block_bytes = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
+    return math.prod(shape) // int(width) * int(block_bytes)
 
 
 def require_fit(reasons: Mapping[str, str]) -> None:

@@ -159,10 +159,10 @@ def require_same_bytes(
         raise ExportError(f"{tensor.name}[{place}] reads back as {first}, {second} was written; {advice}")
 
 
-def _shown(octets: np.ndarray, dtype: str) -> str:
+def _shown(raw: np.ndarray, dtype: str) -> str:
     """Return a number, or its bytes where NumPy lacks the dtype."""
     known = dtype in np.sctypeDict
-    return str(octets.view(dtype)[0]) if known else f"the bytes {octets.tobytes().hex()}"
+    return str(raw.view(dtype)[0]) if known else f"the bytes {raw.tobytes().hex()}"
 
 
 def require_equal(name: str, values: torch.Tensor, evaluated: torch.Tensor, *, ulps: int = 0, start: int = 0) -> None:

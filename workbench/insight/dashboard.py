@@ -109,7 +109,7 @@ class Dashboard:
                       detail=f"{quantities.fixed(whole_bits(session, totals), 2)} whole model",
                       differences=differing("bits", lambda bits: quantities.fixed(bits, 3))),
             _predicted(session, state, totals, differing("predicted", quantities.number)),
-            _measured(session, run, differing("measured", quantities.number)),
+            _measured(run, differing("measured", quantities.number)),
             _timed(time, differing("time", quantities.microseconds)),
         )  # fmt: skip
 
@@ -204,7 +204,7 @@ def _data(session: Session) -> str:
     return session.calibration.name if session.calibration else "the calibration data"
 
 
-def _measured(session: Session, run: Evaluation | None, differences: tuple[Difference, ...]) -> KeyFigure:
+def _measured(run: Evaluation | None, differences: tuple[Difference, ...]) -> KeyFigure:
     metric = run.divergence if run else None
     if run is None or metric is None:
         tip = "Evaluate the plan (F8) to measure it."

@@ -136,9 +136,9 @@ def digest(value: object, kinds: tuple[type, ...] = ()) -> str:
     """Return a checksum of plain values, arrays and dataclasses of ``kinds``."""
     total = hashlib.sha256()
     for name, array in packed(value, kinds).items():
-        octets: Any = np.ascontiguousarray(array).data
+        raw: Any = np.ascontiguousarray(array).data
         total.update(name.encode())
-        total.update(octets)
+        total.update(raw)
     return total.hexdigest()
 
 

@@ -82,8 +82,8 @@ def _half(blocks: torch.Tensor, at: int) -> torch.Tensor:
     return blocks[:, at : at + 2].contiguous().view(torch.float16).float()
 
 
-def _nibbles(octets: torch.Tensor) -> torch.Tensor:
-    return torch.stack([octets & 15, octets >> 4], -2)
+def _nibbles(raw: torch.Tensor) -> torch.Tensor:
+    return torch.stack([raw & 15, raw >> 4], -2)
 
 
 def _q4_0(b: torch.Tensor) -> torch.Tensor:

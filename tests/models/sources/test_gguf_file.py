@@ -115,7 +115,7 @@ def test_types_that_are_only_read(tmp_path: Path) -> None:
     out = tmp_path / "iq.gguf"
     writer = gguf.GGUFWriter(out, "mamba")
     generator = np.random.default_rng(0)
-    sizes = {**SIZES, **{lattice.ggml: (256, lattice.octets) for lattice in LATTICES}}
+    sizes = {**SIZES, **{lattice.ggml: (256, lattice.nbytes) for lattice in LATTICES}}
     for kind, (width, octets) in sizes.items():
         blocks = generator.integers(0, 64, (4, 2 * octets), np.uint8)
         writer.add_tensor(f"{kind}.weight", blocks, raw_dtype=gguf.GGMLQuantizationType[kind])

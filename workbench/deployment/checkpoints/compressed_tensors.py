@@ -155,7 +155,7 @@ class CompressedTensorsMethod(Method):
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         if layer.parameter in job.origin.pieces:
-            return self._experts_refusal(layer, assignment, job)
+            return self._experts_refusal(assignment, job)
         if not is_linear(layer) and not is_table(layer):
             return f"compressed-tensors quantizes linear modules stored outputs x inputs, not {what_it_is(layer)}"
         if assignment.weights == KEEP or assignment.weights in SCALES:
@@ -177,7 +177,7 @@ class CompressedTensorsMethod(Method):
         return self._input_refusal(layer, assignment.inputs, job)
 
     @staticmethod
-    def _experts_refusal(layer: Layer, assignment: Assignment, job: Job) -> str | None:
+    def _experts_refusal(assignment: Assignment, job: Job) -> str | None:
         """Return why experts cannot be held: both loaders read them all by one scheme, and few of them."""
         scheme = parse_scheme(assignment.weights)
         if assignment.inputs is not None:

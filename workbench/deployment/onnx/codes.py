@@ -164,9 +164,9 @@ class Codes:
         """Return the zero points as MatMulNBits has them, rows on whole bytes; None for symmetric schemes."""
         if self.scheme.symmetric:
             return None
-        octets = self.stored.shape[0] * (self.groups * self.scheme.element.bits // 8)
+        nbytes = self.stored.shape[0] * (self.groups * self.scheme.element.bits // 8)
         return Initializer(
-            name=f"{self.name}.zero_points", type="UINT8", shape=(octets,),
+            name=f"{self.name}.zero_points", type="UINT8", shape=(nbytes,),
             load=lambda: self.stored.arrays["zero_points"].reshape(-1),
         )  # fmt: skip
 

@@ -128,7 +128,7 @@ def prove(path: Path, content: Content, progress: Progress) -> None:
         if tensor.name in content.weights:
             own = content.model.other(tensor.name)
             expected = content.quantized.others.get(tensor.name, own).to(own.dtype)
-            if not np.array_equal(decoder.octets(tensor.name), tensor_bytes(expected)):
+            if not np.array_equal(decoder.raw_bytes(tensor.name), tensor_bytes(expected)):
                 raise ExportError(f"{tensor.name} does not read back as it was written; please report")
 
 

@@ -40,7 +40,7 @@ class Decoder:
             tensor.data_location = TensorProto.DEFAULT
         return tensor
 
-    def octets(self, name: str) -> np.ndarray:
+    def raw_bytes(self, name: str) -> np.ndarray:
         """Return a tensor's bytes, uint8 ``[nbytes]``."""
         tensor = self._loaded(name)
         if tensor.HasField("raw_data"):
@@ -109,9 +109,9 @@ class Decoder:
         rows, columns, bits, size = (attributes[name] for name in ("N", "K", "bits", "block_size"))
         groups, mask = -(-columns // size), (1 << bits) - 1
 
-        def codes(octets: np.ndarray, count: int) -> np.ndarray:
+        def codes(raw: np.ndarray, count: int) -> np.ndarray:
             shifts = np.arange(0, 8, bits, dtype=np.uint8)
-            split: np.ndarray = (octets.reshape(rows, -1, 1) >> shifts) & mask
+            split: np.ndarray = (raw.reshape(rows, -1, 1) >> shifts) & mask
             return split.reshape(rows, -1)[:, :count].astype(np.float32)
 
         values = codes(self.array(node.input[1]), groups * size).reshape(rows, groups, size)

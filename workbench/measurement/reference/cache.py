@@ -123,6 +123,6 @@ def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         total = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), total)
-        octets: Any = array.reshape(-1).view(np.uint8)
-        total = zlib.crc32(octets, total)
+        raw: Any = array.reshape(-1).view(np.uint8)
+        total = zlib.crc32(raw, total)
     return f"{total:08x}"

@@ -129,8 +129,8 @@ def integers(
 
 def words_as_rows(words: torch.Tensor, bits: int, columns: int) -> np.ndarray:
     """Return rows of int32 words, streams of bits from the least significant on, as rows of packed bytes."""
-    octets: np.ndarray = words.contiguous().view(torch.uint8).numpy()
-    return octets[:, : -(-columns * bits // 8)]
+    raw: np.ndarray = words.contiguous().view(torch.uint8).numpy()
+    return raw[:, : -(-columns * bits // 8)]
 
 
 def named(element: str, granularity: str, dtype: torch.dtype, *, symmetric: bool = True) -> str:

@@ -67,8 +67,8 @@ class GgufFile:
     def raw(self, name: str) -> np.ndarray:
         """Return a tensor's bytes, uint8 ``[rows, bytes of a row]``, mapped and never to be written into."""
         tensor = self.tensors[name]
-        octets = np.memmap(self.path, np.uint8, "r", tensor.start, (tensor.nbytes,)) if tensor.nbytes else np.zeros(0)
-        return np.asarray(octets, np.uint8).reshape(max(tensor.matrix[0], 1), -1)
+        raw = np.memmap(self.path, np.uint8, "r", tensor.start, (tensor.nbytes,)) if tensor.nbytes else np.zeros(0)
+        return np.asarray(raw, np.uint8).reshape(max(tensor.matrix[0], 1), -1)
 
 
 def read_gguf(path: Path) -> GgufFile:
@@ -101,16 +101,16 @@ class _Cursor:
         self.at += struct.calcsize("<" + kind)
         return value
 
-    def count(self, octets: int, what: str) -> int:
-        """Read a number of items, each of at least ``octets`` bytes, that the rest of the file can hold."""
+    def count(self, nbytes: int, what: str) -> int:
+        """Read a number of items, each of at least ``nbytes`` bytes, that the rest of the file can hold."""
         number = int(self.number("Q"))
-        if number * octets > self.size - self.at:
+        if number * nbytes > self.size - self.at:
             raise self.damaged(f"it says that it has {number} {what}, {self.size - self.at} bytes are left")
         return number
 
-    def listed(self, octets: int, what: str) -> int:
+    def listed(self, nbytes: int, what: str) -> int:
         """Read a number of items that become objects."""
-        number = self.count(octets, what)
+        number = self.count(nbytes, what)
         self.left -= number
         if self.left < 0:
             raise self.damaged(f"it has {number} {what}, and {MOST} are the most of everything")
@@ -196,7 +196,7 @@ def _facts(cursor: _Cursor) -> tuple[StoredBlocks, int]:
     number, offset = cursor.number("I"), int(cursor.number("Q"))
     try:
         kind = gguf.GGMLQuantizationType(number)
-        width, octets = gguf.GGML_QUANT_SIZES[kind]
+        width, block_bytes = gguf.GGML_QUANT_SIZES[kind]
     except (ValueError, KeyError):
         raise NotAModelError(
             f"{cursor.path}: the tensor {name} has the GGML type {number}, which the package gguf does not know; "
@@ -204,5 +204,5 @@ def _facts(cursor: _Cursor) -> tuple[StoredBlocks, int]:
         ) from None
     if shape[-1] % width:
         raise cursor.damaged(f"the tensor {name} has rows of {shape[-1]}, {kind.name} stores blocks of {width}")
-    nbytes = math.prod(shape) // int(width) * int(octets)
+    nbytes = math.prod(shape) // int(width) * int(block_bytes)
     return StoredBlocks(name=name, type=kind.name, shape=shape, start=0, nbytes=nbytes), offset

@@ -129,8 +129,8 @@ def write_legacy(path: Path, entries: Mapping[str, InputSquares], data: str) -> 
     for name, entry in entries.items():
         calls = -(-int(entry.counts.max()) // CHUNK)
         means = np.where(entry.counts[:, None] > 0, entry.means, np.float32(1))
-        octets = name.encode()
-        parts += [struct.pack(f"<i{len(octets)}sii", len(octets), octets, calls, means.size)]
+        raw = name.encode()
+        parts += [struct.pack(f"<i{len(raw)}sii", len(raw), raw, calls, means.size)]
         parts += [(means * np.float32(calls)).astype("<f4").tobytes()]
     label = (data or "calibration").encode()
     parts.append(struct.pack(f"<ii{len(label)}s", _chunks(entries), len(label), label))

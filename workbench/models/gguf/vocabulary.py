@@ -94,8 +94,8 @@ def _tokens(document: Mapping[str, Any], size: int, error: type[WorkbenchError])
     for token, place in named:
         if place >= size:
             raise error(f"the token {token!r} has the id {place}, the embedding has {size} rows")
-        octet = bool(model.get("byte_fallback")) and len(token) == 6 and token.startswith("<0x") and token.endswith(">")
-        tokens[place], types[place] = token, BYTE if octet else NORMAL
+        byte = bool(model.get("byte_fallback")) and len(token) == 6 and token.startswith("<0x") and token.endswith(">")
+        tokens[place], types[place] = token, BYTE if byte else NORMAL
         if token == unknown or place == unknown_id:
             types[place] = UNKNOWN
     for added in document.get("added_tokens") or ():

@@ -61,7 +61,7 @@ class StoredArray:
         """Bytes in the file."""
         return nbytes_of(self.type, self.shape)
 
-    def octets(self) -> np.ndarray:
+    def raw_bytes(self) -> np.ndarray:
         """Return the bytes, uint8."""
         if self.data is not None:
             return self.data
@@ -72,13 +72,13 @@ class StoredArray:
         """Return it in its own dtype, never to be written into; numbers of 4 and 2 bits as int8 or uint8."""
         import torch
 
-        octets = torch.from_numpy(np.require(self.octets(), requirements=["C", "W"]))
+        raw = torch.from_numpy(np.require(self.raw_bytes(), requirements=["C", "W"]))
         if self.type not in PACKED:
             dtype = getattr(torch, DTYPES[self.type])
-            return octets.clone().view(dtype).reshape(self.shape)
+            return raw.clone().view(dtype).reshape(self.shape)
         bits, signed = PACKED[self.type]
         shifts = torch.arange(0, 8, bits, dtype=torch.uint8)
-        codes = (octets[:, None] >> shifts & (1 << bits) - 1).reshape(-1)[: math.prod(self.shape)]
+        codes = (raw[:, None] >> shifts & (1 << bits) - 1).reshape(-1)[: math.prod(self.shape)]
         if signed:
             codes = codes.to(torch.int8)
             codes = torch.where(codes >= 1 << (bits - 1), codes - (1 << bits), codes)
@@ -88,7 +88,7 @@ class StoredArray:
         """Return it as onnx's tensor."""
         from onnx import helper
 
-        return helper.make_tensor(self.name, self.type, self.shape, self.octets().tobytes(), raw=True)
+        return helper.make_tensor(self.name, self.type, self.shape, self.raw_bytes().tobytes(), raw=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -184,9 +184,9 @@ def _parsed(document: bytes) -> list[np.ndarray]:
     for tensor in model.graph.initializer:
         if tensor.data_type == STRING:
             continue
-        entry, octets = _entry(tensor)
-        table.append([*entry, len(data) if octets is not None else -1])
-        data += [] if octets is None else [octets]
+        entry, raw = _entry(tensor)
+        table.append([*entry, len(data) if raw is not None else -1])
+        data += [] if raw is None else [raw]
     strings = [tensor for tensor in model.graph.initializer if tensor.data_type == STRING]
     del model.graph.initializer[:]
     model.graph.initializer.extend(strings)
@@ -275,14 +275,14 @@ def _entry(tensor: Any) -> tuple[list[Any], np.ndarray | None]:
         place = {entry.key: entry.value for entry in tensor.external_data}
         where = [place.get("location", ""), place.get("offset", "0"), place.get("length", "")]
         return [tensor.name, tensor.data_type, shape, where], None
-    octets = tensor.raw_data
+    raw = tensor.raw_data
     if not tensor.HasField("raw_data"):
-        octets = numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name).raw_data
-    if len(octets) != nbytes_of(tensor.data_type, shape):
+        raw = numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name).raw_data
+    if len(raw) != nbytes_of(tensor.data_type, shape):
         raise NotAModelError(
-            f"its tensor {tensor.name} of {shape} has {len(octets)} bytes, not {nbytes_of(tensor.data_type, shape)}"
+            f"its tensor {tensor.name} of {shape} has {len(raw)} bytes, not {nbytes_of(tensor.data_type, shape)}"
         )
-    return [tensor.name, tensor.data_type, shape, None], np.frombuffer(octets, np.uint8)
+    return [tensor.name, tensor.data_type, shape, None], np.frombuffer(raw, np.uint8)
 
 
 def _arrays(path: Path, table: Any, data: list[np.ndarray]) -> dict[str, StoredArray]:

@@ -119,8 +119,9 @@ class _Reader:
         )  # fmt: skip
         product = f"{out}.product" if inputs[5] else out
         bias = [helper.make_node("Add", [product, inputs[5]], [out])] if inputs[5] else []
-        turn = helper.make_node("Transpose", [weight], [f"{out}.turned"], perm=[1, 0])
-        return [turn, helper.make_node("MatMul", [inputs[0], f"{out}.turned"], [product], name=node.name), *bias]
+        transpose = helper.make_node("Transpose", [weight], [f"{out}.transposed"], perm=[1, 0])
+        multiply = helper.make_node("MatMul", [inputs[0], f"{out}.transposed"], [product], name=node.name)
+        return [transpose, multiply, *bias]
 
     def _factor(self, node: Any, place: int, name: str, rank: int, *, inside: bool) -> str:
         """Return the parameter of a factor; its rows are outputs where the operator says which these are.
@@ -147,9 +148,9 @@ class _Reader:
         if self.constants.source(taken) is not None:  # both are constants: no data pass through
             return None
         if node.op_type == "MatMul" and self._is_weight(node.input[1], 2):
-            return self._linear(node, node.input[1], turned=False)
+            return self._linear(node, node.input[1], transposed=False)
         if node.op_type == "Gemm" and self._is_weight(node.input[1], 2):
-            return self._linear(node, node.input[1], turned=bool(attributes.get("transB")))
+            return self._linear(node, node.input[1], transposed=bool(attributes.get("transB")))
         if node.op_type == "Gather" and not attributes.get("axis", 0) and self._is_weight(node.input[0], 2):
             return self._lookup(node)
         if node.op_type == "MatMulNBits":
@@ -181,9 +182,9 @@ class _Reader:
     def _shape(self, name: str) -> tuple[int, ...]:
         return tuple(self.constants.numbers(name).codes.shape)
 
-    def _linear(self, node: Any, name: str, *, turned: bool) -> str:
-        """Add a product whose weight is outputs x inputs (``turned``) or inputs x outputs."""
-        peeled, flips = name, not turned
+    def _linear(self, node: Any, name: str, *, transposed: bool) -> str:
+        """Add a product whose weight is outputs x inputs (``transposed``) or inputs x outputs."""
+        peeled, flips = name, not transposed
         while peeled not in self.constants.arrays:
             maker = self.constants.makers[peeled]
             turns = maker.op_type == "Transpose" and attributes_of(maker).get("perm", [1, 0]) == [1, 0]
@@ -221,13 +222,14 @@ class _Reader:
         out, alpha, beta = node.output[0], attributes.get("alpha", 1.0), attributes.get("beta", 1.0)
         bias = bias if beta else ""
         scaled = f"{out}.scaled" if bias else out
-        turned, product = f"{out}.turned", f"{out}.product" if alpha != 1 else f"{out}.product" if bias else out
+        transposed, product = f"{out}.transposed", f"{out}.product" if alpha != 1 or bias else out
         scaled = product if alpha == 1 else scaled
-        turn = helper.make_node("Transpose", [weight], [turned], perm=[1, 0])
+        transpose = helper.make_node("Transpose", [weight], [transposed], perm=[1, 0])
         taken = self._input(node.input[0], weight)
         if attributes.get("transA"):
             taken = self.result.add("Transpose", [taken], f"{out}.input", perm=[1, 0])
-        self._layer(product, weight, turn, helper.make_node("MatMul", [taken, turned], [product], name=node.name))
+        multiply = helper.make_node("MatMul", [taken, transposed], [product], name=node.name)
+        self._layer(product, weight, transpose, multiply)
         if alpha != 1:
             self.result.add("Mul", [product, self.result.number(alpha)], scaled)
         if bias:
@@ -300,14 +302,14 @@ class _Reader:
         self.result.nodes += [reshape, helper.make_node("Add", [product, f"{out}.bias"], [out])]
 
     def _weight(
-        self, value: str, node: Any, kind: LayerKind, numbers: Any, turned: bool, options: dict[str, Any] | None = None,
-        *, own: bool = False,
+        self, value: str, node: Any, kind: LayerKind, numbers: Any, transposed: bool,
+        options: dict[str, Any] | None = None, *, own: bool = False,
     ) -> str:  # fmt: skip
         """Return the name of a layer's parameter, a new one where this weight was not met in this form.
 
         ``own``: a name that no tensor of the file has.
         """
-        key = (value, turned, kind, f"{options} {layer_of(node)}")
+        key = (value, transposed, kind, f"{options} {layer_of(node)}")
         if key in self.names:
             return self.names[key]
         source = str(self.constants.source(value) or value)
@@ -315,7 +317,7 @@ class _Reader:
         module = kind not in (LayerKind.MATRIX, LayerKind.RECURRENT)
         path = f"{layer or stem.removesuffix('.weight').strip('/') or 'layer'}.weight"
         stem = path if module else layer or stem.strip("/") or "weight"
-        tied = next((name for other, name in self.names.items() if other[:2] == (value, turned)), None)
+        tied = next((name for other, name in self.names.items() if other[:2] == (value, transposed)), None)
         name = self.names[key] = self.paths.fresh(stem, "" if own else source)
         array = self.constants.arrays[source]
         dtype = DTYPES[array.type] if array.is_floating else "float32"

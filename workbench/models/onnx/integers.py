@@ -339,11 +339,11 @@ class _Writer:
             if array is None or size is None or len(array.shape) != 3:
                 return False
             directions, columns, gates = array.shape
-            turned = self._node("Transpose", [name], self._fresh(f"{name}.turned"), perm=[0, 2, 1])
+            transposed = self._node("Transpose", [name], self._fresh(f"{name}.transposed"), perm=[0, 2, 1])
             if size in (1, directions):
-                weights.append(self._values(turned, scale, zero, axis=0))
+                weights.append(self._values(transposed, scale, zero, axis=0))
                 continue
-            rows = self._reshaped(turned, [directions * gates, columns])
+            rows = self._reshaped(transposed, [directions * gates, columns])
             scale, zero = self._reshaped(scale, [-1]), self._reshaped(zero, [-1]) if zero else ""
             weights.append(self._reshaped(self._values(rows, scale, zero, axis=0), [directions, gates, columns]))
         self.recurrent += 1

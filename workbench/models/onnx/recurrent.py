@@ -47,9 +47,9 @@ def _run(
     steps, samples, _ = x.shape
     lengths = torch.full((samples,), steps) if lengths is None else lengths.long()
     direction, places = attributes.get("direction"), torch.arange(steps)[:, None]
-    turned = torch.where(places < lengths, lengths - 1 - places, places)[..., None]
+    reversed_places = torch.where(places < lengths, lengths - 1 - places, places)[..., None]
     more = (True, 1, 0.0, False, direction == "bidirectional")
-    x = x.gather(0, turned.expand_as(x)) if direction == "reverse" else x
+    x = x.gather(0, reversed_places.expand_as(x)) if direction == "reverse" else x
     if bool((lengths == steps).all()):
         outputs, *last = layer(x, states[0] if len(states) == 1 else states, weights, *more, False)
     elif not bool((lengths > 0).all()):
@@ -61,7 +61,7 @@ def _run(
         data, *last = layer(packed.data, packed.batch_sizes, start, weights, *more)
         outputs, _ = pad_packed_sequence(packed._replace(data=data), total_length=steps)
         last = [each[:, packed.unsorted_indices] for each in last]
-    outputs = outputs.gather(0, turned.expand_as(outputs)) if direction == "reverse" else outputs
+    outputs = outputs.gather(0, reversed_places.expand_as(outputs)) if direction == "reverse" else outputs
     return outputs.reshape(steps, samples, len(states[0]), -1).transpose(1, 2), *last
 
 

@@ -276,7 +276,7 @@ def _dtype(array: StoredArray) -> torch.dtype:
     return torch.int8 if array.type in PACKED else getattr(torch, DTYPES[array.type])
 
 
-def _unpacked(octets: torch.Tensor, rows: int, bits: int) -> torch.Tensor:
+def _unpacked(raw: torch.Tensor, rows: int, bits: int) -> torch.Tensor:
     """Return codes of ``bits`` bits, uint8 ``[rows, codes]``, lowest bits first."""
     shifts = torch.arange(0, 8, bits, dtype=torch.uint8)
-    return (octets.reshape(rows, -1, 1) >> shifts & (1 << bits) - 1).reshape(rows, -1)
+    return (raw.reshape(rows, -1, 1) >> shifts & (1 << bits) - 1).reshape(rows, -1)

@@ -97,8 +97,8 @@ class Reader:
         tensor, stored = self.file.tensors[name], encoded_blocks(self.file, name)
         if stored is not None:
             return parse_scheme(stored.scheme).decode(stored).reshape(tensor.shape)
-        octets = torch.from_numpy(np.require(self.file.raw(name).reshape(-1), requirements=["C", "W"]))
-        return octets.view(getattr(torch, PLAIN[tensor.type])).reshape(tensor.shape)
+        raw = torch.from_numpy(np.require(self.file.raw(name).reshape(-1), requirements=["C", "W"]))
+        return raw.view(getattr(torch, PLAIN[tensor.type])).reshape(tensor.shape)
 
 
 def _facts(tensor: StoredBlocks) -> StoredTensor:

@@ -393,7 +393,7 @@ def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpe
     head = head_of(type(network).__name__)
     takes, _ = arguments_of(network.forward)
     return replace(
-        token_inputs(folder, network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
+        _token_inputs(network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
         main=network.main_input_name, takes=takes, tensors=tensors_taken(network), folder=folder,
         requires=required_inputs(network),
         sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
@@ -402,7 +402,7 @@ def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpe
     )  # fmt: skip
 
 
-def token_inputs(folder: Path, network: Any) -> InputSpec:
+def _token_inputs(network: Any) -> InputSpec:
     """Return what a network of tokens takes."""
     config = text_config(network.config)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)

@@ -374,7 +374,7 @@ def _raw_store(file: OnnxFile) -> TensorStore:
     names = {f"{each.name}\0{each.type}\0{each.shape}": each for each in file.arrays.values()}
 
     def read(name: str) -> torch.Tensor:
-        return torch.from_numpy(np.require(names[name].octets(), requirements=["C", "W"]))
+        return torch.from_numpy(np.require(names[name].raw_bytes(), requirements=["C", "W"]))
 
     facts = {name: StoredTensor(name=name, dtype="uint8", shape=(each.nbytes,)) for name, each in names.items()}
     return TensorStore(facts, read)

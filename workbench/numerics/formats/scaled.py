@@ -105,12 +105,12 @@ class ScaledScheme(Scheme):
     def bits(self, shape: tuple[int, int]) -> int:
         cut = grid(self.granularity, shape)
         entries = cut.bands * cut.groups
-        octets = cut.rows * packed_width(cut.columns, self.element.bits)
+        nbytes = cut.rows * packed_width(cut.columns, self.element.bits)
         if self.offset_format is not None:
-            octets += self.offset_format.bits * entries // 8
+            nbytes += self.offset_format.bits * entries // 8
         elif not self.symmetric:
-            octets += packed_width(entries, self.element.bits)
-        return 8 * octets + self._scale_bits(entries)
+            nbytes += packed_width(entries, self.element.bits)
+        return 8 * nbytes + self._scale_bits(entries)
 
     def _scale_bits(self, entries: int) -> int:
         return self.scale_format.bits * entries

@@ -182,14 +182,14 @@ def _padded(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tenso
 
 
 def _joined(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
-    parts = [_labels(trace, ref, at, trace.tensors[ref.number].shape) for ref in step.args[0]]
+    parts = [_labels(ref, at, trace.tensors[ref.number].shape) for ref in step.args[0]]
     return [torch.cat(parts, *step.args[1:], **step.kwargs)]
 
 
 def _product(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
     """Element by element: the labels of the one factor that has any."""
     shape = trace.tensors[step.outputs[0]].shape
-    a, b = (_labels(trace, each, at, shape) for each in step.args[:2])
+    a, b = (_labels(each, at, shape) for each in step.args[:2])
     flow.block(torch.where(b >= 0, a, -1), f"the operation {step.name}")
     flow.block(torch.where(a >= 0, b, -1), f"the operation {step.name}")
     plain = [each for each in step.args[:2] if isinstance(each, Ref) and each.number not in at]
@@ -205,13 +205,13 @@ def _quotient(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Ten
 def _sum(flow: Flow, trace: Trace, step: Operation, at: dict[int, torch.Tensor]) -> list[torch.Tensor] | None:
     """Element by element: passes where both have the same label."""
     shape = trace.tensors[step.outputs[0]].shape
-    a, b = (_labels(trace, each, at, shape) for each in step.args[:2])
+    a, b = (_labels(each, at, shape) for each in step.args[:2])
     for labels in (a, b):
         flow.block(torch.where(a == b, -1, labels), f"the operation {step.name}")
     return [torch.where(a == b, a, -1)]
 
 
-def _labels(trace: Trace, operand: Any, at: dict[int, torch.Tensor], shape: torch.Size) -> torch.Tensor:
+def _labels(operand: Any, at: dict[int, torch.Tensor], shape: torch.Size) -> torch.Tensor:
     """Return an operand's labels, spread over ``shape``; -1 throughout where it has none."""
     known = isinstance(operand, Ref) and operand.number in at
     return at[operand.number].expand(shape) if known else torch.full(shape, -1)

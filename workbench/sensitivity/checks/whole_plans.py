@@ -175,9 +175,9 @@ class InFiles:
         """Keep a tensor."""
         tensor = tensor.detach()
         if tensor.device.type == "cpu":
-            octets = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
-            away = self._spill.put_away(octets)
-            if away is not octets:
+            raw = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+            away = self._spill.put_away(raw)
+            if away is not raw:
                 self._octets[name] = away
                 tensor = torch.from_numpy(away).view(tensor.dtype).reshape(tensor.shape)
         self.tensors[name] = tensor

@@ -257,7 +257,7 @@ def test_names_levels_grids_and_refusals() -> None:
     for name in NAMES:
         form = scheme(name)
         assert form.name == name and form.family == "gguf" and FAMILY.ggml(form.ggml_type) == form
-        assert form.block.octets == gguf.GGML_QUANT_SIZES[kind(name)][1]
+        assert form.block.nbytes == gguf.GGML_QUANT_SIZES[kind(name)][1]
         assert form.block.width == gguf.GGML_QUANT_SIZES[kind(name)][0]
         assert bool((np.diff(form.values()) > 0).all())
         grid = form.grid(-1.0, 0.5)

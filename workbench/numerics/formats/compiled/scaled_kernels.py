@@ -116,9 +116,9 @@ def _pack_eights(eights: Array, bits: int, out: Array) -> None:
         word = np.uint64(0)
         for code in range(8):
             word |= (eight >> (gap * np.uint64(code))) & (mask << np.uint64(code * bits))
-        for octet in range(bits):
-            if index * bits + octet < size:
-                out[index * bits + octet] = np.uint8((word >> np.uint64(8 * octet)) & np.uint64(255))
+        for byte in range(bits):
+            if index * bits + byte < size:
+                out[index * bits + byte] = np.uint8((word >> np.uint64(8 * byte)) & np.uint64(255))
 
 
 @compiled
@@ -131,8 +131,8 @@ def unpack_row(packed: Array, bits: int, codes: Array) -> None:
     elif bits == 4:
         pairs = codes.view(np.uint16)
         for index in range(size):
-            octet = np.uint16(packed[index])
-            pairs[index] = (octet | (octet << np.uint16(4))) & np.uint16(0x0F0F)
+            byte = np.uint16(packed[index])
+            pairs[index] = (byte | (byte << np.uint16(4))) & np.uint16(0x0F0F)
     elif bits == 2:
         fours = codes.view(np.uint32)
         for index in range(size):
@@ -150,9 +150,9 @@ def _unpack_eights(packed: Array, bits: int, eights: Array) -> None:
     size = packed.shape[0]
     for index in range(eights.shape[0]):
         word = np.uint64(0)
-        for octet in range(bits):
-            if index * bits + octet < size:
-                word |= np.uint64(packed[index * bits + octet]) << np.uint64(8 * octet)
+        for byte in range(bits):
+            if index * bits + byte < size:
+                word |= np.uint64(packed[index * bits + byte]) << np.uint64(8 * byte)
         eight = np.uint64(0)
         for code in range(8):
             eight |= (word & (mask << np.uint64(code * bits))) << (gap * np.uint64(code))

@@ -35,7 +35,7 @@ class Plane:
 class Block:
     """One block format.
 
-    ``width`` elements in ``octets`` bytes; ``fields`` are the ``(offset, size)`` of the header's parts, in the order
+    ``width`` elements in ``nbytes`` bytes; ``fields`` are the ``(offset, size)`` of the header's parts, in the order
     scale, minimum, sub-block scales; ``levels`` is the value of each code at scale 1, ``unused`` how many codes at
     either end encoding leaves out.  No ``planes`` means base-3 packing (TQ1_0).  ``rounding`` and ``fitting`` name how
     llama.cpp goes from a weight to a code and from weights to a header; ``fallback`` is what llama.cpp stores instead
@@ -45,7 +45,7 @@ class Block:
 
     name: str
     width: int
-    octets: int
+    nbytes: int
     group: int
     levels: tuple[float, ...]
     planes: tuple[Plane, ...]
@@ -110,40 +110,40 @@ def _integers(first: int, count: int) -> tuple[float, ...]:
 
 
 BLOCKS: tuple[Block, ...] = (
-    Block(name="q4_0", width=32, octets=18, group=32, levels=_integers(-8, 16), planes=(Plane(2, 0, 4, 16),),
+    Block(name="q4_0", width=32, nbytes=18, group=32, levels=_integers(-8, 16), planes=(Plane(2, 0, 4, 16),),
           header="half", fields=((0, 2),), rounding="up", fitting="absmax"),
-    Block(name="q4_1", width=32, octets=20, group=32, levels=_integers(0, 16), planes=(Plane(4, 0, 4, 16),),
+    Block(name="q4_1", width=32, nbytes=20, group=32, levels=_integers(0, 16), planes=(Plane(4, 0, 4, 16),),
           header="half_minimum", fields=((0, 2), (2, 2)), rounding="up", fitting="bounds"),
-    Block(name="q5_0", width=32, octets=22, group=32, levels=_integers(-16, 32),
+    Block(name="q5_0", width=32, nbytes=22, group=32, levels=_integers(-16, 32),
           planes=(Plane(6, 0, 4, 16), Plane(2, 4, 1, 1)), header="half", fields=((0, 2),), rounding="up",
           fitting="absmax"),
-    Block(name="q5_1", width=32, octets=24, group=32, levels=_integers(0, 32),
+    Block(name="q5_1", width=32, nbytes=24, group=32, levels=_integers(0, 32),
           planes=(Plane(8, 0, 4, 16), Plane(4, 4, 1, 1)), header="half_minimum", fields=((0, 2), (2, 2)),
           rounding="up", fitting="bounds"),
-    Block(name="q8_0", width=32, octets=34, group=32, levels=_integers(-128, 256), planes=(Plane(2, 0, 8, 32),),
+    Block(name="q8_0", width=32, nbytes=34, group=32, levels=_integers(-128, 256), planes=(Plane(2, 0, 8, 32),),
           header="half", fields=((0, 2),), rounding="away", fitting="absmax", flip=0x80, unused=(1, 0)),
-    Block(name="q2_k", width=256, octets=84, group=16, levels=_integers(0, 4), planes=(Plane(16, 0, 2, 32),),
+    Block(name="q2_k", width=256, nbytes=84, group=16, levels=_integers(0, 4), planes=(Plane(16, 0, 2, 32),),
           header="k2", fields=((80, 2), (82, 2), (0, 16)), rounding="even", fitting="k2", fallback="iq4_nl"),
-    Block(name="q3_k", width=256, octets=110, group=16, levels=_integers(-4, 8),
+    Block(name="q3_k", width=256, nbytes=110, group=16, levels=_integers(-4, 8),
           planes=(Plane(32, 0, 2, 32), Plane(0, 2, 1, 32)), header="k3", fields=((108, 2), (96, 12)), rounding="even",
           fitting="k3", fallback="iq4_nl"),
-    Block(name="q4_k", width=256, octets=144, group=32, levels=_integers(0, 16), planes=(Plane(16, 0, 4, 32),),
+    Block(name="q4_k", width=256, nbytes=144, group=32, levels=_integers(0, 16), planes=(Plane(16, 0, 4, 32),),
           header="k4", fields=((0, 2), (2, 2), (4, 12)), rounding="even", fitting="k4", fallback="q5_0"),
-    Block(name="q5_k", width=256, octets=176, group=32, levels=_integers(0, 32),
+    Block(name="q5_k", width=256, nbytes=176, group=32, levels=_integers(0, 32),
           planes=(Plane(48, 0, 4, 32), Plane(16, 4, 1, 32)), header="k4", fields=((0, 2), (2, 2), (4, 12)),
           rounding="even", fitting="k4", fallback="q5_1"),
-    Block(name="q6_k", width=256, octets=210, group=16, levels=_integers(-32, 64),
+    Block(name="q6_k", width=256, nbytes=210, group=16, levels=_integers(-32, 64),
           planes=(Plane(0, 0, 4, 64), Plane(128, 4, 2, 32)), header="k6", fields=((208, 2), (192, 16)),
           rounding="even", fitting="k6", fallback="q8_0"),
-    Block(name="iq4_nl", width=32, octets=18, group=32, levels=tuple(map(float, _IQ4_LEVELS)),
+    Block(name="iq4_nl", width=32, nbytes=18, group=32, levels=tuple(map(float, _IQ4_LEVELS)),
           planes=(Plane(2, 0, 4, 16),), header="half", fields=((0, 2),), rounding="table", fitting="iq4"),
-    Block(name="iq4_xs", width=256, octets=136, group=32, levels=tuple(map(float, _IQ4_LEVELS)),
+    Block(name="iq4_xs", width=256, nbytes=136, group=32, levels=tuple(map(float, _IQ4_LEVELS)),
           planes=(Plane(8, 0, 4, 16),), header="iq4", fields=((0, 2), (2, 6)), rounding="table", fitting="iq4_units",
           fallback="iq4_nl"),
-    Block(name="mxfp4-gguf", width=32, octets=17, group=32, levels=_E2M1_DOUBLED, planes=(Plane(1, 0, 4, 16),),
+    Block(name="mxfp4-gguf", width=32, nbytes=17, group=32, levels=_E2M1_DOUBLED, planes=(Plane(1, 0, 4, 16),),
           header="e8m0", fields=((0, 1),), rounding="table", fitting="e8m0"),
-    Block(name="tq1_0", width=256, octets=54, group=256, levels=_integers(-1, 3), planes=(), header="half",
+    Block(name="tq1_0", width=256, nbytes=54, group=256, levels=_integers(-1, 3), planes=(), header="half",
           fields=((52, 2),), rounding="away", fitting="absmax", fallback="q4_0"),
-    Block(name="tq2_0", width=256, octets=66, group=256, levels=_integers(-1, 4), planes=(Plane(0, 0, 2, 32),),
+    Block(name="tq2_0", width=256, nbytes=66, group=256, levels=_integers(-1, 4), planes=(Plane(0, 0, 2, 32),),
           header="half", fields=((64, 2),), rounding="away", fitting="absmax", fallback="q4_0", unused=(0, 1)),
 )  # fmt: skip

@@ -219,21 +219,21 @@ def _coded(block: Block, name: str, weight: torch.Tensor, known: Fitted, part: s
 
 
 def encode(block: Block, name: str, weight: torch.Tensor, known: Fitted) -> Array:
-    """Return the packed rows, uint8 ``[rows, blocks * octets]``; raises NonFiniteError for NaN or infinity."""
+    """Return the packed rows, uint8 ``[rows, blocks * bytes]``; raises NonFiniteError for NaN or infinity."""
     rows, columns = weight.shape
-    out = np.empty((rows, blocks_in(block, columns) * block.octets), np.uint8)
+    out = np.empty((rows, blocks_in(block, columns) * block.nbytes), np.uint8)
 
     def band(part: slice) -> None:
         codes, _, _ = _coded(block, name, weight, known, part)
         header = known["header"][part].reshape(-1, block.header_octets)
-        pack(block, codes, header, out[part].reshape(-1, block.octets))
+        pack(block, codes, header, out[part].reshape(-1, block.nbytes))
 
     in_parallel(band, row_tiles(rows, columns))
     return out
 
 
 def pack(block: Block, codes: Array, header: Array, out: Array) -> None:
-    """Write whole blocks, uint8 ``[n, octets]``, of codes ``[n, width]`` and headers.
+    """Write whole blocks, uint8 ``[n, bytes]``, of codes ``[n, width]`` and headers.
 
     ``pack_blocks`` could write the simple layouts too, but the whole encoding then takes longer: 1.8 times in Q4_0, 1.3
     in TQ2_0, 1.2 in IQ4_NL and MXFP4.
@@ -261,10 +261,10 @@ def rounded(block: Block, name: str, weight: torch.Tensor, known: Fitted) -> tor
 
 
 def decode(block: Block, stored: Array, columns: int) -> torch.Tensor:
-    """Return the float32 matrix of packed rows ``[rows, blocks * octets]``."""
+    """Return the float32 matrix of packed rows ``[rows, blocks * bytes]``."""
 
     def band(part: slice, out: Array) -> None:
-        _unpack(block, np.ascontiguousarray(stored[part]).reshape(-1, block.octets), out)
+        _unpack(block, np.ascontiguousarray(stored[part]).reshape(-1, block.nbytes), out)
 
     return _by_bands(block, len(stored), columns, band)
 
@@ -289,20 +289,20 @@ def _by_bands(block: Block, rows: int, columns: int, write: Callable[[slice, Arr
     return torch.from_numpy(out)
 
 
-def _unpack(block: Block, octets: Array, out: Array) -> None:
+def _unpack(block: Block, raw: Array, out: Array) -> None:
     constants = tables(block.name)
-    scale, minimum = effective(block, octets, constants.stored_at)
+    scale, minimum = effective(block, raw, constants.stored_at)
     first = np.float32(block.levels[0])
     if block.rounding == "table":
         at = block.planes[0].offset
         if block.groups > 1:  # codes follow codes: 16 bytes for each group
-            octets, at = np.ascontiguousarray(octets[:, at:]).reshape(-1, block.group // 2), 0
+            raw, at = np.ascontiguousarray(raw[:, at:]).reshape(-1, block.group // 2), 0
             out, scale, minimum = out.reshape(-1, block.group), scale.reshape(-1, 1), minimum.reshape(-1, 1)
-        gguf_pack.unpack_table(octets, at, constants.levels, scale, minimum, out)
+        gguf_pack.unpack_table(raw, at, constants.levels, scale, minimum, out)
     elif not block.planes:
-        gguf_pack.unpack_ternary(octets, first, scale, minimum, out)
+        gguf_pack.unpack_ternary(raw, first, scale, minimum, out)
     elif constants.fifth >= 0:
-        gguf_pack.unpack_fifth(octets, block.planes[0].offset, constants.fifth, first, scale, minimum, out)
+        gguf_pack.unpack_fifth(raw, block.planes[0].offset, constants.fifth, first, scale, minimum, out)
     else:
         unpack = gguf_pack.unpack_single if len(block.planes) == 1 else gguf_pack.unpack_double
-        unpack(octets, constants.places, constants.factors, block.flip, first, scale, minimum, out)
+        unpack(raw, constants.places, constants.factors, block.flip, first, scale, minimum, out)

@@ -211,18 +211,18 @@ def pack_header(header: Array, fields: Array, out: Array, row: int) -> None:
 
 @compiled
 def pack_blocks(codes: Array, words: Array, header: Array, fields: Array, segments: Array, out: Array) -> None:
-    """Write headers and codes of many blocks, ``out`` uint8 ``[n, octets]``; ``words`` are the codes as uint64.
+    """Write headers and codes of many blocks, ``out`` uint8 ``[n, bytes]``; ``words`` are the codes as uint64.
 
     No segments means TQ1_0.
     """
     pair = np.empty(2, np.uint64)
-    octets = pair.view(np.uint8)
+    raw = pair.view(np.uint8)
     for row in range(codes.shape[0]):
         pack_header(header, fields, out, row)
         if segments.shape[0] == 0:
             pack_ternary(codes, out, row)
         else:
-            pack_codes(words, segments, pair, octets, out, row)
+            pack_codes(words, segments, pair, raw, out, row)
 
 
 @compiled
@@ -240,7 +240,7 @@ def pack_octets(codes: Array, header: Array, offset: int, flip: int, out: Array)
 def pack_nibbles(words: Array, header: Array, offset: int, out: Array) -> None:
     """Write blocks of 32 four-bit codes in one plane behind their header: ``pack_blocks`` for the commonest layout."""
     pair = np.empty(2, np.uint64)
-    octets = pair.view(np.uint8)
+    raw = pair.view(np.uint8)
     at = np.uint64(offset)
     for row in range(words.shape[0]):
         for index in range(header.shape[1]):
@@ -248,7 +248,7 @@ def pack_nibbles(words: Array, header: Array, offset: int, out: Array) -> None:
         pair[0] = words[row, 0] | (words[row, 2] << np.uint64(4))
         pair[1] = words[row, 1] | (words[row, 3] << np.uint64(4))
         for lane in range(16):
-            out[row, at + np.uint64(lane)] = octets[lane]
+            out[row, at + np.uint64(lane)] = raw[lane]
 
 
 @compiled

@@ -121,7 +121,7 @@ class GgufScheme(Scheme):
     def bits(self, shape: tuple[int, int]) -> int:
         """Return the bits of whole blocks: a row's last block is stored, and counted, in full."""
         rows, columns = shape
-        return 8 * self.block.octets * rows * -(-columns // self.block.width)
+        return 8 * self.block.nbytes * rows * -(-columns // self.block.width)
 
     def values(self) -> np.ndarray:
         """Return the levels at scale 1, ascending, float32 (MXFP4's are doubled, its scale halved, as in ggml)."""

@@ -139,8 +139,8 @@ def _bounds_search(block: Block, x: Array, weights: Array) -> Fit:
     return Fit(header=header, origin=_halves(low_header), factor=inverse(_halves(scale_header)))
 
 
-def _halves(octets: Array) -> Array:
-    return octets.view(np.float16)[:, 0].astype(np.float32)
+def _halves(raw: Array) -> Array:
+    return raw.view(np.float16)[:, 0].astype(np.float32)
 
 
 def _e8m0(block: Block, x: Array, peak: Array, shrink: np.float32) -> Fit:

@@ -1,6 +1,6 @@
 """Headers of GGUF blocks: compiled readers, and writers in numpy (they see one value for 16 or 32 weights).
 
-A reader takes ``octets`` uint8 ``[n, any]``, where each of the header's fields begins in a row (``at``, in the order
+A reader takes ``raw`` uint8 ``[n, any]``, where each of the header's fields begins in a row (``at``, in the order
 of ``Block.fields``) and ``half``, the values of all float16 patterns; it fills ``scale`` and ``minimum``, float32
 ``[n, groups]``.  A writer returns the fields one after another, uint8 ``[n, header_octets]``; those of simple blocks,
 one float16 scale or a scale and a least value, are compiled.
@@ -27,61 +27,61 @@ _GREATEST = np.float32(np.finfo(np.float32).max)
 
 
 @compiled
-def _half(octets: Array, row: int, at: int, half: Array) -> Any:
-    return half[np.uint32(octets[row, at]) + np.uint32(octets[row, at + 1]) * np.uint32(256)]
+def _half(raw: Array, row: int, at: int, half: Array) -> Any:
+    return half[np.uint32(raw[row, at]) + np.uint32(raw[row, at + 1]) * np.uint32(256)]
 
 
 @compiled
-def read_half(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+def read_half(raw: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
     """One float16 scale."""
-    for row in range(octets.shape[0]):
-        scale[row, 0] = _half(octets, row, at[0], half)
+    for row in range(raw.shape[0]):
+        scale[row, 0] = _half(raw, row, at[0], half)
         minimum[row, 0] = np.float32(0)
 
 
 @compiled
-def read_half_minimum(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+def read_half_minimum(raw: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
     """A float16 scale and a float16 value of code 0."""
-    for row in range(octets.shape[0]):
-        scale[row, 0] = _half(octets, row, at[0], half)
-        minimum[row, 0] = -_half(octets, row, at[1], half)
+    for row in range(raw.shape[0]):
+        scale[row, 0] = _half(raw, row, at[0], half)
+        minimum[row, 0] = -_half(raw, row, at[1], half)
 
 
 @compiled
-def read_k2(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+def read_k2(raw: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
     """Float16 units of scale and minimum; sixteen bytes hold a 4-bit scale (low) and a 4-bit minimum."""
-    for row in range(octets.shape[0]):
-        unit, step = _half(octets, row, at[0], half), _half(octets, row, at[1], half)
+    for row in range(raw.shape[0]):
+        unit, step = _half(raw, row, at[0], half), _half(raw, row, at[1], half)
         for group in range(16):
-            byte = octets[row, at[2] + group]
+            byte = raw[row, at[2] + group]
             scale[row, group] = unit * np.float32(byte & 15)
             minimum[row, group] = step * np.float32(byte >> 4)
 
 
 @compiled
-def read_k3(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+def read_k3(raw: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
     """A float16 unit; sixteen 6-bit scales, 32 added: low nibbles in 8 bytes, high pairs of bits in 4."""
-    for row in range(octets.shape[0]):
-        unit = _half(octets, row, at[0], half)
+    for row in range(raw.shape[0]):
+        unit = _half(raw, row, at[0], half)
         for group in range(16):
-            low = (octets[row, at[1] + group % 8] >> (group // 8 * 4)) & 15
-            high = (octets[row, at[1] + 8 + group % 4] >> (group // 4 * 2)) & 3
+            low = (raw[row, at[1] + group % 8] >> (group // 8 * 4)) & 15
+            high = (raw[row, at[1] + 8 + group % 4] >> (group // 4 * 2)) & 3
             scale[row, group] = unit * np.float32(low + high * 16 - 32)
             minimum[row, group] = np.float32(0)
 
 
 @compiled
-def read_k4(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+def read_k4(raw: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
     """Float16 units of scale and minimum; eight 6-bit scales and eight 6-bit minimums in twelve bytes.
 
     Bytes 0 to 3 are scales 0 to 3, bytes 4 to 7 minimums 0 to 3; the low nibbles of scales and minimums 4 to 7 are in
     bytes 8 to 11, their high two bits above bytes 0 to 3 and 4 to 7.
     """
-    for row in range(octets.shape[0]):
-        unit, step = _half(octets, row, at[0], half), _half(octets, row, at[1], half)
+    for row in range(raw.shape[0]):
+        unit, step = _half(raw, row, at[0], half), _half(raw, row, at[1], half)
         for group in range(4):
-            first, second = octets[row, at[2] + group], octets[row, at[2] + 4 + group]
-            third = octets[row, at[2] + 8 + group]
+            first, second = raw[row, at[2] + group], raw[row, at[2] + 4 + group]
+            third = raw[row, at[2] + 8 + group]
             scale[row, group] = unit * np.float32(first & 63)
             minimum[row, group] = step * np.float32(second & 63)
             scale[row, group + 4] = unit * np.float32((third & 15) + (first >> 6) * 16)
@@ -89,32 +89,32 @@ def read_k4(octets: Array, at: Array, half: Array, scale: Array, minimum: Array)
 
 
 @compiled
-def read_k6(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+def read_k6(raw: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
     """A float16 unit and sixteen signed bytes."""
-    for row in range(octets.shape[0]):
-        unit = _half(octets, row, at[0], half)
+    for row in range(raw.shape[0]):
+        unit = _half(raw, row, at[0], half)
         for group in range(16):
-            scale[row, group] = unit * np.float32(np.int8(octets[row, at[1] + group]))
+            scale[row, group] = unit * np.float32(np.int8(raw[row, at[1] + group]))
             minimum[row, group] = np.float32(0)
 
 
 @compiled
-def read_iq4(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+def read_iq4(raw: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
     """A float16 unit; eight 6-bit scales, 32 added: high pairs of bits in 2 bytes, low nibbles in 4."""
-    for row in range(octets.shape[0]):
-        unit = _half(octets, row, at[0], half)
+    for row in range(raw.shape[0]):
+        unit = _half(raw, row, at[0], half)
         for group in range(8):
-            high = (octets[row, at[1] + group // 4] >> (group % 4 * 2)) & 3
-            low = (octets[row, at[1] + 2 + group // 2] >> (group % 2 * 4)) & 15
+            high = (raw[row, at[1] + group // 4] >> (group % 4 * 2)) & 3
+            low = (raw[row, at[1] + 2 + group // 2] >> (group % 2 * 4)) & 15
             scale[row, group] = unit * np.float32(low + high * 16 - 32)
             minimum[row, group] = np.float32(0)
 
 
 @compiled
-def read_e8m0(octets: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
+def read_e8m0(raw: Array, at: Array, half: Array, scale: Array, minimum: Array) -> None:
     """Half of a power of two: ``half`` holds the 256 values here."""
-    for row in range(octets.shape[0]):
-        scale[row, 0] = half[octets[row, at[0]]]
+    for row in range(raw.shape[0]):
+        scale[row, 0] = half[raw[row, at[0]]]
         minimum[row, 0] = np.float32(0)
 
 

@@ -36,14 +36,14 @@ FREE, EVEN, NONE = 2, 1, 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lattice:
-    """One format: ``octets`` a block, ``vector`` weights an entry, ``group`` weights a scale of ``largest + 1`` codes.
+    """One format: ``nbytes`` a block, ``vector`` weights an entry, ``group`` weights a scale of ``largest + 1`` codes.
 
     ``table`` is the package's class that holds the vectors; ``shifted`` says that every group (32: IQ1_S) or vector
     (8: IQ1_M) adds or subtracts an eighth.
     """
 
     ggml: str
-    octets: int
+    nbytes: int
     vector: int
     group: int
     step: float
@@ -59,13 +59,13 @@ class Lattice:
 
 
 LATTICES = (
-    Lattice(ggml="IQ2_XXS", octets=66, vector=8, group=32, step=0.125, signs=EVEN, twice=False),
-    Lattice(ggml="IQ2_XS", octets=74, vector=8, group=16, step=0.125, signs=EVEN, twice=False),
-    Lattice(ggml="IQ2_S", octets=82, vector=8, group=16, step=0.125, signs=FREE),
-    Lattice(ggml="IQ3_XXS", octets=98, vector=4, group=32, step=0.25, signs=EVEN),
-    Lattice(ggml="IQ3_S", octets=110, vector=4, group=32, step=1.0, signs=FREE),
-    Lattice(ggml="IQ1_S", octets=50, vector=8, group=32, step=1.0, signs=NONE, largest=7, shifted=32),
-    Lattice(ggml="IQ1_M", octets=56, vector=8, group=16, step=1.0, signs=NONE, largest=7, shifted=8),
+    Lattice(ggml="IQ2_XXS", nbytes=66, vector=8, group=32, step=0.125, signs=EVEN, twice=False),
+    Lattice(ggml="IQ2_XS", nbytes=74, vector=8, group=16, step=0.125, signs=EVEN, twice=False),
+    Lattice(ggml="IQ2_S", nbytes=82, vector=8, group=16, step=0.125, signs=FREE),
+    Lattice(ggml="IQ3_XXS", nbytes=98, vector=4, group=32, step=0.25, signs=EVEN),
+    Lattice(ggml="IQ3_S", nbytes=110, vector=4, group=32, step=1.0, signs=FREE),
+    Lattice(ggml="IQ1_S", nbytes=50, vector=8, group=32, step=1.0, signs=NONE, largest=7, shifted=32),
+    Lattice(ggml="IQ1_M", nbytes=56, vector=8, group=16, step=1.0, signs=NONE, largest=7, shifted=8),
 )  # fmt: skip
 
 
@@ -173,7 +173,7 @@ class LatticeScheme(Scheme):
         return self if shape[1] % WIDTH == 0 else family.FAMILY.ggml("IQ4_NL").fallback(shape)
 
     def bits(self, shape: tuple[int, int]) -> int:
-        return 8 * self.lattice.octets * shape[0] * -(-shape[1] // WIDTH)
+        return 8 * self.lattice.nbytes * shape[0] * -(-shape[1] // WIDTH)
 
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
@@ -233,7 +233,7 @@ class LatticeScheme(Scheme):
             )
         scale, unit, codes = (each.cpu().numpy() for each in (parameters.scale, parameters.unit, parameters.codes))
         spread = None if parameters.importance is None else parameters.importance.cpu()
-        out = np.empty((rows, blocks * lattice.octets), np.uint8)
+        out = np.empty((rows, blocks * lattice.nbytes), np.uint8)
 
         def band(part: slice) -> None:
             x, w = self._blocks(weight, spread, part)
@@ -262,9 +262,9 @@ class LatticeScheme(Scheme):
             )
         kind, out = package(self.lattice.ggml), torch.empty(rows, columns)
         count = -(-columns // WIDTH)
-        blocks = blocks.reshape(rows, count * self.lattice.octets)
+        blocks = blocks.reshape(rows, count * self.lattice.nbytes)
         for part in row_tiles(rows, max(columns, 1)):
-            whole = np.ascontiguousarray(blocks[part]).reshape(-1, self.lattice.octets)
+            whole = np.ascontiguousarray(blocks[part]).reshape(-1, self.lattice.nbytes)
             if not whole.size:  # the package takes no blocks at all for an error
                 continue
             kind.init_grid()

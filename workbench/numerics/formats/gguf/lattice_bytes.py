@@ -15,7 +15,7 @@ Array = Any
 
 
 def pack(ggml: str, unit: Array, codes: Array, entries: Array, bits: Array) -> Array:
-    """Return whole blocks, uint8 ``[n, octets]``."""
+    """Return whole blocks, uint8 ``[n, bytes]``."""
     packed: Array = _PACKERS[ggml](unit, codes, entries.astype(np.uint32), bits)
     return packed
 

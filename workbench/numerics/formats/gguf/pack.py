@@ -1,6 +1,6 @@
 """Compiled kernels: codes of a GGUF block to and from its bytes, sixteen at a time.
 
-``blocks`` is uint8 ``[n, octets]``, ``row`` one block of it, ``codes`` uint8 ``[n, width]`` and ``words`` the same
+``blocks`` is uint8 ``[n, bytes]``, ``row`` one block of it, ``codes`` uint8 ``[n, width]`` and ``words`` the same
 memory as uint64.  ``runs`` and ``segments`` are a block's planes spelled out by :func:`unpack_runs` and
 :func:`pack_segments`.
 """
@@ -56,8 +56,8 @@ def pack_segments(block: Block) -> np.ndarray:
 
 
 @compiled
-def pack_codes(words: Array, segments: Array, pair: Array, octets: Array, out: Array, row: int) -> None:
-    """Write the planes of one block; ``pair`` uint64 ``[2]`` is scratch and ``octets`` the same memory as uint8."""
+def pack_codes(words: Array, segments: Array, pair: Array, raw: Array, out: Array, row: int) -> None:
+    """Write the planes of one block; ``pair`` uint64 ``[2]`` is scratch and ``raw`` the same memory as uint8."""
     for index in range(segments.shape[0]):
         offset, shift, bits = segments[index, 0], segments[index, 1], segments[index, 2]
         start, step, parts = segments[index, 3], segments[index, 4], segments[index, 5]
@@ -73,7 +73,7 @@ def pack_codes(words: Array, segments: Array, pair: Array, octets: Array, out: A
         pair[0] = low
         pair[1] = high
         for lane in range(RUN):
-            out[row, offset + np.uint64(lane)] = octets[lane]
+            out[row, offset + np.uint64(lane)] = raw[lane]
 
 
 @compiled

@@ -40,8 +40,8 @@ class StoredScheme(Scheme):
         return PerGroup(SIZES[self.ggml_type][0])
 
     def bits(self, shape: tuple[int, int]) -> int:
-        width, octets = SIZES[self.ggml_type]
-        return 8 * octets * shape[0] * -(-shape[1] // width)
+        width, block_bytes = SIZES[self.ggml_type]
+        return 8 * block_bytes * shape[0] * -(-shape[1] // width)
 
     def fit(
         self, weight: torch.Tensor, importance: torch.Tensor | None = None, *, clip_search: bool = False
