@@ -59,6 +59,21 @@ def test_the_tables_are_those_of_the_functions(model: Model, calibrated: Session
     np.testing.assert_array_equal(table.score, expected.score)
 
 
+@pytest.mark.parametrize("rounded", [{"inputs": "int8-token"}, {"cache": "int8-token"}], ids=["inputs", "cache"])
+def test_a_prediction_of_weights_alone_does_not_stand_beside_what_inputs_and_caches_cost_as_well(
+    rounded: dict[str, str], model: Model, calibrated: Session
+) -> None:
+    session = wb.score(calibrated, model=model, schemes=WEIGHTS)
+    layers = [layer.name for layer in session.model.layers if layer.name.endswith(("k_proj", "v_proj"))]
+    plan = Plan().assign(layers, weights="int8-channel", algorithm="rtn")
+    assert wb.evaluate(session, plan, model=model, samples=4).predicted_kl is not None
+    also = plan.assign(layers, weights="int8-channel", algorithm="rtn", **rounded)
+    assert wb.evaluate(session, also, model=model, samples=4).predicted_kl is None
+    metric = f"predicted_kl_{'inputs' if 'inputs' in rounded else 'cache'}"
+    priced = wb.score(session, metric, model=model, schemes=list(rounded.values()), batch_size=4)
+    assert wb.evaluate(priced, also, model=model, samples=4).predicted_kl is not None
+
+
 def test_columns_are_kept_beside_new_ones_on_the_same_data_only(model: Model, scored: Session) -> None:
     before = scored.sensitivities["predicted_kl_inputs"]
     again = wb.score(

@@ -57,7 +57,7 @@ class Changed:
 class Evaluation:
     """A plan's measured figures on one data set, with the prediction it is to be compared with.
 
-    ``predicted_kl`` in the unit of ``divergence`` (None where the session holds no prediction for every layer);
+    ``predicted_kl`` in the unit of ``divergence`` (None where the session does not price all that the plan rounds);
     ``predicted_error`` is its standard error by the ``predicted_samples`` that made it, None where that is not known,
     ``predicted_doubt`` what its form may be wrong by, as a logarithm at 95 % (None in files of older versions);
     ``nbytes`` of all tensors; ``plan_hash`` identifies the plan, ``data_hash`` the data.  ``changed`` lists the most

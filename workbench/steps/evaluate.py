@@ -105,11 +105,12 @@ def evaluate(
             model, quantized.bind(model), dataset, batch_size=batch_size, seed=seed, most_changed=changed,
             user_metrics=user_metrics, notes=notes, cache=cache, progress=part_of(progress, 0.3, 1.0),
         )  # fmt: skip
-    if sums.predicted is not None:
+    predicted = sums.predicted if session_data.prices_all(session, plan, "predicted_kl") else None
+    if predicted is not None:
         notes += _confidence_note(session, model, dataset, batch_size, cache)
     return Evaluation(
         plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
-        bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=sums.predicted, metrics=metrics,
+        bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=predicted, metrics=metrics,
         predicted_error=sums.error, predicted_samples=sums.samples, predicted_doubt=sums.doubt,
         changed=changed.units(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes, *notes))),
     )  # fmt: skip

@@ -19,8 +19,8 @@ from workbench.models.readers.tokenizer import holds_tokenizer
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
 from workbench.plain_file import read_json
-from workbench.planning.plan import Plan
-from workbench.planning.totals import Totals, plan_totals
+from workbench.planning.plan import Plan, resolve
+from workbench.planning.totals import Totals, cached_layers, plan_totals, quantized_inputs
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
 from workbench.steps.requirements import reads_moments
@@ -145,6 +145,13 @@ def totals_of(session: Session, plan: Plan, metric: str) -> Totals:
     return plan_totals(
         session.model, plan, session.table(metric), session.inputs_table(metric), session.cache_table(metric)
     )
+
+
+def prices_all(session: Session, plan: Plan, metric: str) -> bool:
+    """Return whether tables price all that a plan rounds beside weights: inputs, keys and values."""
+    assignments = resolve(plan, session.model.layers)
+    inputs, cache = quantized_inputs(session.model, assignments), cached_layers(session.model.layers, assignments)
+    return not (inputs and session.inputs_table(metric) is None or cache and session.cache_table(metric) is None)
 
 
 def recorded(model: Model, record: DataRecord, *, samples: int | None = None) -> Dataset:

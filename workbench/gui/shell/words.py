@@ -77,9 +77,9 @@ def _spoken(text: str) -> str:
     if result != text:
         return result
     for pattern in _patterns:
-        result = pattern.spoken(text)
-        if result is not None:
-            return result
+        spoken = pattern.spoken(text)
+        if spoken is not None:
+            return spoken
     for joint in JOINTS:
         if joint in text:
             return joint.join(map(tr, text.split(joint, 1)))
