@@ -97,10 +97,9 @@ def test_bad_usage_exits_with_2(words: list[str], capsys: pytest.CaptureFixture[
 
 def test_inspect_lists_layers_and_counts_bytes(capsys: pytest.CaptureFixture[str]) -> None:
     result = call(capsys, "inspect", MODEL)
-    assert set(result) == {"model", "fingerprint", "parameters", "bytes", "layers"}
-    assert all(
-        set(layer) == {"name", "kind", "shape", "dtype", "parameters", "bytes", "tied_to"} for layer in result["layers"]
-    )
+    assert set(result) == {"model", "fingerprint", "parameters", "bytes", "output", "layers", "notes"}
+    facts = {"name", "kind", "shape", "dtype", "parameters", "bytes", "tied_to", "keep"}
+    assert all(set(layer) == facts for layer in result["layers"]) and result["output"] == "token_logits"
     import safetensors
 
     with safetensors.safe_open(f"{MODEL}/model.safetensors", framework="np") as stored:

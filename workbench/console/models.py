@@ -82,19 +82,21 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
 
     options = asdict(options_of(OpenModelOptions, arguments))
     place = Placement(arguments.device, arguments.dtype)
-    summary = opened(**options, trust=arguments.trust, placement=place, contents=arguments.fingerprint).summary
-    rows = [row(layer, "name kind shape dtype parameters bytes=nbytes tied_to") for layer in summary.layers]
-    shown = [
-        {**each, "size": each["bytes"], "tied": f"tied to {each['tied_to']}" if each["tied_to"] else ""}
-        for each in rows
-    ]
+    model = opened(**options, trust=arguments.trust, placement=place, contents=arguments.fingerprint)
+    summary = model.summary
+    rows = [row(layer, "name kind shape dtype parameters bytes=nbytes tied_to keep") for layer in summary.layers]
+    said = {layer.name: f"stays as it is: {layer.keep}" for layer in summary.layers if layer.keep}
+    said |= {layer.name: f"tied to {layer.tied_to}" for layer in summary.tied}
+    shown = [{**each, "size": each["bytes"], "tied": said.get(each["name"], "")} for each in rows]
     return Report(
-        facts=row(summary, "model=name fingerprint parameters bytes=nbytes", layers=rows),
+        facts=row(summary, "model=name fingerprint parameters bytes=nbytes output", layers=rows, notes=[*model.notes]),
         parts=[
-            f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}",
+            f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}, "
+            f"output: {summary.output.replace('_', ' ')}",
             summary.fingerprint or "fingerprint: not computed, as all bytes must be read for it (--fingerprint)",
             summary.without_layers
             or Table(rows=shown, columns="name=layer | kind | shape | dtype | parameters | size | tied="),
+            *(f"note: {note}" for note in model.notes),
         ],
     )
 

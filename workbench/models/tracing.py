@@ -7,10 +7,11 @@ model is run with.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice, product
 from typing import Any, TypeVar
 
 import torch
@@ -36,6 +37,9 @@ SIDES = (PIXELS, 28, 64, 96, 224)
 
 POINTS = (32, 256, 4096)
 """Lengths of probes for a network of sounds or series."""
+
+MOST_SHAPES, MOST_PROBES = 20, 256
+"""How many shapes of one input are tried, and how many combinations of several inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,34 +216,53 @@ def probes(model: Model, samples: int, guess: bool) -> Iterator[Batch]:
         yield made
         return
     spec, generator = model.inputs, torch.Generator().manual_seed(0)
-    first = next((x for x in model.summary.layers if x.kind not in (LayerKind.MATRIX, LayerKind.EXPERTS)), None)
-    if spec.tokens or (first is not None and first.kind is LayerKind.EMBEDDING and spec.tokens is not False):
+    layers = [x for x in model.summary.layers if x.kind is not LayerKind.EXPERTS]
+    first = next((x for x in layers if x.kind is not LayerKind.MATRIX), None)
+    if len(spec.requires) > 1 and not spec.has_decoder:
+        values = _together(layers, samples, len(spec.requires)) if guess else ()
+        yield from (dict(zip(spec.requires, tensors, strict=True)) for tensors in values)
+    elif spec.tokens or (first is not None and first.kind is LayerKind.EMBEDDING and spec.tokens is not False):
         length = spec.length or min(TOKENS, spec.positions or TOKENS)
         top = spec.vocabulary or (first.shape[0] if first is not None else 1)
         yield {"input_ids": torch.randint(0, top, (samples, length), generator=generator)}
-        return
-    shapes: Iterable[tuple[int, ...]] = _entering(first, spec.channels) if guess and first is not None else ()
-    for shape in [(spec.channels or 3, *spec.size)] if spec.size is not None else shapes:
-        yield {"inputs": torch.randn(samples, *shape, generator=generator)}
-
-
-def _entering(first: Layer, channels: int | None) -> Iterator[tuple[int, ...]]:
-    """Yield shapes of a sample that may enter ``first``: of vectors, series, sounds, pictures or films."""
-    depth = channels or first.shape[1]
-    if first.kind is LayerKind.CONV2D:
-        yield from ((depth, size, size) for size in SIDES)
-    elif first.kind is LayerKind.CONV1D:
-        yield from ((depth, size) for size in POINTS)
-    elif first.kind is LayerKind.CONV3D:
-        yield depth, PIXELS, PIXELS, PIXELS
     else:
-        yield from ((*[TOKENS] * axes, first.matrix[1]) for axes in range(3))
+        shapes: Iterable[tuple[int, ...]] = _entering(layers, spec.channels) if guess else ()
+        for shape in [(spec.channels or 3, *spec.size)] if spec.size is not None else shapes:
+            yield {"inputs": torch.randn(samples, *shape, generator=generator)}
+
+
+def _entering(layers: Iterable[Layer], channels: int | None) -> list[tuple[int, ...]]:
+    """Return shapes of a sample (vectors, series, sounds, pictures, films) that may enter one of ``layers``."""
+    shapes = dict[tuple[int, ...], None]()
+    for layer in layers:
+        depth = channels or layer.shape[1 % len(layer.shape)]
+        axes = {LayerKind.CONV1D: 1, LayerKind.CONV2D: 2, LayerKind.CONV3D: 3}.get(layer.kind, 0)
+        shapes |= dict.fromkeys((depth, *[size] * axes) for size in ((), POINTS, SIDES, (PIXELS,))[axes])
+        if not axes and layer.kind is not LayerKind.EMBEDDING:
+            ends = (layer.shape[0], layer.shape[-1]) if layer.kind is LayerKind.MATRIX else (layer.matrix[1],)
+            shapes |= dict.fromkeys((*[TOKENS] * number, width) for width in ends for number in range(3))
+    return list(shapes)[:MOST_SHAPES]
+
+
+def _together(layers: Sequence[Layer], samples: int, count: int) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Yield values of ``count`` arguments, the likeliest first: what enters a layer, ids, a mask, times, relations."""
+    tables = [layer.shape[0] for layer in layers if layer.kind is LayerKind.EMBEDDING]
+    generator, single = torch.Generator().manual_seed(0), (samples, TOKENS)
+    entering = [torch.randn(samples, *x, generator=generator) for x in sorted(_entering(layers, None), key=len)]
+    kinds = [
+        *(torch.randint(0, top, single, generator=generator) for top in sorted(tables)[:1]), *entering[:3],
+        torch.zeros(single, dtype=torch.bool), torch.zeros(samples, dtype=torch.int64),
+        torch.rand(*single, TOKENS, generator=generator), *entering[3:],
+    ]  # fmt: skip
+    chosen = product(range(len(kinds)), repeat=count) if len(kinds) ** count < 1 << 17 else ()
+    for places in sorted(chosen, key=lambda places: sum({*places}))[:MOST_PROBES]:
+        yield tuple(kinds[place] for place in places)
 
 
 def run_accepted(model: Model, samples: int, run: Callable[[Batch], Result]) -> Result:
     """Return what ``run`` makes of the first of :func:`probes` that the model accepts; raises WorkbenchError."""
     failure: WorkbenchError = TransformError(f"the inputs of {model.summary.name} are not known")
-    for number, batch in enumerate(probes(model, samples, guess=True)):
+    for number, batch in enumerate(islice(probes(model, samples, guess=True), model.inputs.accepted, None)):
         try:
             return run(batch)
         except (DataError, CannotRunError) as error:

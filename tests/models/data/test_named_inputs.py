@@ -15,6 +15,7 @@ from workbench.measurement.calibrate import calibrate
 from workbench.measurement.divergence import sample_divergence
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
+from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind
 
@@ -86,9 +87,7 @@ def test_speech_goes_into_an_encoder_decoder(tmp_path: Path) -> None:
     model = open_model(tmp_path)
     (batch,) = open_dataset(tmp_path / "speech.npz", model).batches(3)
     with torch.no_grad():
-        expected = plain(
-            input_features=torch.from_numpy(features), decoder_input_ids=batch["decoder_input_ids"]
-        ).logits
+        expected = plain(input_features=torch.from_numpy(features), decoder_input_ids=batch["decoder_input_ids"]).logits
     torch.testing.assert_close(model.run(batch), expected)
 
 
@@ -119,6 +118,106 @@ def test_a_network_of_several_inputs_takes_them_by_name(tmp_path: Path) -> None:
         open_dataset(tmp_path / "c.npz", model)
 
 
+GRAPH = """
+import torch
+
+class Graph(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Parameter(torch.randn(9, 32) / 3)
+        self.second = torch.nn.Parameter(torch.randn(32, 32) / 6)
+        self.out = torch.nn.Linear(32, 4)
+    def forward(self, x, relations):
+        x = torch.relu(relations @ x @ self.first)
+        return self.out(torch.relu(relations @ x @ self.second).mean(1))
+
+build = Graph
+"""
+
+
+def test_the_layers_of_a_network_of_several_inputs_are_those_that_run(tmp_path: Path) -> None:
+    """A weight whose outputs come last is known by its product alone; its files were of the transposed one."""
+    for name, text in (("two", GRAPH), ("one", GRAPH.replace(", relations", "").replace("relations @ ", ""))):
+        (tmp_path / f"{name}.py").write_text(text)
+        layers = open_model(tmp_path / f"{name}.py", trust=True).summary.layers
+        assert [(layer.kind, layer.matrix) for layer in layers] == [
+            (LayerKind.LINEAR, (32, 9)), (LayerKind.LINEAR, (32, 32)), (LayerKind.LINEAR, (4, 32))
+        ]  # fmt: skip
+
+
+PADDED = """
+import torch
+
+class Padded(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(50, 32)
+        self.block = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+        self.out = torch.nn.Linear(32, 5)
+    def forward(self, tokens, padding):
+        return self.out(self.block(self.words(tokens), src_key_padding_mask=padding).mean(1))
+
+build = Padded
+"""
+
+
+def test_truth_values_stay_truth_values(tmp_path: Path) -> None:
+    (tmp_path / "padded.py").write_text(PADDED)
+    model = open_model(tmp_path / "padded.py", trust=True)
+    np.savez(tmp_path / "a.npz", tokens=np.ones((3, 6), np.int64), padding=np.arange(6)[None] >= [[3], [4], [6]])
+    (batch,) = open_dataset(tmp_path / "a.npz", model).batches(3)
+    assert batch["padding"].dtype == torch.bool
+    own = model.body.network
+    torch.testing.assert_close(model.run(batch), own(batch["input_ids"], batch["padding"]), rtol=1e-5, atol=1e-6)
+
+
+SEVERAL = """
+import torch
+
+class Several(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = torch.nn.Conv2d(3, 6, 3), torch.nn.Conv2d(6, 8, 3)
+    def forward(self, x):
+        first = self.one(x)
+        second = self.two(first)
+        return RETURNED
+
+build = Several
+"""
+
+
+def test_a_network_of_several_outputs_says_which_counts(tmp_path: Path) -> None:
+    (tmp_path / "maps.py").write_text(SEVERAL.replace("RETURNED", "[first, second]"))
+    (note,) = open_model(tmp_path / "maps.py", trust=True).notes
+    assert note.startswith("the network returns 2 tensors (samples x 6 x 30 x 30, 8 x 28 x 28), of which the first is")
+    objects = "[{'boxes': each, 'labels': each, 'scores': each} for each in second]"
+    (tmp_path / "objects.py").write_text(SEVERAL.replace("RETURNED", objects))
+    model = open_model(tmp_path / "objects.py", trust=True)
+    with pytest.raises(DataError, match=r"list of 2 dictionaries \(boxes, labels, scores\).*OUTPUT = \"detections\""):
+        model.run({"inputs": torch.zeros(2, 3, 32, 32)})
+
+
+PAIRS = """
+import torch
+
+class Pairs(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.others = torch.nn.Embedding(50, 16), torch.nn.Embedding(60, 16)
+        self.out = torch.nn.Linear(16, 60)
+    def forward(self, source, target):
+        return self.out(self.words(source).mean(1, keepdim=True) + self.others(target))
+
+build = Pairs
+"""
+
+
+def test_the_second_text_of_a_network_of_two_has_a_class_for_each_token(tmp_path: Path) -> None:
+    (tmp_path / "pairs.py").write_text(PAIRS)
+    assert open_model(tmp_path / "pairs.py", trust=True).summary.output is OutputKind.TOKEN_CLASSES
+
+
 PIXELS = """
 import torch
 
@@ -139,8 +238,11 @@ def test_a_segmentation_is_compared_along_its_classes(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(PIXELS)
     model = open_model(tmp_path / "plain.py", trust=True)
     (batch,) = open_dataset(tmp_path / "images.npy", model).batches(2)
-    with pytest.raises(DataError, match=r"returned \(2, 6, 4, 5\), class logits are samples x classes"):
-        model.run(batch)
+    assert model.summary.output is OutputKind.POSITION_CLASSES, "6 numbers for each pixel of 3 channels"
+    assert "taken for the logits of 6 classes at every pixel" in model.notes[0]
+    (tmp_path / "restored.py").write_text(PIXELS.replace("(3, 6", "(3, 3"))
+    with pytest.raises(DataError, match=r"returned \(2, 3, 4, 5\), class logits are samples x classes"):
+        open_model(tmp_path / "restored.py", trust=True).run(batch)
     (tmp_path / "pixels.py").write_text(PIXELS + 'OUTPUT = "position_classes"\n')
     model = open_model(tmp_path / "pixels.py", trust=True)
     other = model.with_weights({"one": 1.1 * model.weight("one")})

@@ -113,8 +113,9 @@ def with_decoder_mask(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
 
 
 def _as_taken(name: str, tensor: torch.Tensor, file: Path) -> torch.Tensor:
-    """Return ids, masks and other whole numbers as int64, everything else as float32; raises DataError for fractions of
-    ids."""
+    """Return ids, masks and whole numbers as int64, truth values as they are, else float32; DataError for half ids."""
+    if tensor.dtype == torch.bool and not name.endswith("attention_mask"):
+        return tensor
     counted = name.endswith(("_ids", "mask"))
     if counted and tensor.is_floating_point() and not bool((tensor == tensor.round()).all()):
         raise DataError(f"{file}: {name} holds fractions; give whole numbers")

@@ -42,7 +42,7 @@ class InputSpec:
     ``sentences``: a sample is one text with special tokens and padding, not a window of running text; ``embeds``: the
     output is a vector for each sample.  ``rate`` is the sampling rate in Hz that a model of sounds without a processor
     states.  ``batch`` is the number of samples that a program was exported for, where it takes no other.  ``shapes``
-    are the shapes of inputs in words where a file states them.
+    are the shapes of inputs in words where a file states them; ``accepted`` the random probe that the network ran with.
     """
 
     tokens: bool | None = None
@@ -65,6 +65,7 @@ class InputSpec:
     rate: int | None = None
     batch: int | None = None
     shapes: Mapping[str, str] = field(default_factory=dict)
+    accepted: int = 0
 
     @property
     def takes_sound(self) -> bool:

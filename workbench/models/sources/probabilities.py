@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import torch
@@ -9,9 +11,11 @@ import torch
 from workbench.errors import WorkbenchError
 from workbench.models.execution.distributions import are_distributions
 from workbench.models.execution.network import Call, Forward, NetworkModel
+from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
 from workbench.models.tracing import run_accepted
+from workbench.readable import few
 
 EPSILON = 1e-7
 """Probabilities are held so far from 0 and 1, as near as float32 tells them apart."""
@@ -44,13 +48,36 @@ def with_logits(call: Call, last: str) -> Call:
     return result
 
 
-def answer_of(model: NetworkModel) -> torch.Tensor | None:
-    """Return what a small sample gives, with its autograd graph; None where none can be made."""
-    try:
-        with torch.enable_grad():
-            return run_accepted(model, model.inputs.batch or 2, model.run)
-    except WorkbenchError:
-        return None
+Answer = tuple[torch.Tensor, Any, Batch, int]
+"""The output of a small sample, the whole that it is a part of, the sample, and how many others were refused before."""
+
+
+def answer_of(model: NetworkModel) -> Answer | None:
+    """Return what a small sample gives; None where none can be made."""
+    whole, tried = list[Any]([None]), list[Batch]()
+
+    def run(batch: Batch) -> torch.Tensor:
+        tried.append(batch)
+        return model.run(batch)
+
+    with ExitStack() as stack, torch.enable_grad():
+        with suppress(RuntimeError):  # a TorchScript program takes no hooks
+            hook = model.body.network.register_forward_hook(lambda module, inputs, given: whole.append(given))
+            stack.callback(hook.remove)
+        with suppress(WorkbenchError):
+            output = run_accepted(model, model.inputs.batch or 2, run)
+            return output, whole[-1], tried[-1], len(tried) - 1
+    return None
+
+
+def several(answer: Answer | None) -> str:
+    """Return a sentence where the network returned several tensors of numbers for each sample, of which one counts."""
+    whole = tensors_of(answer[1]) if answer is not None and isinstance(answer[1], list | tuple) else ()
+    sizes = [" x ".join(map(str, each.shape[1:])) for each in whole if each.ndim > 1]
+    return "" if len(sizes) < 2 else (
+        f"the network returns {len(sizes)} tensors (samples x {few(sizes, 6)}), of which the first is its output: what "
+        "only the others depend on has no loss; where another one counts, let the file return it alone"
+    )  # fmt: skip
 
 
 def ends_in(output: torch.Tensor) -> str:
@@ -65,19 +92,35 @@ def ends_in(output: torch.Tensor) -> str:
 
 
 def read_off(
-    answer: torch.Tensor | None, output: OutputKind, call: Call, vocabulary: int | None = None
-) -> tuple[OutputKind, Call]:
-    """Return what logits are by a sample's ``answer``, and how they are got: probabilities are taken for what they are,
-    a single number for each sample is not a choice among classes, and token logits have ``vocabulary`` numbers for each
-    token."""
-    if vocabulary is not None and answer is not None:
-        by_token = answer.ndim == 3 and answer.shape[-1] == vocabulary
-        output = OutputKind.TOKEN_LOGITS if by_token else OutputKind.CLASS_LOGITS
-    last = "" if answer is None else ends_in(answer)
-    if answer is not None and not last and answer.ndim == 2 and are_distributions(answer):
+    answer: Answer | None, output: OutputKind, call: Call, vocabulary: int | None = None, tables: Sequence[int] = ()
+) -> tuple[OutputKind, Call, str]:
+    """Return what logits are by a sample's ``answer``, how they are got, and a note where that is the likeliest alone.
+
+    Probabilities are taken for what they are, a single number for each sample is not a choice among classes, token
+    logits are ``vocabulary`` numbers for each token or, of several texts, as many as one of the ``tables`` of ids has
+    rows, and those at every pixel are classes where they are not as many as the picture's channels.
+    """
+    if answer is None:
+        return output, call, ""
+    given, whole, batch, _ = answer
+    if vocabulary is not None:
+        texts = sum(each.dtype == torch.int64 and each.ndim == 2 and "mask" not in name for name, each in batch.items())
+        logits = OutputKind.TOKEN_CLASSES if texts > 1 else OutputKind.TOKEN_LOGITS
+        by_token = given.ndim == 3 and given.shape[-1] in (vocabulary, *tables[: len(tables) * (texts > 1)])
+        output = logits if by_token else OutputKind.CLASS_LOGITS
+    last = ends_in(given)
+    if not last and given.ndim == 2 and are_distributions(given):
         last = "Softmax"
     if last == "Sigmoid":
-        return OutputKind.POSITION_CLASSES, with_logits(call, last)
-    if answer is not None and (answer.ndim == 1 or answer.shape[1:] == (1,)):
-        return OutputKind.EMBEDDING, call
-    return output, with_logits(call, last) if last == "Softmax" else call
+        return OutputKind.POSITION_CLASSES, with_logits(call, last), ""
+    if given.ndim == 1 or given.shape[1:] == (1,):
+        return OutputKind.EMBEDDING, call, ""
+    sides = [each.shape[1:] for each in batch.values() if each.ndim == 4]
+    one = given.ndim == 4 and len(sides) == 1 and sides[0][1:] == given.shape[2:] and sides[0][0] != given.shape[1]
+    if given.ndim == 4 and given.shape[1] > 1 and (one or isinstance(whole, Mapping)):  # as torchvision's
+        note = (
+            f"the output, samples x {' x '.join(map(str, given.shape[1:]))} in a trial, is taken for the logits of "
+            f"{given.shape[1]} classes at every pixel; state OUTPUT if it is something else (embedding: numbers)"
+        )
+        return OutputKind.POSITION_CLASSES, call, note
+    return output, with_logits(call, last) if last == "Softmax" else call, ""

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from workbench.errors import NotAModelError, TrustRequiredError, WorkbenchError, nearest
+from workbench.errors import DataError, NotAModelError, TrustRequiredError, WorkbenchError, nearest
 from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, main_of, parameters_of
 from workbench.models.execution.network import Call, Forward
 from workbench.models.execution.stacked import tensors_of
@@ -35,6 +35,7 @@ from workbench.models.sources.stored import (
 )
 from workbench.models.summary import ModelSource, OutputKind
 from workbench.models.tracing import TOKENS
+from workbench.readable import few
 
 NETWORK_FILE = "network.py"
 MAIN = ("input_ids", "inputs", "x")
@@ -240,13 +241,16 @@ def call_by_name(spec: InputSpec, forward: Forward, batch: Batch, by_place: bool
 def first_tensor(answer: Any) -> torch.Tensor:
     """Return the output of a network that answers with a tensor, a tuple, a dictionary or an object with ``logits``;
     else the first tensor of floating-point numbers in it."""
+    if isinstance(answer, list | tuple) and answer and isinstance(answer[0], Mapping):
+        raise DataError(
+            f"the network returned a list of {len(answer)} dictionaries ({few(answer[0], 4)}), objects chosen by their "
+            "scores; let it return what it has before the choice, samples x objects x (a logit of each label, then the "
+            'box: the centre\'s x and y, width and height in parts of the picture), and state OUTPUT = "detections"'
+        )
     getters: tuple[Callable[[Any], Any], ...] = (
-        lambda value: value,
-        lambda value: value.logits,
-        lambda value: value["logits"],
-        lambda value: value[0],
+        lambda value: value, lambda value: value.logits, lambda value: value["logits"], lambda value: value[0],
         lambda value: next(each for each in tensors_of(value) if each.is_floating_point()),
-    )
+    )  # fmt: skip
     for get in getters:
         try:
             output = get(answer)

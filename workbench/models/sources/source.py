@@ -19,7 +19,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.placement import Placement
 from workbench.models.sources.layers import NetworkParts
-from workbench.models.sources.probabilities import answer_of, read_off
+from workbench.models.sources.probabilities import answer_of, read_off, several
 from workbench.models.sources.roles import refine, trace_uses
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 
@@ -81,16 +81,18 @@ def network_model(
         output=output, layers=parts.layers, others=tuple(parts.others),
         non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
-    body = Body(network=network, call=call, hooks=parts.hooks, sample=sample)
+    body, notes = Body(network=network, call=call, hooks=parts.hooks, sample=sample), tuple[str, ...]()
     if output in (OutputKind.CLASS_LOGITS, OutputKind.TOKEN_LOGITS) and not stated:
-        plain = NetworkModel(replace(summary, output=OutputKind.EMBEDDING), body, inputs)
-        output, call = read_off(answer_of(plain), output, call, inputs.vocabulary if inputs.tokens else None)
-        summary, body = replace(summary, output=output), replace(body, call=call)
+        answer = answer_of(NetworkModel(replace(summary, output=OutputKind.EMBEDDING), body, inputs))
+        tables = [layer.shape[0] for layer in parts.layers if layer.kind is LayerKind.EMBEDDING]
+        output, call, note = read_off(answer, output, call, inputs.vocabulary if inputs.tokens else None, tables)
+        summary, body, notes = replace(summary, output=output), replace(body, call=call), (note, several(answer))
+        inputs = replace(inputs, accepted=0 if answer is None else answer[3])
     refine(parts, network, *trace_uses(NetworkModel(summary, body, inputs)))
-    body = Body(
-        network=network, call=call, hooks=parts.hooks, functions=parts.functions, experts=parts.experts, sample=sample
-    )
-    return NetworkModel(replace(summary, layers=parts.layers), body, inputs)
+    body = replace(body, functions=parts.functions, experts=parts.experts)
+    model = NetworkModel(replace(summary, layers=parts.layers), body, inputs)
+    model.notes = tuple(filter(None, notes))
+    return model
 
 
 def placed(model: Model, placement: Placement) -> Model:

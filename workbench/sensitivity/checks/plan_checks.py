@@ -22,6 +22,8 @@ SPREAD = 0.3
 BEYOND = 0.5
 """How much wider the range gets, as a logarithm, where the loss is e times that of the coarsest plan measured."""
 
+TRUSTED = 1.0
+"""The factor of the finest plan measured holds for finer ones if its loss is at most this; else it is lost with it."""
 STEEPEST = 0.9
 """A measured loss grows at least with the predicted one to the power of one minus this: a larger loss stays larger."""
 
@@ -65,25 +67,23 @@ class PlanChecks:
             doubtful = np.nan_to_num(chance * self.error / np.abs(factors), nan=math.inf, posinf=math.inf)
         factors *= np.maximum(1 - np.square(doubtful), 0.0)
         for place in range(1, factors.size):  # a plan of a larger predicted loss is predicted to lose more
-            least = STEEPEST * (1 - self.predicted[place - 1] / self.predicted[place])
+            least = STEEPEST * math.log(self.predicted[place] / self.predicted[place - 1])
             factors[place] = max(factors[place], factors[place - 1] - least)
         return factors
 
     def whole(self, loss: float) -> float:
         """Return what a plan of that second-order loss is predicted to cost: the loss times the factor there.
 
-        The factor's logarithm is linear in the loss between the measured plans, and constant beyond them.
+        The factor's logarithm is linear between the measured plans: in the loss where it grows, in the loss's logarithm
+        where a lost model loses no more.  It is constant beyond them, but see TRUSTED.
         """
         if not (math.isfinite(loss) and loss > 0):
             return loss
-        return loss * math.exp(float(np.interp(loss, self.predicted, self.factors)))
-
-    def wholes(self, losses: np.ndarray) -> np.ndarray:
-        """Return :meth:`whole` of many losses, float64."""
-        known = np.isfinite(losses)
-        factors = np.exp(np.interp(np.where(known, losses, 0.0), self.predicted, self.factors))
-        wholes: np.ndarray = np.where(known, losses * factors, losses)
-        return wholes
+        first, share = float(self.factors[0]), loss / float(self.predicted[0])
+        if share < 1 and self.predicted[0] > TRUSTED:
+            return loss * math.exp(first * share if first > 0 else -math.log1p(math.expm1(-first) * share))
+        straight = float(np.interp(loss, self.predicted, self.factors))
+        return loss * math.exp(min(straight, float(np.interp(math.log(loss), np.log(self.predicted), self.factors))))
 
     def second_order(self, loss: float) -> float:
         """Return the largest second-order loss of plans that are predicted to cost no more than ``loss``."""

@@ -20,7 +20,7 @@ from workbench.memory import Footprint, Spill, available_memory, give_back, put_
 from workbench.models.data.batches import Data, samples_of, units_of
 from workbench.models.data.record import DataRecord
 from workbench.models.model import Batch, Model
-from workbench.models.summary import embeddings
+from workbench.models.summary import OutputKind, embeddings
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.sensitivity.checks.plan_checks import PlanChecks
@@ -33,7 +33,8 @@ BITS = (2.5, 3.0, 4.0, 5.5)
 """The bits per weight of the plans that are measured, as far as the table's schemes reach."""
 
 SHARE = 4
-"""One of so many samples is measured on, but no fewer than FEWEST."""
+"""One of so many samples is measured on, but no fewer than FEWEST, or ENOUGH where a sample has one answer."""
+ENOUGH = 128
 
 MOST = 256
 """No more samples than that are measured on."""
@@ -44,11 +45,11 @@ ROOM = 0.5
 OUTPUT_BYTES = 1 << 25
 """The most bytes of logits that are compared at once."""
 
+UNSURE = 0.6
+"""A measured loss of a larger relative standard error says nothing: a few samples carry it all."""
+
 SMALLEST = 1e-9
 """A loss below this is rounding of float32."""
-
-UNSURE = 0.25
-"""A measured loss of a larger relative standard error says nothing: a few samples carry it all."""
 
 Plan = dict[str, str]
 """The scheme of each layer."""
@@ -69,7 +70,8 @@ def measured_plans(scoring: Scoring, data: Data) -> PlanChecks | None:
     Takes ``1 + len(BITS)`` passes over a quarter of the samples, and rounds all weights for each plan.  Embeddings, and
     what is not quantized by default, stay as they are.
     """
-    table, model, count = scoring.snapshot(), scoring.model, samples_measured(len(data))
+    table, model = scoring.snapshot(), scoring.model
+    count = samples_measured(len(data), model.summary.output)
     names = _searched(scoring)
     weights = sum(model.summary.by_name[name].parameters for name in names)
     if not names or count < FEWEST or 4 * weights > ROOM * available_memory():
@@ -97,9 +99,9 @@ def measured_plans(scoring: Scoring, data: Data) -> PlanChecks | None:
     return PlanChecks(predicted=predicted, measured=measured, error=error, bits=bits, samples=samples)
 
 
-def samples_measured(count: int) -> int:
+def samples_measured(count: int, output: OutputKind) -> int:
     """Return how many of ``count`` samples are measured on; 0 where they are too few to tell anything."""
-    return 0 if count < FEWEST else min(max(count // SHARE, FEWEST), MOST)
+    return min(max(count // SHARE, FEWEST if output.per_token else min(count, ENOUGH)), MOST) * (count >= FEWEST)
 
 
 def second_order(table: Sensitivity, plan: Mapping[str, str]) -> float:

@@ -109,7 +109,7 @@ def predicted_table(
     ]  # fmt: skip
     if not all(is_quick(assignment) for _, assignment in cells):
         return None
-    measured = samples_measured(len(data))
+    measured = samples_measured(len(data), summary.output)
     seconds = rounding_seconds(model, cells, scores=True) * (1 + bool(measured) * len(BITS) / max(len(schemes), 1))
     largest = max((layer.parameters for layer in summary.stored), default=0)
     nbytes = largest * 4 * MATRICES
