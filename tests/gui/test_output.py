@@ -29,6 +29,7 @@ from workbench.gui.report.report import page
 from workbench.gui.report.sections import Section, Table
 from workbench.gui.tables.files import raw_rows
 from workbench.insight.dashboard import Dashboard
+from workbench.progress import silent
 from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.session.workspace import Workspace
 
@@ -263,6 +264,24 @@ def test_the_report_is_a_pdf_as_well(qapp: QApplication, tmp_path: Path) -> None
     assert content.startswith(b"%PDF-") and content.rstrip().endswith(b"%%EOF")
     pages = re.search(rb"/Count (\d+)", content)
     assert pages and int(pages[1]) >= 3 and content.count(b"/Subtype /Image") >= 3
+
+
+def test_tables_of_the_report_fit_the_paper_align_numbers_and_have_no_empty_columns(qapp: QApplication) -> None:
+    workspace = Workspace()
+    workspace.open(sessions.full(3), None)
+    document, _pictures = report.laid_out(workspace.state)
+    width = 642  # pixels of A4 between Qt's margins of 2 cm
+    document.setTextWidth(width)
+    assert document.size().width() <= width, "the last columns of a table are cut"
+    tables = [each for section in report._content(workspace.state, silent)[2] for each in section.tables]
+    kernels = next(each for each in tables if each.caption.startswith("Kernel times"))
+    assert "batch 1" in kernels.caption and "Batch" not in kernels.rows[0], "what is alike in all rows is said once"
+    for each in tables:
+        columns = list(zip(*each.rows[1:], strict=True))
+        assert not any({"", "–"}.issuperset(texts) for texts in columns), each.caption
+    layers = next(each for each in tables if each.caption == "Layers")
+    assert {layers.rows[0][place] for place in layers.numeric} == {"Bits", "Size", "Loss"}
+    assert '<th class="num">Bits</th>' in report.html(workspace.state)
 
 
 def test_tables_of_the_report_sort_and_the_page_loads_nothing(qapp: QApplication) -> None:

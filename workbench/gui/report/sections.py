@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,8 @@ from workbench.session.workspace import State
 
 PLOT = QSize(520, 300)
 MAX_ROWS, MAX_HEATMAP_ROWS = 300, 120
+WIDE = 10
+"""Columns that fit on A4."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +64,12 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """``rows`` of text, the headings first; ``cut`` rows more were left out."""
+    """``rows`` of text, the headings first; ``cut`` rows more were left out, ``numeric`` are the columns of numbers."""
 
     caption: str
     rows: Sequence[Sequence[str]]
     cut: int = 0
+    numeric: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +98,20 @@ def picture(plot: Plot) -> Figure:
 def table(caption: str, fields: Sequence[Field], records: Iterable[Any]) -> Table:
     """Return records as a table of texts."""
     texts = ([field.shown(record) for field in fields] for record in records)
-    return cut(caption, [[field.title for field in fields], *texts])
+    return cut(caption, [[field.title for field in fields], *texts], {field.title for field in fields if field.numeric})
 
 
-def cut(caption: str, rows: list[list[str]]) -> Table:
-    """Return a table of at most MAX_ROWS rows below its headings."""
-    return Table(caption=caption, rows=rows[: MAX_ROWS + 1], cut=max(len(rows) - MAX_ROWS - 1, 0))
+def cut(caption: str, rows: list[list[str]], numeric: Collection[str] = ()) -> Table:
+    """Return a table of at most MAX_ROWS rows below its headings, without columns that are empty; ``numeric`` are the
+    headings of numbers.  Of a table that is too wide for paper, what is alike in all rows stands in the caption."""
+    columns = [(title, texts) for title, *texts in zip(*rows, strict=True) if not texts or {*texts} - {"", "–"}]
+    if len(columns) > WIDE and len(rows) > 2:
+        alike = ", ".join(f"{title.lower()} {texts[0]}" for title, texts in columns if len(set(texts)) == 1)
+        caption += f" ({alike})" if alike else ""
+        columns = [(title, texts) for title, texts in columns if len(set(texts)) > 1]
+    places = frozenset(place for place, (title, _) in enumerate(columns) if title in numeric)
+    full = list(zip(*([title, *texts] for title, texts in columns), strict=True))
+    return Table(caption=caption, rows=full[: MAX_ROWS + 1], cut=max(len(rows) - MAX_ROWS - 1, 0), numeric=places)
 
 
 def _summary(session: Session, state: State) -> Section:
@@ -136,7 +147,11 @@ def _plan(session: Session, state: State) -> Section:
     words = [f"Transforms, in order: {', '.join(session.plan.transforms)}."] if session.plan.transforms else []
     words += [state.plan_error] if state.plan_error else []
     layers = layer_rows(session, state.assignments, state.metric)
-    return Section(title="Plan", words=words, tables=(cut("The plan's rules", rules), cut("Layers", layers)))
+    return Section(
+        title="Plan",
+        words=words,
+        tables=(cut("The plan's rules", rules), cut("Layers", layers, ("Bits", "Size", "Loss"))),
+    )
 
 
 def _sensitivity(session: Session, state: State) -> Section | None:
