@@ -239,3 +239,19 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "calibrate first" in fails(capsys, "error-budget", str(bare))
     assert "no-such.qwb" in fails(capsys, "compare", str(bare), str(tmp_path / "no-such.qwb"))
     assert math.isfinite(Session.load(bare).model.nbytes)
+
+
+@pytest.mark.parametrize(
+    ("words", "heading"),
+    [
+        (("quality",), "farthest from the evaluation data"),
+        (("audit", "--samples", "4", "--no-save"), "losses in nats, the largest interaction first"),
+    ],
+    ids=lambda value: value[0],
+)
+def test_a_list_of_none_has_no_heading(
+    words: tuple[str, ...], heading: str, first: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, *flags = words
+    few, none = (output(capsys, command, str(first), *flags, "--most", n, "--quiet") for n in ("1", "0"))
+    assert heading in few.splitlines() and heading not in none.splitlines()

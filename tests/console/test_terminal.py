@@ -53,6 +53,17 @@ def test_a_table_without_rows_is_its_header() -> None:
     assert drawn(layer="layer", us="us").splitlines()[0] == "layer  us"
 
 
+def test_a_line_above_a_table_stands_only_where_there_are_rows() -> None:
+    def text(*rows: dict[str, object]) -> str:
+        table = Table(rows=rows, columns="layer", key="layers", above="the worst")
+        report = Report(facts={}, parts=["first", table, "last"])
+        assert report.as_json() == {"layers": list(rows)}
+        return text_of(report)
+
+    assert text() == "first\nlast"
+    assert text({"layer": "a"}) == "first\n\nthe worst\n\nlayer\n-----\na\n\nlast"
+
+
 def test_names_are_no_markup_and_their_control_characters_are_escaped() -> None:
     rows = ({"layer": "[red]a[/red] :smile:", "n": 1}, {"layer": "b\x1b[31m\n\u202e\udcff", "n": 2})
     text = drawn(*rows, layer="layer", n="n")

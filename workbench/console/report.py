@@ -68,13 +68,15 @@ class Table:
     """Rows of which the text shows ``columns``; the JSON object holds the whole rows under ``key``, if there is one.
 
     ``columns`` are the rows' keys in order, separated by bars, each with a heading if it is not the key:
-    ``name=layer | kind | bytes=size``.  ``titles``: whether the text has headings.
+    ``name=layer | kind | bytes=size``.  ``titles``: whether the text has headings.  ``above`` is a line above the
+    table; the text has neither where there are no rows.
     """
 
     rows: Sequence[Row]
     columns: str
     key: str = ""
     titles: bool = True
+    above: str = ""
 
     @property
     def headings(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -56,7 +56,7 @@ def _lines(report: Report) -> list[tuple[str, bool]]:
     Lines are never wrapped, and cut only where a name is absurd.  The columns are aligned here because rich's table
     takes 0.7 ms a cell: seconds for a table of 500 layers.
     """
-    parts = [*report.parts, *(f"note: {note}" for note in report.notes or ())]
+    parts = [*_filled(report.parts), *(f"note: {note}" for note in report.notes or ())]
     lines: list[tuple[str, bool]] = []
     for before, part in zip([None, *parts], parts, strict=False):
         tables = isinstance(part, Table) or isinstance(before, Table)
@@ -64,6 +64,16 @@ def _lines(report: Report) -> list[tuple[str, bool]]:
             lines.append(("", False))
         lines += _aligned(part) if isinstance(part, Table) else [(readable(part, LONGEST_LINE), False)]
     return lines
+
+
+def _filled(parts: Iterable[str | Table]) -> Iterator[str | Table]:
+    """Yield the parts, a table that has a line above it after that line, and only where it has rows."""
+    for part in parts:
+        if isinstance(part, str) or not part.above:
+            yield part
+        elif part.rows:
+            yield from ("", part.above)
+            yield part
 
 
 def _aligned(table: Table) -> list[tuple[str, bool]]:

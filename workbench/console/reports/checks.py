@@ -41,9 +41,9 @@ def audited(outcome: Outcome[Any, PlanAudit]) -> Report:
             *_audit_lines(outcome.result),
             *(f"note: {note}" for note in audit.notes),
             Table(rows=[sums], columns=columns),
-            "losses in nats, the largest interaction first",
             Table(
-                key="layers", rows=layers, columns="name=layer | predicted | alone | joined=added last | interaction"
+                key="layers", rows=layers, above="losses in nats, the largest interaction first",
+                columns="name=layer | predicted | alone | joined=added last | interaction",
             ),
         ],
     )  # fmt: skip
@@ -94,11 +94,10 @@ def judged(outcome: Outcome[Any, CalibrationQuality]) -> Report:
             f"calibration {first} samples, evaluation {second}",
             f"coverage of the evaluation data: tokens {percent(cover.tokens)}, lengths {percent(cover.lengths)}, "
             f"classes {percent(cover.classes)}; of the vocabulary {percent(cover.vocabulary)}",
-            "",
-            "how far ranges still moved",
-            Table(key="saturation", rows=steps, columns="samples | most_moved=most"),
-            "farthest from the evaluation data",
-            Table(key="distances", rows=distances, columns="layer | tap | standard_deviations=standard deviations"),
+            Table(key="saturation", rows=steps, above="how far ranges still moved",
+                  columns="samples | most_moved=most"),
+            Table(key="distances", rows=distances, above="farthest from the evaluation data",
+                  columns="layer | tap | standard_deviations=standard deviations"),
         ],
     )  # fmt: skip
 
@@ -114,14 +113,13 @@ def budgeted(outcome: Outcome[Any, BudgetPair]) -> Report:
     ]
     shares = () if predicted is None else predicted.worst(predicted.blocks[-1], outcome.flags.most)
     worst = [{"layer": name, "share": share} for name, share in shares]
-    most_noise = ("most noise at the output, as predicted", Table(rows=worst, columns="layer | share"))
     return Report(
         facts={"plan": pair.plan_name, "samples": pair.gains.samples, "worst": worst},
         parts=[
             f"signal to noise of {pair.plan_name} in dB ({pair.gains.samples} samples; - stands for no noise or no "
             "prediction)",
             Table(key="blocks", rows=blocks, columns="block=output of | measured | predicted"),
-            *(most_noise if worst else ()),
+            Table(rows=worst, columns="layer | share", above="most noise at the output, as predicted"),
         ],
         notes=tuple(dict.fromkeys(outcome.notes)),
     )

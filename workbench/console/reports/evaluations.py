@@ -34,10 +34,7 @@ def evaluated(outcome: Outcome[Any, Evaluation]) -> Report:
     sure = resolution(evaluation.predicted_kl, evaluation.predicted_error, evaluation.predicted_samples)
     parts: list[str | Table] = [_heading(evaluation), *([sure] if sure else []), metrics_table(evaluation)]
     parts += [f"against {name}: {difference.sentence()}" for difference, name in pairs]
-    if changed:
-        parts += ["", "most changed", _changed_table(changed)]
-    elif evaluation.notes:
-        parts.append("")
+    parts.append(_changed_table(changed) if changed or not evaluation.notes else "")
     differences = [
         asdict(difference) | row(difference, "metric=name resolved", to=name, sentence=difference.sentence())
         for difference, name in pairs
@@ -103,4 +100,4 @@ def _changed_table(changed: Sequence[dict[str, Any]]) -> Table:
         for change in changed
     ]  # fmt: skip
     known = [f"{key}={title}" for key, title in CHANGED.items() if any(change[key] for change in changed)]
-    return Table(rows=rows, columns=" | ".join(["place=sample", "kl=KL", *known]))
+    return Table(rows=rows, columns=" | ".join(["place=sample", "kl=KL", *known]), above="most changed")
