@@ -15,6 +15,7 @@ from tests.deployment.exporters.llamas import folder_of
 from workbench.errors import NotAModelError
 from workbench.models.sources import open_model
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.packing import pack
 from workbench.planning.plan import Plan, resolve
 from workbench.quantization.quantize import quantize
 from workbench.steps.files.first_session import as_stored
@@ -159,3 +160,68 @@ def test_a_configuration_that_makes_no_sense_is_one_line(settings: Any, tmp_path
     with pytest.raises(NotAModelError) as refused:
         open_model(rewritten(folder, settings, **tensors))
     assert "\n" not in str(refused.value)
+
+
+def words_of(codes: torch.Tensor, bits: int) -> torch.Tensor:
+    """Return rows of codes as rows of int32 words, one stream of bits."""
+    return torch.from_numpy(pack(codes, bits).numpy().view(np.int32).copy())
+
+
+@pytest.mark.parametrize("bits", [2, 3, 4, 8])
+def test_gptq_zero_points_of_0_are_read_as_gptqmodel_wrote_them(tmp_path: Path, bits: int) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    generator = torch.Generator().manual_seed(bits)
+    codes = torch.randint(0, 2**bits, (64, 64), generator=generator, dtype=torch.uint8)
+    zeros = torch.randint(0, 2**bits, (2, 64), generator=generator, dtype=torch.uint8)
+    zeros[:, ::5] = 0
+    scales = torch.rand(2, 64, generator=generator).half() + 0.01
+    packed, stored = words_of(codes.T.contiguous(), bits).T.contiguous(), words_of(zeros, bits)
+    ones = sum(1 << place for place in range(0, 32, bits))
+    lessened = words_of((zeros.int() - 1).remainder(8).byte(), bits) if bits == 3 else stored - ones
+    settings = {"quant_method": "gptq", "bits": bits, "group_size": 32, "sym": False, "checkpoint_format": "gptq"}
+    tensors = {f"{Q}.qweight": packed, f"{Q}.qzeros": lessened, f"{Q}.scales": scales}
+    model = open_model(rewritten(folder, settings, f"{Q}.weight", **tensors))
+    values = (codes.float() - zeros.float().repeat_interleave(32, 0)) * scales.float().repeat_interleave(32, 0)
+    assert torch.equal(model.weight(Q), values.T)
+    assert as_stored(model, Plan()).of(Q).weights == f"int{bits}-g32-asym"
+
+
+@pytest.mark.parametrize("changes, words, message", [
+    ({"checkpoint_format": "marlin"}, 8, "format marlin"), ({}, 10, "codes of 5 bits"),
+])  # fmt: skip
+def test_gptq_of_another_layout_is_refused(tmp_path: Path, changes: dict[str, str], words: int, message: str) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    settings = {"quant_method": "gptq", "bits": 4, "group_size": 32} | changes
+    tensors = {f"{Q}.qweight": torch.zeros(words, 64, dtype=torch.int32), f"{Q}.scales": torch.ones(2, 64).half(),
+               f"{Q}.qzeros": torch.zeros(2, words, dtype=torch.int32)}  # fmt: skip
+    with pytest.raises(NotAModelError, match=message):
+        open_model(rewritten(folder, settings, f"{Q}.weight", **tensors))
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_packed_columns_that_name_their_group_have_the_values_of_the_library(tmp_path: Path, symmetric: bool) -> None:
+    pytest.importorskip("compressed_tensors", reason="compressed-tensors is not installed")
+    from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
+
+    folder = folder_of("llama", tmp_path / "llama")
+    generator = torch.Generator().manual_seed(0)
+    codes = torch.randint(-8, 8, (64, 64), generator=generator, dtype=torch.int8)
+    zeros = torch.randint(-8, 8, (64, 2), generator=generator, dtype=torch.int8) * (not symmetric)
+    scales = torch.rand(64, 2, generator=generator) + 0.01
+    index = (torch.randperm(64, generator=generator) // 32).int()
+    weights = {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32, "symmetric": symmetric,
+               "actorder": "group"}  # fmt: skip
+    settings = {"quant_method": "compressed-tensors", "format": "pack-quantized",
+                "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}}  # fmt: skip
+    tensors = {f"{Q}.weight_packed": pack_to_int32(codes, 4), f"{Q}.weight_scale": scales,
+               f"{Q}.weight_shape": torch.tensor([64, 64]), f"{Q}.weight_g_idx": index}  # fmt: skip
+    if not symmetric:
+        tensors[f"{Q}.weight_zero_point"] = pack_to_int32(zeros, 4, packed_dim=0).contiguous()
+    model = open_model(rewritten(folder, settings, f"{Q}.weight", **tensors))
+    group = index.long()
+    assert torch.equal(model.weight(Q), scales[:, group] * (codes.float() - zeros[:, group].float()))
+    assert as_stored(model, Plan()).of(Q).weights == "keep"
+    assert any("by their activations (desc_act)" in note for note in model.notes)
+    tensors[f"{Q}.weight_g_idx"] = index + 1
+    with pytest.raises(NotAModelError, match="q_proj.weight_packed cannot be read"):
+        open_model(rewritten(folder, settings, **tensors)).weight(Q)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,9 @@ from workbench.models.checkpoints.packed import (
     words_as_rows,
 )
 from workbench.models.sources.stored import TensorStore
+from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.floating import FP8_E4M3
+from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.packing import pack, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
@@ -36,15 +38,16 @@ TABLE = re.compile(r"(emb|wte|wpe)[^.]*$")
 """How modules that are tables are called: a checkpoint does not say of which class a module is."""
 
 PARTS = ("weight_packed", "weight", "weight_scale", "weight_zero_point", "weight_global_scale", "weight_shape",
-         "input_scale", "input_zero_point", "input_global_scale")  # fmt: skip
+         "weight_g_idx", "input_scale", "input_zero_point", "input_global_scale")  # fmt: skip
 
 
 def read_compressed_tensors(store: TensorStore, config: Config, names: Names) -> Packed:
-    """Return the packed weights; NotAModelError for formats and orders of columns that are not read yet."""
+    """Return the packed weights; NotAModelError for formats that are not read yet.
+
+    Those whose columns are grouped in the order of activations (``weight_g_idx``) have values and no scheme.
+    """
     packed = {}
     for module in modules_with(store, "weight_scale"):
-        if f"{module}.weight_g_idx" in store.tensors:
-            raise NotAModelError(f"{module} has its columns in the order of activations (weight_g_idx), not read yet")
         group = _group_of(config, module, names)
         parts = tuple(f"{module}.{part}" for part in PARTS if f"{module}.{part}" in store.tensors)
         packed[f"{module}.weight"] = _weight(store, module, group, parts)
@@ -113,13 +116,15 @@ def _weight(store: TensorStore, module: str, group: Mapping[str, Any], parts: tu
         rows, columns = store.read(f"{module}.weight_shape").tolist()
         shape = int(rows), int(columns)
     load = partial(_load, store, module, scheme, shape, int(args["num_bits"]))
+    values = partial(_ordered, store, module, load) if f"{module}.weight_g_idx" in store.tensors else None
     args = group.get("input_activations")
     clipped = _input_range(store, module, args) or _nvfp4_range(store, module, args)
     inputs = _static_scheme(args) if args and clipped else _input_scheme(args)
     dropped = _described(args) if args and inputs is None else ""
     return PackedWeight(
-        parts=parts, shape=shape, scheme=scheme, load=load, inputs=inputs, input_range=clipped, dropped=dropped
-    )
+        parts=parts, shape=shape, scheme=None if values else scheme, load=None if values else load, values=values,
+        inputs=inputs, input_range=clipped, dropped=dropped,
+    )  # fmt: skip
 
 
 def _scheme(store: TensorStore, module: str, args: Mapping[str, Any]) -> str:
@@ -159,6 +164,17 @@ def _load(store: TensorStore, module: str, scheme: str, shape: tuple[int, int], 
         signed = store.read(f"{module}.weight").to(torch.int16) + 2 ** (bits - 1)
         codes = pack(signed.to(torch.uint8), bits).numpy()
     return integers(scheme, codes, shape, scales, _shifts(store, module, scales, bits))
+
+
+def _ordered(store: TensorStore, module: str, load: Callable[[], QuantizedTensor]) -> torch.Tensor:
+    """Return the values of integers each of whose columns names its group."""
+    stored = load()
+    scheme = parse_scheme(stored.scheme)
+    assert isinstance(scheme, ScaledScheme)
+    codes, scales, shifts = scheme.unpacked(stored)
+    group = store.read(f"{module}.weight_g_idx").long()
+    middle = 2 ** (scheme.element.bits - 1) if shifts is None else shifts[:, group]
+    return scales[:, group] * (codes.float() - middle)
 
 
 def _shifts(store: TensorStore, module: str, scales: torch.Tensor, bits: int) -> torch.Tensor | None:

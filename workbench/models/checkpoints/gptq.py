@@ -27,25 +27,33 @@ from workbench.models.sources.stored import TensorStore
 from workbench.numerics.packing import pack, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
+WIDTHS = (2, 3, 4, 8)
+"""The bits of codes that lie in a stream; those of other widths lie in planes."""
+
 AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
 """The place in a word of the code of each output."""
 
 
 def read_gptq(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights; those whose columns are in another order (``desc_act``) have values and no scheme."""
-    plus_one = config.get("checkpoint_format", "gptq") != "gptq_v2"
+    layout = str(config.get("checkpoint_format", "gptq"))
+    if layout not in ("gptq", "gptq_v2"):
+        raise NotAModelError(f"GPTQ checkpoints of the format {layout[:40]} are not read; gptq and gptq_v2 are")
+    plus_one = layout == "gptq"
     packed = {}
     for module in modules_with(store, "qweight"):
         parts = _parts(store, module, ("qweight", "qzeros", "scales"), ("g_idx",))
         words, rows = store.tensors[parts[0]].shape
         groups = _groups(store, module, parts)
         bits = _whole(32 * store.tensors[parts[1]].shape[1], rows, module)
+        if bits not in WIDTHS:
+            raise NotAModelError(f"{module} has GPTQ codes of {bits} bits; those of {WIDTHS} bits are read")
         columns = _whole(32 * words, bits, module)
         width = -(-columns // groups)
         index = store.read(parts[3]).long() if len(parts) > 3 else torch.arange(columns) // width
         shifts = _gptq_shifts(store, parts[1], rows, bits, plus_one)
         symmetric = bool((shifts == 2 ** (bits - 1)).all())
-        if torch.equal(index, torch.arange(columns) // width) and bool((shifts < 2**bits).all()):
+        if torch.equal(index, torch.arange(columns) // width):
             granularity = _granularity(groups, columns, config)
             scheme = named(f"int{bits}", granularity, _dtype(store, parts[2]), symmetric=symmetric)
             load = partial(_gptq_weight, store, parts, (rows, columns), scheme, plus_one, symmetric)
@@ -57,8 +65,16 @@ def read_gptq(store: TensorStore, config: Config, names: Names) -> Packed:
 
 
 def _gptq_shifts(store: TensorStore, name: str, rows: int, bits: int, plus_one: bool) -> torch.Tensor:
-    """Return zero points, int64 ``[outputs, groups]``; some readers let the one that is added overflow, so they do."""
-    return unpack(words_as_rows(store.read(name), bits, rows), rows, bits).T.long() + plus_one
+    """Return zero points, int64 ``[outputs, groups]``.
+
+    The 1 that the format ``gptq`` lacks is added as GPTQModel takes it away: to whole words, where it carries from one
+    code to the next, and to each code of 3 bits by itself.
+    """
+    words = store.read(name)
+    if plus_one and bits != 3:
+        words = words + sum(1 << place for place in range(0, 32, bits))
+    shifts = unpack(words_as_rows(words, bits, rows), rows, bits).T.long()
+    return (shifts + 1) % 8 if plus_one and bits == 3 else shifts
 
 
 def _gptq_weight(

@@ -76,7 +76,10 @@ class PackedWeight:
         stored = self.stored()
         if stored is None:
             assert self.values is not None
-            return self.values()
+            try:
+                return self.values().reshape(self.shape)
+            except (RuntimeError, ValueError, IndexError, KeyError) as error:
+                raise NotAModelError(f"{self.parts[0]} cannot be read: {first_line(error)}") from error
         matrix = parse_scheme(stored.scheme).decode(stored)
         if not self.axes:
             return matrix.reshape(self.shape)
