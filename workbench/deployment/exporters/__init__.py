@@ -86,7 +86,7 @@ class LeavesOut(Protocol):
 
 @runtime_checkable
 class Remarks(Protocol):
-    """An exporter whose file not all the runtimes that load its kind run as it was evaluated."""
+    """An exporter whose file not all runtimes of its kind run as it was evaluated."""
 
     def remarks(self, quantized: QuantizedModel) -> list[str]:
         """Return a sentence for each runtime that does not, with the reason and what to do."""

@@ -40,10 +40,8 @@ class CompressedTensors(CheckpointExporter):
             name: reason for name, assignment in assignments.items() if name in quantized.tensors
             and (reason := runtime.legal(quantized.summary.by_name[name], assignment.weights, assignment.inputs))
         }  # fmt: skip
-        if not refused:
-            return []
-        first, reason = next(iter(refused.items()))
         return [
             f"{len(refused):,} of the layers do not run in transformers as they were evaluated, beginning with {first} "
             f"({reason}); vLLM has its own rules, and workbench check --target transformers --repair changes the plan"
+            for first, reason in list(refused.items())[:1]
         ]

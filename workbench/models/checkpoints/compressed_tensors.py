@@ -34,18 +34,15 @@ from workbench.numerics.packing import pack, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
 CLASSES = ("Linear", "Embedding")
-TABLE = re.compile(r"(emb|wte|wpe)[^.]*$")
-"""How modules that are tables are called: a checkpoint does not say of which class a module is."""
+TABLE = re.compile(r"(emb|wte|wpe)[^.]*$")  # a checkpoint does not say of which class a module is
 
 PARTS = ("weight_packed", "weight", "weight_scale", "weight_zero_point", "weight_global_scale", "weight_shape",
          "weight_g_idx", "input_scale", "input_zero_point", "input_global_scale")  # fmt: skip
 
 
 def read_compressed_tensors(store: TensorStore, config: Config, names: Names) -> Packed:
-    """Return the packed weights; NotAModelError for formats that are not read yet.
-
-    Those whose columns are grouped in the order of activations (``weight_g_idx``) have values and no scheme.
-    """
+    """Return the packed weights, without a scheme where columns name their group (``weight_g_idx``); NotAModelError
+    for formats that are not read yet."""
     packed = {}
     for module in modules_with(store, "weight_scale"):
         group = _group_of(config, module, names)

@@ -27,9 +27,7 @@ from workbench.models.sources.stored import TensorStore
 from workbench.numerics.packing import pack, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
-WIDTHS = (2, 3, 4, 8)
-"""The bits of codes that lie in a stream; those of other widths lie in planes."""
-
+WIDTHS = (2, 3, 4, 8)  # codes of other widths lie in planes
 AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
 """The place in a word of the code of each output."""
 
@@ -65,11 +63,8 @@ def read_gptq(store: TensorStore, config: Config, names: Names) -> Packed:
 
 
 def _gptq_shifts(store: TensorStore, name: str, rows: int, bits: int, plus_one: bool) -> torch.Tensor:
-    """Return zero points, int64 ``[outputs, groups]``.
-
-    The 1 that the format ``gptq`` lacks is added as GPTQModel takes it away: to whole words, where it carries from one
-    code to the next, and to each code of 3 bits by itself.
-    """
+    """Return zero points, int64 ``[outputs, groups]``; the 1 that the format ``gptq`` lacks is added as GPTQModel
+    takes it away: to whole words, where it carries, and to each code of 3 bits by itself."""
     words = store.read(name)
     if plus_one and bits != 3:
         words = words + sum(1 << place for place in range(0, 32, bits))

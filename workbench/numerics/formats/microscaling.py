@@ -66,8 +66,7 @@ class MxScheme(ScaledScheme):
     name: str = field()
     granularity: Granularity = PerGroup(32)
     scale_format: ScaleFormat = E8M0
-    nearest: bool = False
-    """Whether a block whose largest magnitude is 1.75 or more times a power of two takes the next one."""
+    nearest: bool = False  # a block whose largest magnitude is 1.75 or more times a power of two takes the next one
 
     def of_inputs(self) -> MxScheme:
         """Return the scheme as compressed-tensors and vLLM round inputs: fewer of them saturate."""
@@ -117,14 +116,10 @@ class NvScheme(ScaledScheme):
     name: str = field()
     granularity: Granularity = PerGroup(16)
     scale_format: ScaleFormat = E4M3
-    largest: float | None = None
-    """The magnitude that the scale for the tensor is chosen by; the matrix's own where it is None."""
+    largest: float | None = None  # what the scale for the tensor is chosen by; None: the matrix's own
 
     def within(self, low: float, high: float) -> NvScheme:
-        """Return the scheme of inputs whose scale for the tensor is that of a calibrated range; blocks have their own.
-
-        Raises RangeError for ends that are none.
-        """
+        """Return the scheme of inputs whose scale for the tensor is a calibrated range's; RangeError if it is none."""
         check_static_range(low, high)
         return replace(self, largest=max(-low, high))
 
