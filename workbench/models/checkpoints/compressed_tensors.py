@@ -80,8 +80,7 @@ def _group_of(config: Config, module: str, names: Names) -> Mapping[str, Any]:
         for target in naming:
             if _matches(target[3:], known) if target.startswith("re:") else target == known:
                 return dict(targets[target])
-    table = TABLE.search(module) is not None
-    for target in CLASSES if not table else reversed(CLASSES):
+    for target in reversed(CLASSES) if TABLE.search(module) else CLASSES:
         if target in targets:
             return dict(targets[target])
     raise NotAModelError(f"{module} has quantized tensors, and no config group of config.json is for it")

@@ -35,8 +35,6 @@ AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
 def read_gptq(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights; those whose columns are in another order (``desc_act``) have values and no scheme."""
     layout = str(config.get("checkpoint_format", "gptq"))
-    if layout not in ("gptq", "gptq_v2"):
-        raise NotAModelError(f"GPTQ checkpoints of the format {layout[:40]} are not read; gptq and gptq_v2 are")
     plus_one = layout == "gptq"
     packed = {}
     for module in modules_with(store, "qweight"):
@@ -44,8 +42,9 @@ def read_gptq(store: TensorStore, config: Config, names: Names) -> Packed:
         words, rows = store.tensors[parts[0]].shape
         groups = _groups(store, module, parts)
         bits = _whole(32 * store.tensors[parts[1]].shape[1], rows, module)
-        if bits not in WIDTHS:
-            raise NotAModelError(f"{module} has GPTQ codes of {bits} bits; those of {WIDTHS} bits are read")
+        if bits not in WIDTHS or layout not in ("gptq", "gptq_v2"):
+            known = f"those of {WIDTHS} bits in gptq and gptq_v2 are read"
+            raise NotAModelError(f"{module} has GPTQ codes of {bits} bits in the format {layout[:40]}; {known}")
         columns = _whole(32 * words, bits, module)
         width = -(-columns // groups)
         index = store.read(parts[3]).long() if len(parts) > 3 else torch.arange(columns) // width

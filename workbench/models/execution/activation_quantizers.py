@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import MissingResultError, NonFiniteError
@@ -34,9 +34,9 @@ def input_quantizer(layer: Layer, scheme_name: str, ranges: Ranges) -> Replaceme
     calibrated = ranges.get((layer.name, "input"))
     if not takes_range(scheme):
         if isinstance(scheme, NvScheme) and calibrated is not None:
-            scheme = scheme.within(calibrated.low, calibrated.high)
+            scheme = replace(scheme, largest=max(-calibrated.low, calibrated.high))
         elif isinstance(scheme, MxScheme):
-            scheme = scheme.of_inputs()
+            scheme = replace(scheme, nearest=True)  # as compressed-tensors and vLLM do: fewer inputs saturate
         return _ActivationQuantizer(f"the input of {layer.name}", scheme, by_sample)
     if calibrated is None:
         raise MissingResultError(

@@ -193,11 +193,10 @@ class Checkpoint:
             "are left as computed" for what, names in dropped.items()
         ]  # fmt: skip
         ordered = [name.removesuffix(".weight") for name, weight in self.packed.items() if weight.scheme is None]
-        if ordered:
-            notes.append(
-                f"the files group the columns of {len(ordered):,} layers ({ordered[0]}) by their activations "
-                "(desc_act), which no plan can say; the layers have the files' values, and the plan keeps them"
-            )
+        notes += [
+            f"the files group the columns of {len(ordered):,} layers ({first}) by their activations (desc_act), which "
+            "no plan can say; the layers have the files' values, and the plan keeps them" for first in ordered[:1]
+        ]  # fmt: skip
         alone = self.cache is not None and not any(map(makes_keys_or_values, layers))
         if alone or self.dropped_cache:
             reason = "no layer here makes them alone" if alone else "a plan rounds them token by token"

@@ -23,7 +23,7 @@ Rows whose width is not a multiple of the block end in a shorter block with a sc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -37,7 +37,7 @@ from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import Granularity, Grid, PerGroup
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import E8M0, FP32, Array, ScaleFormat
-from workbench.numerics.scheme import Parameters, check_static_range
+from workbench.numerics.scheme import Parameters
 
 if TYPE_CHECKING:
     import torch
@@ -67,10 +67,6 @@ class MxScheme(ScaledScheme):
     granularity: Granularity = PerGroup(32)
     scale_format: ScaleFormat = E8M0
     nearest: bool = False  # a block whose largest magnitude is 1.75 or more times a power of two takes the next one
-
-    def of_inputs(self) -> MxScheme:
-        """Return the scheme as compressed-tensors and vLLM round inputs: fewer of them saturate."""
-        return replace(self, nearest=True)
 
     @property
     def _factors(self) -> tuple[float, ...]:
@@ -117,11 +113,6 @@ class NvScheme(ScaledScheme):
     granularity: Granularity = PerGroup(16)
     scale_format: ScaleFormat = E4M3
     largest: float | None = None  # what the scale for the tensor is chosen by; None: the matrix's own
-
-    def within(self, low: float, high: float) -> NvScheme:
-        """Return the scheme of inputs whose scale for the tensor is a calibrated range's; RangeError if it is none."""
-        check_static_range(low, high)
-        return replace(self, largest=max(-low, high))
 
     @property
     def rows_apart(self) -> bool:
