@@ -189,6 +189,26 @@ def test_layers_that_no_data_reach_are_named():
     assert "unused" not in result.curvature and "out" in result.curvature
 
 
+class Shared(nn.Module):
+    """A table that runs under another name, as T5's encoder and decoder do, and one that does not run."""
+
+    def __init__(self):
+        super().__init__()
+        self.shared, self.own, self.other = nn.Embedding(9, 8), nn.Embedding(9, 8), nn.Embedding(9, 8)
+        self.own.weight, self.out = self.shared.weight, nn.Linear(8, 4)
+
+    def forward(self, ids):
+        return self.out(self.own(ids).mean(1))
+
+
+def test_a_layer_whose_weight_runs_under_another_name_was_reached():
+    data = Rows(input_ids=torch.randint(0, 9, (6, 5), generator=torch.Generator().manual_seed(0)))
+    result = calibrate(model_of(Shared(), OutputKind.CLASS_LOGITS), data)
+    assert [note for note in result.notes if "never reached" in note] == [
+        "the data never reached the layer other: nothing was observed of it"
+    ]
+
+
 class Choosing(nn.Module):
     """Two experts, of which the second is called with no rows."""
 
