@@ -274,6 +274,25 @@ def test_an_unknown_command_is_named_with_the_closest_ones(
     assert len(captured.err.strip().splitlines()) == 1
 
 
+def test_a_folder_that_was_removed_is_one_line(tmp_path: Path) -> None:
+    """MKL would end the process in its own words."""
+    (tmp_path / "gone").mkdir()
+    place, command = tmp_path / "gone", f"exec {sys.executable} -P -m workbench inspect {MODEL}"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, map(os.path.abspath, sys.path)))}
+    code = f"cd {place} && rmdir {place} && {command}"
+    ended = subprocess.run(["sh", "-c", code], capture_output=True, text=True, env=environment)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == (
+        "workbench: the current folder has been removed; change to another and try again"
+    )
+
+
+def test_a_session_is_not_a_model_and_the_message_says_what_it_is(
+    scored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "S.qwb is an HDF5 file, such as a session; expected " in fails(capsys, "inspect", str(scored))
+
+
 @pytest.mark.parametrize("words", [[], ["gui"], ["S.qwb"], ["a-model"], ["demo:language-model"], ["demo"]])
 def test_the_exit_code_of_the_window_is_returned(
     words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

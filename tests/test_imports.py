@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,16 @@ def loaded_after(statement: str) -> set[str]:
 @pytest.mark.parametrize("module", FREE_OF_TORCH)
 def test_a_fresh_process_loads_nothing_heavy(module: str) -> None:
     assert not loaded_after(f"import {module}") & set(HEAVY)
+
+
+@pytest.mark.parametrize("chosen", ["", "active"])
+def test_threads_do_not_spin_in_scripts_either(chosen: str) -> None:
+    """Unless the user says so."""
+    own = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    own |= {"OMP_WAIT_POLICY": chosen} if chosen else {}
+    code = "import workbench, os; print(os.environ['OMP_WAIT_POLICY'])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=own).stdout
+    assert printed.strip() == (chosen or "passive")
 
 
 def test_the_window_loads_neither_torch_nor_h5py() -> None:

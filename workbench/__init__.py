@@ -6,7 +6,13 @@ package costs nothing.
 
 from __future__ import annotations
 
+import os
+
 from workbench.version import VERSION as __version__
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+"""For torch, which reads it when it is loaded.  Threads that spin while they wait take the processor from the one that
+they wait for on a busy machine: passes over a sentence encoder took 6 to 40 s beside other work, and 1 s since."""
 
 TYPE_CHECKING = False  # typing is not loaded: until the program's first line, a signal ends it without a word
 

@@ -55,8 +55,6 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    # Threads of torch that spin while they wait stall every parallel region by milliseconds on a busy machine.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     words = list(sys.argv[1:] if arguments is None else arguments)
     commands = {command.name: command for command in COMMANDS}
     if not words or (words[0] not in commands and not words[0].startswith("-")):
@@ -67,6 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if others:
         return _unrecognized(others[0], options)
     if arguments is None:
+        try:
+            os.getcwd()
+        except OSError:  # MKL would end the process in its own words
+            return _failed("workbench: the current folder has been removed; change to another and try again", 1)
         from workbench import log
 
         hide(*words)

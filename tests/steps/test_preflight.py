@@ -51,23 +51,37 @@ def test_what_takes_long_is_tried_once(clock: Clock) -> None:
 
     def run(count: int) -> None:
         counts.append(count)
-        clock.now += 5.0 * count
+        clock.now += 50.0 * count
 
     line = pilot.pilot(run, 100, 8)
-    assert line is not None and counts == [1] and line.seconds(100, 8) == pytest.approx(500.0)
+    assert line is not None and counts == [1] and line.seconds(100, 8) == pytest.approx(5000.0)
 
 
-def test_a_sample_is_tried_again_where_the_first_trial_was_short(clock: Clock) -> None:
+@pytest.mark.parametrize("loading", [0.4, 15.0])
+def test_a_sample_is_tried_again_where_the_first_trial_may_have_loaded_something(clock: Clock, loading: float) -> None:
+    """Libraries and kernels are loaded once, for half a minute on a busy machine, whatever the number of samples."""
     counts = []
 
     def run(count: int) -> None:
         counts.append(count)
-        clock.now += 0.1 + 0.2 * count + (0.4 if len(counts) == 1 else 0.0)
+        clock.now += 0.1 + 0.2 * count + (loading if len(counts) == 1 else 0.0)
 
     line = pilot.pilot(run, 100, 8)
     assert line is not None and counts == [1, 1, 4]
     assert (line.fixed, line.each) == (pytest.approx(0.1), pytest.approx(0.2))
     assert line.seconds(100, 8) == pytest.approx(13 * 0.1 + 100 * 0.2)
+
+
+@pytest.mark.parametrize(("samples", "each"), [(16, 0.5), (100, 10.0)])
+def test_a_batch_is_tried_where_that_is_a_small_part_of_the_step(clock: Clock, samples: int, each: float) -> None:
+    counts = []
+
+    def run(count: int) -> None:
+        counts.append(count)
+        clock.now += each * count
+
+    line = pilot.pilot(run, samples, 8)
+    assert line is not None and counts == [1, 1] and line.seconds(samples, 8) == pytest.approx(samples * each)
 
 
 def test_short_work_is_not_estimated(clock: Clock) -> None:

@@ -65,7 +65,6 @@ def main(connection: Connection, role: str) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is the window's to answer
     if role != FILES:
         os.nice(NICENESS)
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads would stall a busy machine
     channel = Channel(connection)
     worker = Worker(channel, role)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+from workbench.content_kind import content_kind
 from workbench.errors import NotAModelError, UnsafeModelError
 from workbench.models.sources.bundled import bundled_folder
 from workbench.models.sources.exported_program import ExportedProgramFile
@@ -74,7 +75,8 @@ def detect(path: Path) -> Source:
         if below := _models_below(path):
             raise NotAModelError(f"{path} is not a model itself; open one of the folders in it: {', '.join(below)}")
         raise NotAModelError(f"{path} is a folder with nothing that is a model; expected {kinds()}")
-    raise NotAModelError(f"{path} is a file of unknown kind ({path.suffix or 'no suffix'}); expected {kinds()}")
+    kind = content_kind(path, path.name) or f"a file of unknown kind ({path.suffix or 'no suffix'})"
+    raise NotAModelError(f"{path} is {kind}; expected {kinds()}")
 
 
 def _models_below(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ None where the step is short.  A trial that fails says nothing: the step itself 
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +56,7 @@ LOADED = 100_000_000
 RANGES = 6
 """Of so many tensors all ranges are tried."""
 
-MATRICES = 6
+MATRICES = 4
 """Float32 copies of a weight that rounding it holds at most."""
 
 WRITTEN = 1 << 23
@@ -144,9 +145,14 @@ def _checks(model: Model, data: Data, measured: int) -> tuple[float, int]:
 
 
 def _slopes(model: Model, data: Data, names: Sequence[str], schemes: int, batch: int) -> Pilot | None:
-    """Try the pass that gives the slopes of the differences of ``names``, which zeros stand for."""
-    zero, scale = torch.zeros(1, dtype=torch.float16), torch.zeros(schemes)
-    matrices = {name: zero.expand(schemes, *model.summary.by_name[name].matrix) for name in names}
+    """Try the pass that gives the slopes of the differences of ``names``, for which ones stand.
+
+    Each is a whole matrix, the same for all schemes: one cell for all would be widened more slowly, and
+    of zeros the pass would look whether any is not.
+    """
+    shapes, scale = {name: model.summary.by_name[name].matrix for name in names}, torch.ones(schemes)
+    ones = torch.ones(max(math.prod(shape) for shape in shapes.values()), dtype=torch.float16)
+    matrices = {name: ones[: math.prod(shape)].view(shape).expand(schemes, *shape) for name, shape in shapes.items()}
     changes = {name: Differences(values=values, scale=scale) for name, values in matrices.items()}
 
     def run(count: int) -> None:

@@ -11,11 +11,11 @@ from workbench.models.data.record import DataRecord
 from workbench.models.model import Batch
 from workbench.preflight import SHORT, measured
 
-WARM = 3.0
-"""Trials that take less are repeated: the first one loads what later ones have."""
+WARM = 30.0
+"""Trials that take less are repeated: the first one loads what later ones have, for some 15 s on a busy machine."""
 
-ALIKE = 0.4
-"""Where one sample takes less, two at once show what a batch saves."""
+PART = 5
+"""So many times the samples of a trial of a batch are run in the step: the trial is a small part of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ def pilot(
     if passes * second[0] * samples < least:
         return None
     nbytes = max(first[1], second[1])
-    if batch < 2 or second[0] >= ALIKE:
-        return Pilot(fixed=0.0, each=second[0], fixed_bytes=0.0, each_bytes=nbytes)
     most = min(batch, 4)
+    if most < 2 or most * PART > passes * samples or most * second[0] > WARM:
+        return Pilot(fixed=0.0, each=second[0], fixed_bytes=0.0, each_bytes=nbytes)
     more = _trial(run, most)
     each = max((more[0] - second[0]) / (most - 1), more[0] / most / 2)
     each_bytes = max((more[1] - nbytes) / (most - 1), 0.0)
