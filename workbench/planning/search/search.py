@@ -117,7 +117,7 @@ def pareto(
             summary, table, base, constraints, times=times, algorithms=algorithms, inputs=inputs, cache=cache
         )
         front = front_of(space, base, Joint.of(space, table, algorithms), timed=times is not None)
-    return replace(front, loss=np.array([table.whole(loss) for loss in front.loss.tolist()]))
+    return front if table.checks is None else replace(front, loss=table.checks.wholes(front.loss))
 
 
 def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, timed: bool = False) -> Front:

@@ -24,6 +24,7 @@ BEYOND = 0.5
 
 TRUSTED = 1.0
 """The factor of the finest plan measured holds for finer ones if its loss is at most this; else it is lost with it."""
+
 STEEPEST = 0.9
 """A measured loss grows at least with the predicted one to the power of one minus this: a larger loss stays larger."""
 
@@ -77,13 +78,20 @@ class PlanChecks:
         The factor's logarithm is linear between the measured plans: in the loss where it grows, in the loss's logarithm
         where a lost model loses no more.  It is constant beyond them, but see TRUSTED.
         """
-        if not (math.isfinite(loss) and loss > 0):
-            return loss
-        first, share = float(self.factors[0]), loss / float(self.predicted[0])
-        if share < 1 and self.predicted[0] > TRUSTED:
-            return loss * math.exp(first * share if first > 0 else -math.log1p(math.expm1(-first) * share))
-        straight = float(np.interp(loss, self.predicted, self.factors))
-        return loss * math.exp(min(straight, float(np.interp(math.log(loss), np.log(self.predicted), self.factors))))
+        return float(self.wholes(np.array([loss]))[0])
+
+    def wholes(self, losses: np.ndarray) -> np.ndarray:
+        """Return :meth:`whole` of many losses, float64."""
+        known = np.isfinite(losses) & (losses > 0)
+        at = np.where(known, losses, self.predicted[0])
+        straight = np.interp(at, self.predicted, self.factors)
+        factors = np.minimum(straight, np.interp(np.log(at), np.log(self.predicted), self.factors))
+        if self.predicted[0] > TRUSTED:
+            first, share = float(self.factors[0]), at / self.predicted[0]
+            finer = first * share if first > 0 else -np.log1p(math.expm1(-first) * share)
+            factors = np.where(share < 1, finer, factors)
+        wholes: np.ndarray = np.where(known, losses * np.exp(factors), losses)
+        return wholes
 
     def second_order(self, loss: float) -> float:
         """Return the largest second-order loss of plans that are predicted to cost no more than ``loss``."""
