@@ -152,7 +152,7 @@ def test_conversations_go_through_the_chat_template(
         ("{{ raise_exception('no system role') }}", "fails on row 1 of chat.jsonl.*no system role"),
         ("{{ ''.__class__.__mro__ }}", "fails on row 1.*SecurityError"),
         ("{% for", "fails on row 1"),
-        ("{% set a = range(99999) %}" + "{% for b in a %}" * 3 + "{% endfor %}" * 3, "more than 1.0[0-9]* s.*do harm"),
+        ("{% set a = range(99999) %}" + "{% for b in a %}" * 3 + "{% endfor %}" * 3, "more than 1.0.* s.*malicious"),
         ("{{ 'a' * 9999999999 }}", "memory"),
         ("{{ 'a' * 200000 }}", "fails on row 1.*it writes 200,000 characters, and 66,[0-9]+ are the most"),
         (None, "has no chat template"),

@@ -17,7 +17,7 @@ from workbench.models.onnx.float_graph import FloatGraph, Weight
 from workbench.models.onnx.inner import inner_graphs, with_inner
 from workbench.models.onnx.input_schemes import input_scheme
 from workbench.models.onnx.kinds import CODED_PRODUCTS, COMPUTED, FACTORS, RECURRENT
-from workbench.models.onnx.names import Names, stem_of
+from workbench.models.onnx.names import TRANSPOSED_NAME, Names, stem_of
 from workbench.models.onnx.nodes import attributes_of, in_float32, in_single_precision, taken_by
 from workbench.models.onnx.padding import edges, with_pads
 from workbench.models.onnx.weights import Constants, Numbers
@@ -119,8 +119,8 @@ class _Reader:
         )  # fmt: skip
         product = f"{out}.product" if inputs[5] else out
         bias = [helper.make_node("Add", [product, inputs[5]], [out])] if inputs[5] else []
-        transpose = helper.make_node("Transpose", [weight], [f"{out}.transposed"], perm=[1, 0])
-        multiply = helper.make_node("MatMul", [inputs[0], f"{out}.transposed"], [product], name=node.name)
+        transpose = helper.make_node("Transpose", [weight], [out + TRANSPOSED_NAME], perm=[1, 0])
+        multiply = helper.make_node("MatMul", [inputs[0], out + TRANSPOSED_NAME], [product], name=node.name)
         return [transpose, multiply, *bias]
 
     def _factor(self, node: Any, place: int, name: str, rank: int, *, inside: bool) -> str:
@@ -222,7 +222,7 @@ class _Reader:
         out, alpha, beta = node.output[0], attributes.get("alpha", 1.0), attributes.get("beta", 1.0)
         bias = bias if beta else ""
         scaled = f"{out}.scaled" if bias else out
-        transposed, product = f"{out}.transposed", f"{out}.product" if alpha != 1 or bias else out
+        transposed, product = out + TRANSPOSED_NAME, f"{out}.product" if alpha != 1 or bias else out
         scaled = product if alpha == 1 else scaled
         transpose = helper.make_node("Transpose", [weight], [transposed], perm=[1, 0])
         taken = self._input(node.input[0], weight)

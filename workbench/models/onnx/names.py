@@ -8,6 +8,9 @@ from typing import Any
 
 import torch
 
+TRANSPOSED_NAME = ".transposed"
+"""How the name of a layer's transposed weight ends, by which the graph that runs leaves that node out."""
+
 ENDINGS = re.compile(r"(\.codes|\.used|_quantized|_DQ_Q[248]|_Q[248]_?\w*|\.qweight|_DequantizeLinear\w*)$")
 """What exporters add to the name of a weight that they quantize."""
 

@@ -21,6 +21,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.onnx.container import OnnxFile, StoredArray
 from workbench.models.onnx.float_graph import FloatGraph, Weight
 from workbench.models.onnx.inner import places
+from workbench.models.onnx.names import TRANSPOSED_NAME
 from workbench.models.onnx.nodes import taken_by
 from workbench.models.onnx.operators import OPERATORS, evaluate
 from workbench.readable import few
@@ -315,7 +316,8 @@ def _steps(file: OnnxFile, graph: FloatGraph, outputs: Sequence[str]) -> Iterato
 
 
 def _turns(node: Any, graph: FloatGraph) -> bool:
-    return node.op_type == "Transpose" and node.output[0].endswith(".turned") and node.input[0] in graph.layers.values()
+    weights = graph.layers.values()
+    return node.op_type == "Transpose" and node.output[0].endswith(TRANSPOSED_NAME) and node.input[0] in weights
 
 
 def _glue(file: OnnxFile, graph: FloatGraph, nodes: list[Any], users: Mapping[str, set[int]]) -> Glue:
