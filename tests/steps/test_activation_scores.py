@@ -127,7 +127,7 @@ def test_locked_activations_count_and_unscored_ones_leave_the_plan_without_a_pre
     inputs, weights = scored.sensitivities["predicted_kl_inputs"], scored.sensitivities["predicted_kl"]
     name = quantizable(scored.model.layers)[0].name
     locked = replace(scored, plan=Plan().assign([name], inputs="int4-token"), locked=frozenset({name}))
-    loss = inputs.of(name, "int4-token")
+    loss = weights.whole(inputs.of(name, "int4-token"))
     with pytest.raises(BudgetError, match="the least possible loss"):
         wb.search(locked, loss=0.99 * loss, minimise="nbytes")
     smallest = wb.search(locked, loss=1.01 * loss, minimise="nbytes")
