@@ -146,6 +146,13 @@ def test_an_empty_picture_file_is_named(tmp_path: Path) -> None:
         opened(tmp_path / "data", size=(4, 4))
 
 
+def test_a_picture_that_its_file_cannot_hold_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("1", (9000, 9000)).save(tmp_path / "bomb.png")
+    monkeypatch.setattr(Image.Image, "convert", None)
+    with pytest.raises(DataError, match=r"bomb.png cannot be read .* has 9,000 x 9,000 pixels, .* may have 67,.*scale"):
+        opened(tmp_path, size=(4, 4))
+
+
 def test_class_folders_are_the_models_own_classes(tmp_path: Path) -> None:
     folder = folder_with(tmp_path / "model", PROCESSORS["stretched"], {"dog": 0, "cat": 1, "owl": 2})
     (tmp_path / "data").mkdir()

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from workbench.errors import DataError, first_line
-from workbench.limited import MEMORY, SECONDS, limited
+from workbench.limited import SECONDS, limited
 from workbench.models.data.classes import NO_CLASSES, Classes, classes_of
 from workbench.models.data.files import EXPECTED, PICTURES, Stored
 from workbench.models.data.inputs import InputSpec
@@ -28,6 +28,12 @@ FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "GIF", "PPM")
 """What is decoded, whatever a file is called: of the others some start programs (EPS: Ghostscript) or open files."""
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+LEAST, ROOM = 1 << 29, 40
+"""Memory that decoding any picture may take, and what a byte of its file adds."""
+
+PIXEL = 8
+"""Bytes that Pillow takes for a pixel while it turns or converts a picture; a photograph's file takes about 0.3."""
+
 DEEP = ("I", "I;16", "I;16L", "I;16B", "I;16N", "F")
 """Pillow's modes of one channel with more than a byte."""
 
@@ -128,7 +134,8 @@ def _limited(
     what = str(sources[0]) if len(sources) == 1 else f"one of {len(sources)} images from {_name(sources[0])} on"
     return limited(
         lambda: work(_decode(content, source, spec) for content, source in pairs), what, DataError,
-        seconds=SECONDS + 0.1 * len(sources) + sum(map(len, contents)) / 5e6, memory=MEMORY + 2 * size * len(sources),
+        seconds=SECONDS + 0.1 * len(sources) + sum(map(len, contents)) / 5e6,
+        memory=LEAST + ROOM * max(map(len, contents)) + 2 * size * len(sources),
     )  # fmt: skip
 
 
@@ -138,10 +145,15 @@ def _decode(content: bytes, path: Path | bytes, spec: InputSpec) -> Image:
 
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-            picture = ImageOps.exif_transpose(image)
-            if picture.mode in DEEP:  # Pillow's own conversion cuts values off at 255
-                picture = _in_bytes(picture)
-            return picture.convert(MODES.get(spec.channels or 3, "RGB"))
+            most = (LEAST + ROOM * len(content)) // PIXEL
+            if image.width * image.height > most:
+                raise ValueError(f"it has {image.width:,} x {image.height:,} pixels, and a file of its size may have "
+                                 f"{most:,}; scale it down")  # fmt: skip
+            image.load()
+            ImageOps.exif_transpose(image, in_place=True)  # without a copy of what needs no turn
+            picture = _in_bytes(image) if image.mode in DEEP else image  # Pillow's conversion cuts values off at 255
+            mode = MODES.get(spec.channels or 3, "RGB")
+            return picture if picture.mode == mode else picture.convert(mode)
     except Exception as error:  # the codecs raise nearly everything
         name = path if isinstance(path, Path) else _name(path)
         raise DataError(f"{name} cannot be read as an image: {first_line(error)}") from None
