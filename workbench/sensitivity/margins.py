@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import torch
 
 from workbench.measurement.gradients import GradientPass, batch_generator, fitting_batch
 from workbench.models.data.batches import Data, numbered_batches, samples_of, tappable
-from workbench.models.model import Model
+from workbench.models.execution.gradient_flow import Flow, flow_of
+from workbench.models.model import Batch, Model
 from workbench.sensitivity.differences import Differences
 from workbench.sensitivity.directional_losses import SampleProducts
 from workbench.sensitivity.rerouting import RUNS, Rankings, near_border
@@ -25,16 +27,15 @@ GAUSSIAN = math.pi / 2
 def margin_noise(
     model: Model, differences: Mapping[str, Differences], data: Data, rankings: int, *, batch_size: int, seed: int
 ) -> Noise:
-    """Return what every difference moves the margins near the border by, for each layer that a tap sees.
+    """Return what every difference moves the margins near the border by, for each layer.
 
-    Up to RUNS backward passes.  A layer that no margin depends on has zeros.
+    Up to RUNS backward passes, and as many of single samples where a use of a layer is seen by no tap (experts that are
+    modules of their own).  A layer that no margin depends on has zeros.
     """
     products = SampleProducts(model=model, differences=differences)
     seen = {layer.name for layer in tappable(model)}
     gradients, batch_size = GradientPass(model), fitting_batch(batch_size, data, model, gradients=True)
-    squares = {name: torch.zeros(rankings, len(each.scale)).double() for name, each in differences.items()}
-    sizes = {name: torch.zeros_like(each) for name, each in squares.items()}
-    near, samples = torch.zeros(rankings).double(), torch.zeros(rankings).double()
+    sums, alone = _Sums.of(differences, rankings), _Sums.of(differences, rankings)
     for number, batch in numbered_batches(model, data, batch_size):
         if number * rankings >= RUNS:
             break
@@ -46,28 +47,85 @@ def margin_noise(
             count: int = samples_of(batch),
         ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:  # fmt: skip
             for ranking, margins in enumerate(ranked.margins[:rankings]):
-                own = margins.detach()
-                close = near_border(own)
-                if not margins.requires_grad or not bool(close.any()):
-                    continue
-                signs = torch.randint(0, 2, own.shape, generator=generator).to(own) * 2 - 1
-                yield margins, signs * close
-                near[ranking] += int(close.sum())
-                samples[ranking] += len(torch.unique(close.nonzero() * count // len(close)))  # that have such a token
-                for name, dots in products.taken().items():
-                    squares[name][ranking] += dots.double().square().sum(dim=0).cpu()
-                    sizes[name][ranking] += dots.double().abs().sum(dim=0).cpu()
+                close = near_border(margins.detach())
+                if margins.requires_grad and bool(close.any()):
+                    yield margins, _signs(close, generator)
+                    sums.add(ranking, close, count, products.taken())
 
         with ranked:
             gradients.run(
                 batch, number * batch_size, seed, products.forward, products.backward, layers=products.watched(seen),
                 targets=targets,
             )  # fmt: skip
-    counts = samples.clamp_min(1).unsqueeze(1)
-    return {
-        name: torch.stack([
-            (each / near.clamp_min(1).unsqueeze(1)).sqrt(),
-            (GAUSSIAN * (sizes[name] / counts).square() / (each / counts)).nan_to_num(0.0).clamp_max(1.0),
-        ])
-        for name, each in squares.items()
-    }  # fmt: skip
+        hidden = products.unseen(seen)
+        if hidden and flow_of(model) is not Flow.NONE:
+            for index in range(min(samples_of(batch), RUNS // rankings - number * batch_size)):
+                sample = {key: tensor[index : index + 1] for key, tensor in batch.items()}
+                _add_alone(alone, model, {name: differences[name] for name in hidden}, sample, ranked, generator)
+    refused = products.unseen(seen)
+    return {name: (alone if name in refused else sums).noise(name) for name in differences}
+
+
+def _add_alone(
+    sums: _Sums, model: Model, differences: Mapping[str, Differences], sample: Batch, ranked: Rankings,
+    generator: torch.Generator,
+) -> None:  # fmt: skip
+    """Differentiate the margins of one sample, those near the border of its batch, which ``ranked`` has."""
+    leaves = {name: model.weight(name).detach().float().clone().requires_grad_() for name in differences}
+    with torch.enable_grad(), Rankings() as own, flow_of(model).mode():
+        model.with_weights(leaves).run(sample)
+    for ranking, (margins, every) in enumerate(zip(own.margins[: len(sums.near)], ranked.margins, strict=False)):
+        of_batch = every.detach()
+        border = of_batch[near_border(of_batch)].max() if bool(of_batch.isfinite().any()) else -math.inf
+        close = margins.detach() <= border
+        if not margins.requires_grad or not bool(close.any()):
+            continue
+        gradients = torch.autograd.grad(
+            margins, list(leaves.values()), _signs(close, generator), allow_unused=True, retain_graph=True
+        )
+        sums.add(ranking, close, 1, {
+            name: differences[name].products(gradient[None])
+            for name, gradient in zip(differences, gradients, strict=True) if gradient is not None
+        })  # fmt: skip
+
+
+def _signs(close: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return random signs where ``close`` (bool) holds, 0 elsewhere; float32."""
+    signs = torch.randint(0, 2, close.shape, generator=generator).to(close.device).float() * 2 - 1
+    return signs * close
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """``near`` margins and the ``samples`` that have such, float64 ``[rankings]``; the ``squares`` and ``sizes`` of
+    what every difference moves them by, float64 ``[rankings, schemes]`` by layer."""
+
+    near: torch.Tensor
+    samples: torch.Tensor
+    squares: dict[str, torch.Tensor]
+    sizes: dict[str, torch.Tensor]
+
+    @staticmethod
+    def of(differences: Mapping[str, Differences], rankings: int) -> _Sums:
+        squares, sizes = (
+            {name: torch.zeros(rankings, len(each.scale)).double() for name, each in differences.items()}
+            for _ in range(2)
+        )
+        return _Sums(torch.zeros(rankings).double(), torch.zeros(rankings).double(), squares, sizes)
+
+    def add(self, ranking: int, close: torch.Tensor, count: int, products: Mapping[str, torch.Tensor]) -> None:
+        """Add ``products`` (``[samples, schemes]`` by layer) of the margins of ``count`` samples that are ``close``."""
+        self.near[ranking] += int(close.sum())
+        self.samples[ranking] += len(torch.unique(close.nonzero() * count // len(close)))  # that have such a token
+        for name, dots in products.items():
+            self.squares[name][ranking] += dots.double().square().sum(dim=0).cpu()
+            self.sizes[name][ranking] += dots.double().abs().sum(dim=0).cpu()
+
+    def noise(self, name: str) -> torch.Tensor:
+        """Return the noise of a layer, float64 ``[2, rankings, schemes]``."""
+        counts = self.samples.clamp_min(1).unsqueeze(1)
+        return torch.stack([
+            (self.squares[name] / self.near.clamp_min(1).unsqueeze(1)).sqrt(),
+            (GAUSSIAN * (self.sizes[name] / counts).square() / (self.squares[name] / counts))
+            .nan_to_num(0.0).clamp_max(1.0),
+        ])  # fmt: skip
