@@ -66,7 +66,7 @@ def test_padding_counts_for_nothing():
     padded = evaluate(decoder(0), decoder(1), Rows(input_ids=ids, attention_mask=mask))
     cut = evaluate(decoder(0), decoder(1), Rows(input_ids=ids[:, :4]))
     for name, metric in padded.items():
-        assert metric.value == pytest.approx(cut[name].value, rel=1e-9)
+        assert metric.value == pytest.approx(cut[name].value, rel=1e-6)  # float32 passes of other shapes
 
 
 def test_class_metrics_by_hand():
