@@ -48,7 +48,8 @@ class Estimate:
     """What a step is expected to take, and afterwards what it took.
 
     ``memory`` is the most anonymous memory of the process in bytes, ``least`` what it cannot do without, however much
-    lies on the disk; ``disk`` the bytes that it writes at ``folder``.  ``took`` (seconds), ``peak`` (bytes) and the
+    lies on the disk; ``disk`` the bytes that it writes at ``folder``.  ``sample_seconds`` of the seconds are those of
+    each of ``samples``, where it runs on some.  ``took`` (seconds), ``peak`` (bytes) and the
     seconds of ``compiling``, which neither number of seconds counts, are known when it has ended.
     """
 
@@ -57,6 +58,8 @@ class Estimate:
     disk: int = 0
     least: int = 0
     folder: str = ""
+    samples: int = 0
+    sample_seconds: float = 0.0
     took: float | None = None
     peak: int | None = None
     compiling: float = 0.0
@@ -87,6 +90,10 @@ class Estimate:
     def plus(self, seconds: float) -> Estimate:
         """Return the estimate of a step that takes so much longer."""
         return replace(self, seconds=self.seconds + seconds)
+
+    def on(self, samples: int) -> Estimate:
+        """Return the estimate of a run on so many samples."""
+        return replace(self.plus((samples - self.samples) * self.sample_seconds), samples=samples)
 
     def require(self, title: str) -> None:
         """Raise MemoryLimitError, with the numbers, where the memory or the disk cannot hold what is needed."""

@@ -5560,8 +5560,8 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>nur Gewichte</translation>
     </message>
     <message>
-        <source>256 tokens; up to 2,048 in evaluation</source>
-        <translation>256 Tokens; bis zu 2.048 in der Auswertung</translation>
+        <source>256 tokens, or as many as the model takes</source>
+        <translation>256 Tokens, oder so viele wie das Modell nimmt</translation>
     </message>
     <message>
         <source>Repeatability</source>
@@ -6046,6 +6046,34 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>current plan, weights only</source>
         <translation>aktueller Plan, nur Gewichte</translation>
+    </message>
+    <message>
+        <source>2,048 tokens, or 256 where the model takes fewer</source>
+        <translation>2.048 Tokens, oder 256, wo das Modell weniger nimmt</translation>
+    </message>
+    <message>
+        <source>How long it takes</source>
+        <translation>Wie lange es dauert</translation>
+    </message>
+    <message>
+        <source>Estimating how long it takes…</source>
+        <translation>Wie lange es dauert, wird geschätzt …</translation>
+    </message>
+    <message>
+        <source>; all {:,} samples take about {}</source>
+        <translation>; alle {:,} Beispiele etwa {}</translation>
+    </message>
+    <message>
+        <source>It takes {}</source>
+        <translation>Das dauert {}</translation>
+    </message>
+    <message>
+        <source>about {}, {} of memory</source>
+        <translation>etwa {} und braucht {} Speicher</translation>
+    </message>
+    <message>
+        <source>about {}, {} of memory, {} on the disk</source>
+        <translation>etwa {} und braucht {} Speicher, {} auf der Platte</translation>
     </message>
 </context>
 </TS>

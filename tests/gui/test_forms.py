@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QComboBox, QLineEdit, QListWidget, QToolButton
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QListWidget, QToolButton
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -18,10 +18,14 @@ from workbench.gui.shell.forms import Form
 from workbench.gui.shell.number_field import NumberField
 from workbench.models.data.files import BUNDLED_TEXT, locate
 from workbench.models.layer import LayerKind
+from workbench.models.sources import open_model
+from workbench.preflight import Estimate, duration
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
+from workbench.steps.files.first_session import start
 from workbench.steps.options import scheme_choices
+from workbench.steps.preflight import costs as preflight_costs
 from workbench.steps.score import ScoreOptions
 from workbench.steps.session_data import KINDS, last_data, offered_data
 
@@ -140,6 +144,65 @@ def test_a_mixtures_option_is_offered_for_mixtures_only(qapp: object) -> None:
     for model, offered in ((dense, False), (mixed, True)):
         assert ("all_experts" in Form(CalibrateOptions(), model=model).widgets) is offered
     assert Form(CalibrateOptions(), model=dense).value() == CalibrateOptions(), "what is not offered keeps its default"
+
+
+def test_a_form_says_how_long_it_takes_and_begins_with_the_samples_that_fit(
+    live: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def costs(model: object, data: Sized, *, batch_size: int, weights: bool) -> Estimate:
+        asked.append((len(data), batch_size))
+        each = 64.0 / batch_size
+        return Estimate(
+            seconds=60 + each * len(data), memory=2_000_000_000, samples=len(data), sample_seconds=each
+        )  # fmt: skip
+
+    monkeypatch.setattr(preflight_costs, "calibration", costs)
+    session = start(open_model("demo:language-model"))
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.context.trigger("calibrate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        line, samples = line_below(person), person.dialog("form").findChild(NumberField, "samples")
+        await person.until(lambda: "It takes" in line().text(), 20)
+        whole = asked[0][0]
+        assert whole > 24 and asked == [(whole, 8)]
+        assert samples.number == 24, "of 8 s each, beside the minute that does not depend on them, in five minutes"
+        all_of_them = f"all {whole:,} samples take about {duration(60 + 8 * whole)}"
+        assert line().text() == f"It takes about 4 min, 2 GB of memory; {all_of_them}."
+        await person.type(samples, "14")
+        await person.until(lambda: "It takes about 3 min" in line().text(), 10)
+        assert len(asked) == 1 and samples.number == 14, "what the user has chosen stays"
+        person.picture("estimated")
+        await person.act(person.dialog("form").reject)
+        assert not person.context.jobs.views, "no estimate is a job of the user"
+
+    live(story)
+
+
+def line_below(person: Person) -> Callable[[], QLabel]:
+    """Return the line of the open form that says how long it takes."""
+    return lambda: next(
+        each for each in person.dialog("form").findChildren(QLabel) if each.accessibleName() == "How long it takes"
+    )
+
+
+def test_a_form_whose_options_are_not_valid_estimates_nothing(
+    live: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(preflight_costs, "calibration", lambda model, data, **options: asked.append(data))
+
+    async def story(person: Person) -> None:
+        await person.open(fresh(tmp_path))
+        await person.act(lambda: person.context.trigger("calibrate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        await person.settle(0.6)
+        assert line_below(person)().text() == "" and not asked
+
+    live(story)
 
 
 def test_fields_of_a_form_are_aligned(live: Callable[..., None]) -> None:

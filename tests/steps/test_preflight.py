@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,12 @@ from workbench.engine.jobs import Jobs
 from workbench.errors import MemoryLimitError
 from workbench.memory import anonymous_memory, memory_limit
 from workbench.models.data.datasets import open_dataset
+from workbench.models.model import Batch, Model
 from workbench.models.sources import open_model
 from workbench.preflight import Estimate
 from workbench.progress import Progress, silent
 from workbench.session.session import Session
+from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.preflight import costs, pilot, rounding
 from workbench.steps.preflight.record import RESOURCES, StepCosts, with_estimate
 from workbench.steps.step import Context, Step
@@ -163,6 +166,30 @@ def test_the_list_of_jobs_shows_it() -> None:
         await jobs.close()
 
     asyncio.run(main())
+
+
+def test_a_trial_speaks_for_the_run_after_it_and_for_other_numbers_of_samples(
+    everything_is_long: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Batch] = []
+    run = costs.observe_batch
+
+    def observed(model: Model, batch: Batch) -> object:
+        tried.append(batch)
+        return run(model, batch)
+
+    monkeypatch.setattr(costs, "observe_batch", observed)
+    model = open_model("demo:language-model")
+    estimate = partial(CALIBRATE.estimate, Context(opened=model, document=wb.start(model)))
+    whole = estimate(CalibrateOptions())
+    before = len(tried)
+    part = estimate(CalibrateOptions(samples=20))
+    assert before and len(tried) == before, "the trial is not repeated"
+    assert whole is not None and part is not None
+    assert part.samples == 20
+    assert whole.seconds - part.seconds == pytest.approx((whole.samples - 20) * whole.sample_seconds)
+    estimate(CalibrateOptions(batch_size=2))
+    assert len(tried) > before, "other batches are tried"
 
 
 def test_a_trial_that_fails_leaves_the_error_to_the_step() -> None:

@@ -24,10 +24,10 @@ from workbench.steps.options import (
     BATCH_SIZE,
     COLUMN,
     EVALUATION_DATA,
+    EVALUATION_WINDOW,
     SAMPLES,
     SEED,
     STRIDE,
-    WINDOW,
     OptionInfo,
     option,
 )
@@ -56,7 +56,7 @@ class EvaluateOptions:
     batch_size: int = option(8, BATCH_SIZE)
     seed: int = option(0, SEED)
     column: str = option("", COLUMN)
-    window: int | None = option(None, WINDOW)
+    window: int | None = option(None, EVALUATION_WINDOW)
     stride: int | None = option(None, STRIDE)
     metric: str | None = option(None, OptionInfo(
         label="Metric file", path="file", flag="metric-file", metavar="FILE.py[:NAME]", form=False, empty="none",

@@ -154,12 +154,13 @@ COLUMN = OptionInfo(
 WINDOW = OptionInfo(
     label="Window", minimum=2, maximum=1 << 20, unit="tokens", metavar="N",
     help="tokens of a window of running text, the most of a sentence, points of a frame of sound",
-    empty="256 tokens; up to 2,048 in evaluation",
+    empty="256 tokens, or as many as the model takes",
 )  # fmt: skip
 STRIDE = OptionInfo(
     label="Stride", minimum=1, maximum=1 << 20, unit="tokens", metavar="N", empty="the window: none overlap",
     help="tokens from one window to the next; perplexity then scores each token once, with the context before it",
 )  # fmt: skip
+EVALUATION_WINDOW = replace(WINDOW, empty="2,048 tokens, or 256 where the model takes fewer")
 EVALUATION_DATA = replace(DATA, empty="the evaluation data that belong to the calibration data, disjoint from them")
 BITS_PER_WEIGHT = OptionInfo(
     label="Size", minimum=0.1, maximum=64.0, increment=0.25, unit="bits per weight", metavar="B",

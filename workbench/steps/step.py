@@ -190,9 +190,19 @@ class Step(Generic[O, R]):
         """Return what a run will take, from short trials; None for a short one, and where that cannot be told."""
         if self.costs is None:
             return None
+        about, samples = _about(self, context, options), getattr(options, "samples", None)
+        whole = _estimates.get(f"{about} {None}")
+        if (known := _estimates.get(f"{about} {samples}")) is not None:
+            return known
+        if whole is not None and whole.samples and samples is not None:
+            return whole.on(min(samples, whole.samples))
         try:
             with limited_to(context.placement.memory):
-                return self.costs(context, options)
+                expected = self.costs(context, options)
+            if expected is not None and about:
+                _estimates.clear()  # of another state, perhaps
+                _estimates[f"{about} {samples}"] = expected
+            return expected
         except CancelledError:
             raise
         except Exception as error:  # the run itself says what is wrong
@@ -359,6 +369,19 @@ class Request(Generic[O, R]):
 def _stamp(step: AnyStep, context: Context) -> Stamp:
     """Return how the files of the session's model look that hold weights; none for a step that reads no model."""
     return () if not step.runs_model or context.document is None else weights_stamp(context.document.model.source)
+
+
+_estimates: dict[str, Estimate] = {}
+"""The last estimate: who asks for it and then runs the step, perhaps on fewer samples, waits for one trial."""
+
+
+def _about(step: AnyStep, context: Context, options: Any) -> str:
+    """Return what an estimate depends on beside the number of samples; empty without a session."""
+    if (session := context.document) is None:
+        return ""
+    results = session.calibration, session.evaluation, sorted(session.sensitivities), bool(session.statistics)
+    others = replace(options, samples=None) if hasattr(options, "samples") else options
+    return repr((step.name, others, context.placement, session.model.fingerprint, session.plan.hash, results, limit()))
 
 
 def _smaller(options: O) -> tuple[O, str] | None:

@@ -16,6 +16,7 @@ from workbench.gui.commands.document import Document
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs, settings
+from workbench.gui.shell.forecast import ForecastLine
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.theme import Colours
 from workbench.insight.roles import role
@@ -117,7 +118,10 @@ class Command:
         options = self._remembered(options, step.options, [each for each in REMEMBERED if runs or each != "metric"])
         model = None if session is None else session.model
         form = Form(options, missing=missing, folder=folder_of(session), bundled=bundled, model=model)
-        dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start)
+        forecast = None if step.costs is None or not runs else ForecastLine(
+            form, lambda value: self.context.runner.forecast(step.request(session, value)), self.context.tasks.start
+        )  # fmt: skip
+        dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start, forecast)
         if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
             return None
         answer: O = form.value()

@@ -98,15 +98,18 @@ class Form(QWidget):
         """Return the options as edited."""
         return replace(self._options, **{name: entry.read() for name, entry in self._entries.items()})
 
+    def problems(self) -> dict[str, str]:
+        """Return what is wrong with the options that are not valid."""
+        lacking = {name: tr("Needed: {}").format(tr(what)) for name, what in self._missing(self.value()).items()}
+        found = {name: entry.problem() or lacking.get(name, "") for name, entry in self._entries.items()}
+        return {name: problem for name, problem in found.items() if problem}
+
     def refuse(self) -> bool:
         """Whether a field is not valid; the first such field gets the keyboard and shows its problem."""
-        lacking = {name: tr("Needed: {}").format(tr(what)) for name, what in self._missing(self.value()).items()}
-        for name, entry in self._entries.items():
-            problem = entry.problem() or lacking.get(name, "")
-            if problem:
-                self._show_problem(name, problem)
-                entry.widget.setFocus()
-                return True
+        for name, problem in self.problems().items():
+            self._show_problem(name, problem)
+            self._entries[name].widget.setFocus()
+            return True
         return False
 
     # ---------------------------------------------------------------- inside

@@ -9,6 +9,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -77,7 +78,8 @@ def calibration(model: Model, data: Data, *, batch_size: int, weights: bool) -> 
     seconds = line.seconds(len(data), batch) + _range_seconds(received[0])
     if weights:
         seconds += _weight_seconds(model)
-    return _estimate(seconds, before, line.nbytes(batch), least=before + int(line.nbytes(1) * SURELY))
+    expected = _estimate(seconds, before, line.nbytes(batch), least=before + int(line.nbytes(1) * SURELY))
+    return replace(expected, samples=len(data), sample_seconds=line.fixed / batch + line.each)
 
 
 def _range_seconds(statistics: Mapping[tuple[str, str], LayerStatistics]) -> float:
@@ -231,7 +233,8 @@ def evaluation(
     if seconds < SHORT:
         return None
     weights = 4 * sum(layer.parameters for layer, _ in _cells(model, plan))
-    return _estimate(seconds, before, max(rounded.memory - before if rounded else 0, weights + nbytes))
+    expected = _estimate(seconds, before, max(rounded.memory - before if rounded else 0, weights + nbytes))
+    return replace(expected, samples=len(data), sample_seconds=max(alone, 0.0) / len(data))
 
 
 def quantizing(

@@ -1,8 +1,9 @@
-"""The estimate of a step for scripts."""
+"""The estimate of a step, for scripts and for forms."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from workbench.errors import MissingResultError
 from workbench.models.model import Model
@@ -10,6 +11,7 @@ from workbench.models.placement import Placement
 from workbench.planning.plan import Plan
 from workbench.preflight import Estimate
 from workbench.session.session import Environment, Session
+from workbench.steps.step import Context, Request, Step
 
 
 def estimate(
@@ -23,7 +25,6 @@ def estimate(
     takes less than two seconds, or that has no estimate.  Raises WorkbenchError for a step that does not exist.
     """
     from workbench.steps import REGISTRY
-    from workbench.steps.step import Context
 
     chosen = REGISTRY.get(step)
     if isinstance(session, Model):
@@ -35,3 +36,14 @@ def estimate(
     context = Context(document=session, opened=model, trust=trust, placement=Placement(device))
     expected: Estimate | None = chosen.estimate(context, chosen.options(**options))
     return expected
+
+
+def _forecast(context: Context, request: Request[Any, Any]) -> tuple[Estimate | None]:
+    return (request.step.estimate(context, request.options),)
+
+
+FORECAST = Step(
+    name="forecast", title="Estimate", options=Request[Any, Any], run=_forecast, runs_model=True, listed=False,
+    summary="Says what another step, given as its request, would take.",
+    needs=lambda session, request: request.step.needs(session, request.options),
+)  # fmt: skip
