@@ -379,3 +379,14 @@ def disk_room() -> int:
         return max(int(psutil.disk_usage(str(there)).free) // 2 - LEFT_ON_DISK, 0)
     except OSError:
         return 0
+
+
+def resident(pid: int | None) -> int | None:
+    """Return the resident bytes of a process, None where they cannot be read."""
+    if pid is None:
+        return None
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")

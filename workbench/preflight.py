@@ -48,9 +48,9 @@ class Estimate:
     """What a step is expected to take, and afterwards what it took.
 
     ``memory`` is the most anonymous memory of the process in bytes, ``least`` what it cannot do without, however much
-    lies on the disk; ``disk`` the bytes that it writes at ``folder``.  ``sample_seconds`` of the seconds are those of
-    each of ``samples``, where it runs on some.  ``took`` (seconds), ``peak`` (bytes) and the
-    seconds of ``compiling``, which neither number of seconds counts, are known when it has ended.
+    lies on the disk; ``disk`` the bytes that it writes at ``folder``; each of ``samples`` takes ``sample_seconds``.
+    ``took`` (seconds), ``peak`` (bytes) and the seconds of ``compiling``, which neither number of seconds counts, are
+    known when it has ended.
     """
 
     seconds: float

@@ -21,6 +21,7 @@ import psutil
 import torch
 
 import workbench as wb
+from tests.numerics.statistics.same import same
 from workbench.models.workers import Workers
 
 LIMIT = 1.4
@@ -46,10 +47,10 @@ def worked(model: Any, data: str, samples: int, batch: int, kill: bool = False) 
     return time.perf_counter() - start, session
 
 
-def same(a: Any, b: Any) -> bool:
+def same_sessions(a: Any, b: Any) -> bool:
     """Tell whether two sessions hold the same statistics and losses, bit for bit."""
     tables = zip(a.sensitivities.values(), b.sensitivities.values(), strict=True)
-    return all(a.statistics[key].equals(b.statistics[key]) for key in a.statistics) and all(
+    return all(same(a.statistics[key], b.statistics[key]) for key in a.statistics) and all(
         (item.score == other.score).all() for item, other in tables
     )
 
@@ -74,7 +75,7 @@ def main() -> None:
             assert isinstance(workers, Workers)
             list(workers.map(model, warm, [1, 2, 3, 4]))
             rows[name], session = worked(*run, kill=kill)
-            equal &= same(expected, session)
+            equal &= same_sessions(expected, session)
     print(f"{'what':18} {'seconds':>8} {'of half':>8} {'limit':>6}")
     for name, seconds in rows.items():
         print(f"{name:18} {seconds:8.1f} {seconds / (alone / 2):8.2f} {LIMIT:6}")

@@ -30,7 +30,7 @@ gc.disable()  # as workbench.console.launch does
 from PySide6.QtCore import QSettings, QTimer
 QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, sys.argv[1])
 from workbench.gui import app, window
-from workbench.gui.context.memory import resident
+from workbench.memory import resident
 from workbench.steps.files.first_session import is_first_look
 import os
 qapp = app.application()
@@ -63,7 +63,7 @@ RUNS = 3
 
 HEADLESS = """
 import asyncio, os
-from workbench.gui.context.memory import resident
+from workbench.memory import resident
 from workbench.engine.engine import Engine
 from workbench.engine.jobs import Jobs
 from workbench.steps.files.open_model import OPEN, OpenModelOptions

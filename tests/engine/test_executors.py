@@ -16,6 +16,7 @@ import pytest
 import workbench as wb
 from tests.engine.fakes import Fake
 from tests.engine.processes import engine, run, until
+from tests.numerics.statistics.same import same
 from workbench.errors import BackendUnavailableError, CancelledError
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
@@ -50,7 +51,7 @@ def running_workers(recursive: bool = False) -> list[psutil.Process]:
 
 def require_same(session: Session, alone: Session) -> None:
     assert session.statistics.keys() == alone.statistics.keys() and session.curvature.keys() == alone.curvature.keys()
-    assert all(session.statistics[key].equals(value) for key, value in alone.statistics.items())
+    assert all(same(session.statistics[key], value) for key, value in alone.statistics.items())
     for name, known in alone.curvature.items():
         np.testing.assert_array_equal(session.curvature[name].rows, known.rows)
         np.testing.assert_array_equal(session.curvature[name].columns, known.columns)

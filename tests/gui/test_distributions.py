@@ -19,6 +19,7 @@ import workbench as wb
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
+from tests.numerics.statistics.same import same
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.panels.distributions.panel import CACHE, MANY, OVERLAY
@@ -170,7 +171,7 @@ def test_what_the_plan_makes_of_a_layer_is_laid_over_it(live: Callable[..., None
         ((name, rounded),) = panel.plots["weight"]._others
         assert name == "int3-g32-asym"
         original = person.state.session.statistics[layer, "weight"]
-        assert rounded.count == original.count and not rounded.equals(original)
+        assert rounded.count == original.count and not same(rounded, original)
         assert rounded.minimum >= original.minimum - 0.1 and not panel.plots["input"]._others
         person.picture("before-after")
         await person.act(lambda: edits.assign(person.context.workspace, [layer], weights=KEEP))

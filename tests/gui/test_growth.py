@@ -16,7 +16,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_monkey import ACTIONS, SEED, Monkey
 from workbench.engine.engine import Engine
-from workbench.gui.context.memory import resident
+from workbench.memory import resident
 from workbench.session.session import Session
 
 WARM_ACTIONS, WARM_MODELS, MODELS = 1000, 6, 50  # caches of texts and pictures are filled by then

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QApplication
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.commands.actions import ACTIONS
-from workbench.gui.context.memory import resident
 from workbench.gui.panels import PANELS
 from workbench.gui.shell.palette import score
+from workbench.memory import resident
 
 
 def test_words_find_their_commands() -> None:

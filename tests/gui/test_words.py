@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTranslator
 from PySide6.QtWidgets import QApplication, QDialog, QTabWidget
 
 from tests.gui import sessions
@@ -30,12 +30,20 @@ NAMES = re.compile(r"[\w-]+(\.[\w-]+)+|within .* per weight|INT\d.*|cpu: .*|Cort
 """Layers, numbers, plans as a search named them, what a kernel calls itself."""
 
 
+def uninstall(app: QApplication) -> None:
+    """Speak English again."""
+    for translator in app.findChildren(QTranslator):
+        app.removeTranslator(translator)
+        translator.deleteLater()
+    words._patterns.clear()
+
+
 @pytest.fixture
 def german(qapp: QApplication) -> Iterator[None]:
     """The application in German."""
     words.install(qapp, "de")
     yield
-    words.uninstall(qapp)
+    uninstall(qapp)
 
 
 def test_the_catalogue_is_complete_and_its_mnemonics_are_unique() -> None:
@@ -80,7 +88,7 @@ def test_a_pattern_keeps_names_and_translates_words(german: None) -> None:
 
 def test_english_has_no_patterns(qapp: QApplication) -> None:
     words.install(qapp, "de")
-    words.uninstall(qapp)
+    uninstall(qapp)
     assert words.tr("12 layers refused") == "12 layers refused"
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.models.networks import Rows, convolutions, decoder, images, tokens
+from tests.numerics.statistics.same import same
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.token_outliers import with_texts
 from workbench.numerics.statistics.outliers import LARGEST, merged
@@ -79,7 +80,7 @@ def test_parts_of_the_data_merge_in_any_order_to_the_whole():
     ]
     for key, expected in whole.items():
         for order in itertools.permutations(parts):
-            assert merged([part[key] for part in order]).equals(expected)
+            assert same(merged([part[key] for part in order]), expected)
 
 
 def test_many_batches_are_merged_on_the_way():

@@ -191,17 +191,14 @@ class Step(Generic[O, R]):
         if self.costs is None:
             return None
         about, samples = _about(self, context, options), getattr(options, "samples", None)
-        whole = _estimates.get(f"{about} {None}")
-        if (known := _estimates.get(f"{about} {samples}")) is not None:
-            return known
-        if whole is not None and whole.samples and samples is not None:
-            return whole.on(min(samples, whole.samples))
+        if (known := _estimates.get(about)) is not None and known[0] in (samples, None):
+            return known[1] if known[0] == samples else known[1].on(min(samples or 0, known[1].samples))
         try:
             with limited_to(context.placement.memory):
                 expected = self.costs(context, options)
-            if expected is not None and about:
+            if expected is not None and about and (samples is None or expected.samples):
                 _estimates.clear()  # of another state, perhaps
-                _estimates[f"{about} {samples}"] = expected
+                _estimates[about] = samples, expected
             return expected
         except CancelledError:
             raise
@@ -371,7 +368,7 @@ def _stamp(step: AnyStep, context: Context) -> Stamp:
     return () if not step.runs_model or context.document is None else weights_stamp(context.document.model.source)
 
 
-_estimates: dict[str, Estimate] = {}
+_estimates: dict[str, tuple[int | None, Estimate]] = {}
 """The last estimate: who asks for it and then runs the step, perhaps on fewer samples, waits for one trial."""
 
 
@@ -379,9 +376,9 @@ def _about(step: AnyStep, context: Context, options: Any) -> str:
     """Return what an estimate depends on beside the number of samples; empty without a session."""
     if (session := context.document) is None:
         return ""
-    results = session.calibration, session.evaluation, sorted(session.sensitivities), bool(session.statistics)
     others = replace(options, samples=None) if hasattr(options, "samples") else options
-    return repr((step.name, others, context.placement, session.model.fingerprint, session.plan.hash, results, limit()))
+    known = session.calibration, session.evaluation, sorted(session.sensitivities), bool(session.statistics)
+    return repr((step.name, others, context.placement, limit(), session.model.fingerprint, session.plan.hash, known))
 
 
 def _smaller(options: O) -> tuple[O, str] | None:

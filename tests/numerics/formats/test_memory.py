@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.formats.compiled.output_memory import release_waiting
+from workbench.numerics.formats.compiled import output_memory
 
 SIDE = 4096
 COPY = 4 * SIDE * SIDE
@@ -37,7 +37,7 @@ def grown(action: Callable[[], Any], allowed: float = 0.0) -> tuple[Any, int]:
     """
     rises: list[int] = []
     while len(rises) < 3 and (not rises or rises[-1] > allowed):
-        release_waiting()
+        output_memory._waiting.clear()
         gc.collect()
         RESET.write_text("5")
         before = resident("VmRSS")

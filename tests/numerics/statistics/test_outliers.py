@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.numerics.statistics.same import same
 from workbench.numerics.statistics.observe import observe_channels, observe_tokens, peaks_by_torch
 from workbench.numerics.statistics.outliers import LARGEST, TokenOutliers, edges, merged
 
@@ -41,7 +42,7 @@ def test_the_largest_tokens_are_what_sorting_all_says(shape: tuple[int, ...], ax
         tensor = tensor.round().clamp(-2, 2)
     observed, _, peaks = observe_tokens(tensor, axis)
     places, channels, values, magnitudes = by_hand(tensor, axis)
-    assert observed.equals(observe_channels(tensor, axis)[0])
+    assert same(observed, observe_channels(tensor, axis)[0])
     assert peaks is not None
     assert peaks.where.tolist() == places and peaks.channel.tolist() == channels and peaks.value.tolist() == values
     last = axis % len(shape) == len(shape) - 1
@@ -93,8 +94,8 @@ def test_parts_merge_to_the_same_in_every_order() -> None:
     whole = merged(parts)
     for order in itertools.permutations(parts):
         first, two, three, four = order
-        assert first.merge(two).merge(three).merge(four).equals(whole)
-        assert first.merge(two).merge(three.merge(four)).equals(whole)
+        assert same(first.merge(two).merge(three).merge(four), whole)
+        assert same(first.merge(two).merge(three.merge(four)), whole)
     assert whole.count == sum(each.count for each in parts)
     magnitudes = sorted((abs(value) for each in parts for value in each.value), reverse=True)
     assert np.abs(whole.value).tolist() == magnitudes[:LARGEST]
@@ -133,7 +134,7 @@ def test_a_transposed_view_gives_what_its_copy_gives(shape: tuple[int, int, int]
     view = torch.randn(*shape, generator=torch.Generator().manual_seed(5)).transpose(1, 2)
     expected, squares, peaks = observe_tokens(view.contiguous(), -1)
     observed, view_squares, view_peaks = observe_tokens(view, -1)
-    assert observed.equals(expected) and np.array_equal(view_squares, squares)
+    assert same(observed, expected) and np.array_equal(view_squares, squares)
     assert peaks is not None and view_peaks is not None
     for name in ("counts", "where", "channel", "value"):
         assert np.array_equal(getattr(view_peaks, name), getattr(peaks, name)), name

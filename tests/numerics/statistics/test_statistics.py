@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.numerics.statistics.same import same
 from workbench.numerics.statistics import walk
 from workbench.numerics.statistics.layer_statistics import BINS, LOWEST_EXPONENT, LayerStatistics, histogram_exponent
 from workbench.numerics.statistics.observe import observe, observe_tokens
@@ -88,9 +89,9 @@ def test_growing_over_the_whole_span_of_exponents_keeps_signs() -> None:
 def test_empty_is_neutral() -> None:
     observed = observe(draw(5, 3), 1)
     nothing = observe(torch.zeros(0, 3), 1)
-    assert nothing.equals(LayerStatistics.empty(3))
-    assert observed.merge(nothing).equals(observed)
-    assert nothing.merge(observed).equals(observed)
+    assert same(nothing, LayerStatistics.empty(3))
+    assert same(observed.merge(nothing), observed)
+    assert same(nothing.merge(observed), observed)
     assert (nothing.mean, nothing.variance, nothing.absmax) == (0, 0, 0)
     assert nothing.trimmed()[1].size == 0
     assert nothing.display(10)[1].size == 0
@@ -146,7 +147,7 @@ def test_pieces_on_several_threads_are_what_numpy_says(shape: tuple[int, ...], a
     assert np.array_equal(observed.channel_maximum, rows.max(1).astype(np.float32))
     assert observed.total == pytest.approx(exact.sum(), abs=0.1)
     assert observed.total_squares == pytest.approx((exact**2).sum(), rel=1e-6)
-    assert observe(tensor, axis).equals(observed)
+    assert same(observe(tensor, axis), observed)
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((128, 16, 32, 32), 1), ((3000, 172), 1), ((700, 2000), 0)])
@@ -160,7 +161,7 @@ def test_the_number_of_threads_changes_no_bit(shape: tuple[int, ...], axis: int)
         torch.set_num_threads(2)
         for _ in range(10):
             observed, squares, peaks = observe_tokens(tensor, axis)
-            assert observed.equals(alone[0]) and np.array_equal(squares, alone[1])
+            assert same(observed, alone[0]) and np.array_equal(squares, alone[1])
             assert peaks is not None and alone[2] is not None and np.array_equal(peaks.where, alone[2].where)
     finally:
         torch.set_num_threads(threads)
@@ -251,5 +252,5 @@ def test_halves_are_converted_a_band_at_a_time(axis: int, monkeypatch: pytest.Mo
         observed = observe(tensor, axis)
     finally:
         torch.set_num_threads(threads)
-    assert observed.equals(observe(tensor.float(), axis))
+    assert same(observed, observe(tensor.float(), axis))
     assert 0 < walk._own.memory.numel() <= walk.LARGEST < tensor.numel()

@@ -22,6 +22,7 @@ from workbench.gui.shell.theme import Colours
 from workbench.insight.roles import role
 from workbench.models.placement import Placement
 from workbench.session.session import Session
+from workbench.steps.preflight.estimate import FORECAST
 from workbench.steps.session_data import offered_data
 from workbench.steps.step import Request, Step
 
@@ -114,14 +115,14 @@ class Command:
             options = self._remembered(options, of_model, OF_MODEL)
         if missing is not None and "data" in missing(options) and (data := role(settings.role()).data) in bundled:
             options = replace(options, data=data)  # type: ignore[type-var]
+        ask = self.context.runner.ask
         runs = session is None or not session.model.cannot_run
         options = self._remembered(options, step.options, [each for each in REMEMBERED if runs or each != "metric"])
         model = None if session is None else session.model
         form = Form(options, missing=missing, folder=folder_of(session), bundled=bundled, model=model)
-        forecast = None if step.costs is None or not runs else ForecastLine(
-            form, lambda value: self.context.runner.forecast(step.request(session, value)), self.context.tasks.start
-        )  # fmt: skip
-        dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start, forecast)
+        if step.costs is not None and runs:
+            ForecastLine(form, lambda value, answer: ask(FORECAST.request(session, step.request(None, value)), answer))
+        dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start)
         if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
             return None
         answer: O = form.value()

@@ -9,19 +9,16 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from workbench.engine.jobs import JobStatus
 from workbench.errors import CancelledError, EngineDiedError, TrustRequiredError, WorkbenchError
 from workbench.gui.context.messages import MessageLog
 from workbench.models.placement import Placement
 from workbench.session.workspace import State, Workspace
 from workbench.steps.files.open_model import OPEN
 from workbench.steps.files.open_session import OPEN_SESSION
-from workbench.steps.preflight.estimate import FORECAST
 from workbench.steps.step import Request
 
 if TYPE_CHECKING:
     from workbench.engine.jobs import Jobs
-    from workbench.preflight import Estimate
 
 O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
@@ -141,30 +138,7 @@ class JobRunner:
 
         self._tasks.start(asking())
 
-    async def forecast(self, request: Request[Any, Any]) -> Estimate | None:
-        """Return what a request will take; None where that is short or cannot be told.  Nothing is asked or reported.
-
-        Trials that have begun go on when nobody waits any more: the run itself needs their result.
-        """
-        asked = FORECAST.request(request.session, replace(request, session=None))
-        job = self._jobs.submit(self._placed(asked.reduced()))
-        try:
-            return (await job.result())[0]
-        except WorkbenchError:
-            return None
-        finally:
-            if job.view.status is JobStatus.QUEUED:
-                job.cancel()
-            self._jobs.withdraw(job.id)
-
     # ---------------------------------------------------------------- inside
-
-    def _placed(self, request: Request[O, R]) -> Request[O, R]:
-        """Return the request with where models run, and with the trust that the user has given."""
-        if request.step.runs_model:
-            request = replace(request, placement=self.placement, cluster=self.cluster if request.step.spreads else "")
-        trusted = request.session is not None and request.session.model.source.path in self._trusted
-        return replace(request, trust=True) if trusted else request
 
     def _forget_closed(self, old: State, new: State) -> None:
         """Free what the jobs of a closed session hold of it."""
@@ -210,7 +184,10 @@ class JobRunner:
 
     async def _trusting(self, request: Request[O, R], again: Callable[[], object], prepare: Update[O, R]) -> R:
         """Run a request; ask the user before the model's own Python file runs, once for each file."""
-        request = self._placed(request)
+        if request.step.runs_model:
+            request = replace(request, placement=self.placement, cluster=self.cluster if request.step.spreads else "")
+        if request.session is not None and request.session.model.source.path in self._trusted:
+            request = replace(request, trust=True)
         while True:
             job = self._jobs.submit(request, functools.partial(prepare, request), again)
             try:

@@ -19,13 +19,13 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.engine.jobs import JobView
-from workbench.gui.context.memory import resident
 from workbench.gui.context.messages import Message, without_title
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell.widgets import button, label, row, splitter, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import Index, RecordsView
 from workbench.insight import quantities
+from workbench.memory import resident
 from workbench.session.workspace import State
 from workbench.steps.step import SESSION_LINE, Request
 

@@ -177,11 +177,9 @@ def _use_suffix(dialog: QFileDialog, chosen: str) -> None:
 
 
 class FormDialog(QDialog):
-    """A dialog around a form: an explanation, the form, perhaps a line below it, ``Start`` and ``Cancel``."""
+    """A dialog around a form: an explanation, the form, ``Start`` and ``Cancel``."""
 
-    def __init__(
-        self, parent: QWidget, title: str, explanation: str, form: Form, start: str, below: QWidget | None = None
-    ) -> None:  # fmt: skip
+    def __init__(self, parent: QWidget, title: str, explanation: str, form: Form, start: str) -> None:
         super().__init__(parent)
         self._form = form
         self.setObjectName("form")
@@ -192,8 +190,7 @@ class FormDialog(QDialog):
         self.start_button.setProperty("role", "primary")
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
-        content = (label(title, "heading"), label(explanation, "muted", wrap=True), form, below, buttons)
-        layout = fill_dialog(self, *filter(None, content))
+        layout = fill_dialog(self, label(title, "heading"), label(explanation, "muted", wrap=True), form, buttons)
         layout.setSpacing(10)
         self.start_button.setDefault(True)
         self.setMinimumWidth(600)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QTimer
-from PySide6.QtGui import QHideEvent
+from shiboken6 import isValid
 
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.number_field import NumberField
@@ -20,54 +21,40 @@ PATIENCE = 300.0
 
 
 class ForecastLine(Label):
-    """Shows what ``ask(options)`` expects of the options in ``form``; ``start`` runs it in the background.
+    """Shows what ``ask(options, answer)`` expects of the options in ``form``: it calls ``answer`` some time later.
 
     Where all samples would take too long, and the user has chosen no number of them, the form gets as many as fit.
     """
 
-    def __init__(
-        self, form: Form, ask: Callable[[Any], Awaitable[Estimate | None]],
-        start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[Any]],
-    ) -> None:  # fmt: skip
+    def __init__(self, form: Form, ask: Callable[[Any, Callable[[tuple[Estimate | None]], None]], None]) -> None:
         super().__init__("")
         named(self, "How long it takes").setProperty("role", "muted")
         self.setWordWrap(True)
-        self._form, self._ask, self._start, self._whole = form, ask, start, ""
-        self._task: asyncio.Task[Any] | None = None
+        self._form, self._ask, self._whole = form, ask, ""
         self._pause = QTimer(self, singleShot=True, interval=400)
         self._pause.timeout.connect(self._begin)
         form.changed.connect(self._pause.start)
+        form.add(self)
         self._begin()
 
-    def hideEvent(self, event: QHideEvent) -> None:
-        """Ask no more."""
-        super().hideEvent(event)
-        self._pause.stop()
-        if self._task is not None:
-            self._task.cancel()
-
     def _begin(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
         self.setText("" if self._form.problems() else tr("Estimating how long it takes…"))
         if self.text():
-            self._task = self._start(self._answer(self._form.value()))
+            self._ask(self._form.value(), partial(self._answer, self._form.value()))
 
-    async def _answer(self, options: Any) -> None:
-        expected = await self._ask(options)
-        field = self._form.widgets.get("samples")
-        if expected is not None and isinstance(field, NumberField) and field.number is None and not field.hasFocus():
-            fewer = fitting_samples(expected)
-            if fewer < expected.samples and not self._whole:
+    def _answer(self, options: Any, answer: tuple[Estimate | None]) -> None:
+        if not isValid(self) or options != self._form.value():
+            return
+        (expected,), field = answer, self._form.widgets.get("samples")
+        if expected and isinstance(field, NumberField) and field.number is None and not field.hasFocus():
+            if (fewer := fitting_samples(expected)) < expected.samples and not self._whole:
                 words, long = tr("; all {:,} samples take about {}"), duration(expected.seconds)
-                self._whole = words.format(expected.samples, long)
-                expected = expected.on(fewer)
+                self._whole, expected = words.format(expected.samples, long), expected.on(fewer)
                 field.setValue(fewer)
         self.setText("" if expected is None else f"{tr('It takes {}').format(tr(expected.text))}{self._whole}.")
 
 
 def fitting_samples(expected: Estimate) -> int:
     """Return how many of the samples fit into a few minutes, in eights; 16 at least."""
-    over = max(expected.seconds - PATIENCE, 0.0)
-    fitting = expected.samples - int(-(-over // expected.sample_seconds)) if over and expected.sample_seconds else None
-    return expected.samples if fitting is None else min(max(fitting // 8 * 8, 16), expected.samples)
+    over = max(expected.seconds - PATIENCE, 0.0) / (expected.sample_seconds or float("inf"))
+    return min(max((expected.samples - math.ceil(over)) // 8 * 8, 16), expected.samples) if over else expected.samples

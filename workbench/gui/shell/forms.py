@@ -98,6 +98,10 @@ class Form(QWidget):
         """Return the options as edited."""
         return replace(self._options, **{name: entry.read() for name, entry in self._entries.items()})
 
+    def add(self, line: QWidget) -> None:
+        """Show a line below the fields."""
+        self._layout.addRow(line)
+
     def problems(self) -> dict[str, str]:
         """Return what is wrong with the options that are not valid."""
         lacking = {name: tr("Needed: {}").format(tr(what)) for name, what in self._missing(self.value()).items()}

@@ -100,14 +100,6 @@ def install(app: QCoreApplication, language: str = "") -> None:
         app.installTranslator(words_of_qt)
 
 
-def uninstall(app: QCoreApplication) -> None:
-    """Speak English again."""
-    for translator in app.findChildren(QTranslator):
-        app.removeTranslator(translator)
-        translator.deleteLater()
-    _patterns.clear()
-
-
 def messages(catalogue: Path) -> dict[str, str]:
     """Return the texts of a catalogue (``.ts``) and their translations."""
     from xml.etree import ElementTree  # only where a language is spoken

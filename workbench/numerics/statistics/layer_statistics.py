@@ -8,7 +8,7 @@ power-of-two scaling, so merging histograms of parts gives the exact counts of t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -123,10 +123,6 @@ class LayerStatistics:
         width = self.bin_width * step
         summed = np.pad(counts, (0, padding)).reshape(-1, step).sum(axis=1)
         return edges[0] + np.arange(summed.size + 1) * width, summed
-
-    def equals(self, other: LayerStatistics) -> bool:
-        """Return whether every field is the same, bit for bit."""
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
 
 def grown(counts: np.ndarray, doublings: int) -> np.ndarray:

@@ -9,7 +9,7 @@ result, so batches, threads and machines add up.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -104,10 +104,6 @@ class TokenOutliers:
     def merge(self, other: TokenOutliers) -> TokenOutliers:
         """Return what both say together; see :func:`merged`."""
         return merged([self, other])
-
-    def equals(self, other: TokenOutliers) -> bool:
-        """Return whether every field is the same, bit for bit."""
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
     def place(self, index: int) -> str:
         """Return the place of kept token ``index`` in its sample, in words."""

@@ -38,12 +38,9 @@ def estimate(
     return expected
 
 
-def _forecast(context: Context, request: Request[Any, Any]) -> tuple[Estimate | None]:
-    return (request.step.estimate(context, request.options),)
-
-
 FORECAST = Step(
-    name="forecast", title="Estimate", options=Request[Any, Any], run=_forecast, runs_model=True, listed=False,
+    name="forecast", title="Estimate", options=Request[Any, Any], runs_model=True, listed=False,
+    run=lambda context, request: (request.step.estimate(context, request.options),),
     summary="Says what another step, given as its request, would take.",
     needs=lambda session, request: request.step.needs(session, request.options),
 )  # fmt: skip

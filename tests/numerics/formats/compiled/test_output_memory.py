@@ -11,16 +11,16 @@ import torch
 
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.compiled import output_memory
-from workbench.numerics.formats.compiled.output_memory import CAPACITY, SMALLEST, release_waiting, uninitialised
+from workbench.numerics.formats.compiled.output_memory import CAPACITY, SMALLEST, uninitialised
 
 ROWS = 1024
 
 
 @pytest.fixture(autouse=True)
 def nothing_waits() -> Iterator[None]:
-    release_waiting()
+    output_memory._waiting.clear()
     yield
-    release_waiting()
+    output_memory._waiting.clear()
 
 
 def columns(octets: int) -> int:

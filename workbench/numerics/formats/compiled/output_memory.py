@@ -43,11 +43,6 @@ def uninitialised(rows: int, columns: int) -> Array:
     return lent.reshape(rows, columns)
 
 
-def release_waiting() -> None:
-    """Give all memory that waits back to the system."""
-    _waiting.clear()
-
-
 def _taken(size: int) -> Array:
     """Return waiting memory of about ``size`` float32 numbers, None if there is none."""
     for key, memory in list(_waiting.items()):
