@@ -383,10 +383,6 @@ def disk_room() -> int:
 
 def resident(pid: int | None) -> int | None:
     """Return the resident bytes of a process, None where they cannot be read."""
-    if pid is None:
-        return None
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    with suppress(psutil.Error):
+        return None if pid is None else int(psutil.Process(pid).memory_info().rss)
+    return None

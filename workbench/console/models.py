@@ -32,7 +32,7 @@ from workbench.console.tensors import largest_tensors
 from workbench.content_kind import SESSION as SESSION_KIND
 from workbench.deployment.exporters import exporter
 from workbench.errors import PlanError, SessionError, WorkbenchError
-from workbench.insight.experts import expert_tokens
+from workbench.insight.layer_facts import expert_tokens
 from workbench.insight.plan_parts import transitions
 from workbench.insight.quantities import layers_of
 from workbench.models.model import Model

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from workbench.insight import quantities
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer, LayerKind
@@ -17,7 +19,6 @@ from workbench.session.session import Session
 
 FLOATING = "floating point"
 """What stands for inputs, keys and values that are not quantized."""
-
 
 HEADINGS = ["Layer", "Kind", "Shape", "Weights", "Inputs", "Algorithm", "Bits", "Size", "Loss", "Locked"]
 
@@ -155,3 +156,18 @@ def layer_rows(session: Session, assignments: Mapping[str, Assignment], metric: 
             "yes" if layer.name in session.locked else "",
         ])  # fmt: skip
     return rows
+
+
+def expert_tokens(session: Session, layer: Layer) -> np.ndarray | None:
+    """Return the tokens of each expert of ``layer``, int64 ``[experts]``; None where that is not known."""
+    known = session.curvature.get(layer.name) if layer.experts > 1 else None
+    return None if known is None or known.counts is None or len(known.counts) != layer.experts else known.counts
+
+
+def tokens_in_words(counts: np.ndarray) -> str:
+    """Return ``counts`` as a clause: how many experts, the fewest and the most tokens, who had the fewest."""
+    least, most = int(counts.min()), int(counts.max())
+    if least == most:
+        return f"{len(counts)} experts saw {quantities.whole(least)} tokens each"
+    fewest = int(counts.argmin())
+    return f"{len(counts)} experts saw {quantities.whole(least)} to {quantities.whole(most)} tokens, expert {fewest} the fewest"

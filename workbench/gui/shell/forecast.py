@@ -46,11 +46,12 @@ class ForecastLine(Label):
         if not isValid(self) or options != self._form.value():
             return
         (expected,), field = answer, self._form.widgets.get("samples")
-        if expected and isinstance(field, NumberField) and field.number is None and not field.hasFocus():
-            if (fewer := fitting_samples(expected)) < expected.samples and not self._whole:
-                words, long = tr("; all {:,} samples take about {}"), duration(expected.seconds)
-                self._whole, expected = words.format(expected.samples, long), expected.on(fewer)
-                field.setValue(fewer)
+        fewer = fitting_samples(expected) if expected else 0
+        free = isinstance(field, NumberField) and field.number is None and not field.hasFocus() and not self._whole
+        if expected and isinstance(field, NumberField) and free and fewer < expected.samples:
+            words, long = tr("; all {:,} samples take about {}"), duration(expected.seconds)
+            self._whole, expected = words.format(expected.samples, long), expected.on(fewer)
+            field.setValue(fewer)
         self.setText("" if expected is None else f"{tr('It takes {}').format(tr(expected.text))}{self._whole}.")
 
 

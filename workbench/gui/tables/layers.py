@@ -29,9 +29,8 @@ from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.tables.records import alignment, heading
 from workbench.insight import quantities
-from workbench.insight.experts import expert_tokens, tokens_in_words
 from workbench.insight.latest import Latest, changed_layers
-from workbench.insight.layer_facts import LayerFacts, PlanFacts
+from workbench.insight.layer_facts import LayerFacts, PlanFacts, expert_tokens, tokens_in_words
 from workbench.insight.legality import reasons_by_layer, refusals
 from workbench.insight.plan_differences import contrasted
 from workbench.insight.sums import shown_unit
