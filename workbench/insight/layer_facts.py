@@ -166,8 +166,7 @@ def expert_tokens(session: Session, layer: Layer) -> np.ndarray | None:
 
 def tokens_in_words(counts: np.ndarray) -> str:
     """Return ``counts`` as a clause: how many experts, the fewest and the most tokens, who had the fewest."""
-    least, most = int(counts.min()), int(counts.max())
+    least, most = quantities.whole(int(counts.min())), quantities.whole(int(counts.max()))
     if least == most:
-        return f"{len(counts)} experts saw {quantities.whole(least)} tokens each"
-    fewest = int(counts.argmin())
-    return f"{len(counts)} experts saw {quantities.whole(least)} to {quantities.whole(most)} tokens, expert {fewest} the fewest"
+        return f"{len(counts)} experts saw {least} tokens each"
+    return f"{len(counts)} experts saw {least} to {most} tokens, expert {int(counts.argmin())} the fewest"

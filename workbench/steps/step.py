@@ -372,11 +372,12 @@ _estimates: dict[str, tuple[int | None, Estimate]] = {}
 """The last estimate: who asks for it and then runs the step, perhaps on fewer samples, waits for one trial."""
 
 
-def _about(step: AnyStep, context: Context, options: Any) -> str:
+def _about(step: AnyStep, context: Context, options: O) -> str:
     """Return what an estimate depends on beside the number of samples; empty without a session."""
     if (session := context.document) is None:
         return ""
-    others = replace(options, samples=None) if hasattr(options, "samples") else options
+    given: Any = options
+    others = replace(given, samples=None) if hasattr(given, "samples") else given
     known = session.calibration, session.evaluation, sorted(session.sensitivities), bool(session.statistics)
     return repr((step.name, others, context.placement, limit(), session.model.fingerprint, session.plan.hash, known))
 
