@@ -49,6 +49,22 @@ def test_about_names_versions_and_devices(live: Callable[..., None]) -> None:
     live(story)
 
 
+def test_the_keys_that_the_tour_names_work_while_it_is_shown(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.opened())
+        await person.act(lambda: person.context.trigger("tour"))
+        await person.until(lambda: person.dialog("tour"), 5)
+        tour = person.dialog("tour")
+        await person.act(tour.activateWindow)
+        await person.press(Qt.Key.Key_F5, tour.next)
+        await person.until(lambda: person.dialog("form"), 5)
+        await person.act(person.dialog("form").reject)
+        await person.press(Qt.Key.Key_Escape, tour.next)
+        await person.until(lambda: person.dialog("tour") is None, 5)
+
+    live(story)
+
+
 def test_the_tour_comes_once_and_is_walked_by_keyboard(live: Callable[..., None]) -> None:
     from dataclasses import replace
 

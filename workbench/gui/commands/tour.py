@@ -61,6 +61,7 @@ class Tour(Popup):
         """``trigger(action id)`` lets the tour fill empty panels; None where they are full."""
         super().__init__(window.widget, "tour", "A short tour")
         self.setModal(False)
+        self.setWindowFlag(Qt.WindowType.Tool)  # the window's shortcuts, which the text names, work in it
         self.setFixedWidth(WIDTH)
         self._window, self.at = window, 0
         self._panel: QWidget | None = None
