@@ -60,7 +60,6 @@ class Tour(Popup):
     def __init__(self, window: MainWindow, trigger: Callable[[str], None] | None = None) -> None:
         """``trigger(action id)`` lets the tour fill empty panels; None where they are full."""
         super().__init__(window.widget, "tour", "A short tour")
-        self.setModal(False)
         self.setWindowFlag(Qt.WindowType.Tool)  # the window's shortcuts, which the text names, work in it
         self.setFixedWidth(WIDTH)
         self._window, self.at = window, 0
