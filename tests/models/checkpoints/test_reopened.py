@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment.checkpoints import write
 from workbench.deployment.exporters import exporter
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -70,7 +72,10 @@ def require_same(first: QuantizedModel, second: QuantizedModel) -> None:
 
 
 @pytest.mark.parametrize("kind", SCHEMES)
-def test_what_was_exported_opens_with_its_plan_and_its_codes(kind: str, model: Model, tmp_path: Path) -> None:
+def test_what_was_exported_opens_with_its_plan_and_its_codes(
+    kind: str, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "_is_verbatim", lambda *_: False)  # what is encoded again is compared, not a copy
     if kind in NEEDS:
         pytest.importorskip(NEEDS[kind])
     plan = planned(model, SCHEMES[kind])
@@ -113,9 +118,10 @@ def test_a_packed_file_alone_has_the_layers_and_no_network(tmp_path: Path) -> No
     ("fp8-e4m3-channel", "fp8-e4m3-tensor", True), ("int4-g32", "int8-token-asym", False),
 ])  # fmt: skip
 def test_inputs_of_compressed_tensors_come_back(
-    weights: str, inputs: str, ranged: bool, model: Model, tmp_path: Path
+    weights: str, inputs: str, ranged: bool, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("compressed_tensors")
+    monkeypatch.setattr(write, "_is_verbatim", lambda *_: False)
     from workbench.numerics.ranges import Range
 
     layers = [layer.name for layer in model.summary.stored if layer.kind == "linear"]
@@ -182,3 +188,67 @@ def test_inputs_that_no_plan_can_say_are_noted(model: Model, tmp_path: Path) -> 
         group["input_activations"] = STATIC
     again = open_model(changed(out, config_groups=config["quantization_config"]["config_groups"]))
     assert "round the inputs of 15 layers (lm_head)" in again.notes[0]
+
+
+def again_as_stored(kind: str, folder: Path, out: Path, plan: Plan | None = None, **options: str) -> dict[str, Any]:
+    opened = open_model(folder)
+    quantized = quantize(opened, as_stored(opened, plan or Plan()))
+    settings = [f"{option}={value}" for option, value in options.items()]
+    exporter(kind, settings).export(quantized, opened, out, silent)
+    read: dict[str, Any] = json.loads((out / "config.json").read_text())["quantization_config"]
+    return read
+
+
+@pytest.mark.parametrize("kind, scheme", [
+    ("compressed-tensors", "nvfp4"), ("gptq", "int4-g64"), ("mlx", "mxfp4"), ("torchao", "int8-channel"),
+])  # fmt: skip
+def test_a_checkpoint_by_its_own_plan_is_the_same_to_the_byte(
+    kind: str, scheme: str, model: Model, tmp_path: Path
+) -> None:
+    """Also what no plan says: a scale for the tensor that is no float's inverse, a cache with calibrated scales."""
+    if kind in NEEDS:
+        pytest.importorskip(NEEDS[kind])
+    _, out = exported(kind, model, planned(model, (scheme,)), tmp_path)
+    if kind == "compressed-tensors":
+        changed(out, kv_cache_scheme=STATIC)
+        tensors = load_file(out / "model.safetensors")
+        inverse = torch.tensor([1.9000002])
+        assert not any(1 / (1 / inverse + step * 2**-24) == inverse for step in (-1, 0, 1))
+        tensors["model.layers.0.mlp.up_proj.weight_global_scale"] = inverse
+        save_file(tensors, out / "model.safetensors", {"format": "pt"})
+    (out / "config.json").write_text(json.dumps(json.loads((out / "config.json").read_text()) | {"stated": 1}))
+    again_as_stored(kind, out, tmp_path / "again")
+    for file in (out / "config.json", *out.glob("*.safetensors")):
+        assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_a_changed_layer_or_format_is_written_anew(model: Model, tmp_path: Path) -> None:
+    _, out = exported("gptq", model, planned(model, ("int4-g64",)), tmp_path)
+    layer = "model.layers.0.mlp.up_proj"
+    opened = open_model(out)
+    plan = as_stored(opened, Plan()).assign([layer], weights="int8-g64")
+    exporter("gptq").export(quantize(opened, plan), opened, tmp_path / "edited", silent)
+    assert load_file(tmp_path / "edited" / "model.safetensors")[f"{layer}.qweight"].shape == (64, 512)
+    assert again_as_stored("gptq", out, tmp_path / "v2", checkpoint_format="gptq_v2")["checkpoint_format"] == "gptq_v2"
+    assert again_as_stored("gptq", tmp_path / "v2", tmp_path / "v2-again")["checkpoint_format"] == "gptq_v2"
+    assert (
+        again_as_stored("gptq", tmp_path / "v2", tmp_path / "v1", checkpoint_format="gptq")["checkpoint_format"]
+        == "gptq"
+    )
+
+
+def test_a_changed_range_is_written_anew(model: Model, tmp_path: Path) -> None:
+    pytest.importorskip("compressed_tensors")
+    from workbench.numerics.ranges import Range
+
+    layer = "model.layers.0.mlp.up_proj"
+    plan = Plan().assign([layer], weights="fp8-e4m3-channel", inputs="fp8-e4m3-tensor", algorithm="rtn")
+    key, folder = (layer, "input"), tmp_path / "1.0"
+    for source, high in ((model, 1.0), (open_model, 1.0), (open_model, 2.0)):
+        opened = source if isinstance(source, Model) else source(folder)
+        ranges = {key: Range(low=-high, high=high, method="manual", clipped=0.0)}
+        out = tmp_path / str(high) if isinstance(source, Model) or high != 1.0 else tmp_path / "again"
+        exporter("compressed-tensors").export(quantize(opened, plan, ranges=ranges), opened, out, silent)
+    scales = {place: load_file(tmp_path / place / "model.safetensors")[f"{layer}.input_scale"] for place in
+              ("1.0", "again", "2.0")}  # fmt: skip
+    assert torch.equal(scales["1.0"], scales["again"]) and torch.allclose(scales["2.0"], 2 * scales["1.0"])

@@ -43,6 +43,8 @@ class GptqMethod(Method):
     """See :class:`workbench.deployment.checkpoints.write.Method`."""
 
     checkpoint_format: str
+    is_free: bool = False
+    """Whether the user left the format open."""
 
     kind = "gptq"
     what = "a GPTQ checkpoint"
@@ -57,7 +59,11 @@ class GptqMethod(Method):
         """Return the method with its format: where it is ``auto``, the older one unless a zero point is 0."""
         if self.checkpoint_format != "auto":
             return self
-        return GptqMethod("gptq_v2" if any(map(_has_zero_point_0, quantized.tensors.values())) else "gptq")
+        newer = any(map(_has_zero_point_0, quantized.tensors.values()))
+        return GptqMethod("gptq_v2" if newer else "gptq", is_free=True)
+
+    def holds_as_stored(self, settings: Mapping[str, Any]) -> bool:
+        return self.is_free or settings.get("checkpoint_format", "gptq") == self.checkpoint_format
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         if assignment.inputs is not None or assignment.cache is not None:

@@ -18,6 +18,7 @@ from workbench.deployment.checkpoints.folder import (
     source_folder,
 )
 from workbench.deployment.checkpoints.origin import Origin, origin_of
+from workbench.deployment.checkpoints.verbatim import copy_checkpoint, is_as_stored, is_copy, stated_by
 from workbench.deployment.failed import keeping_failed
 from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
 from workbench.deployment.tensors import Entry, check, other_entries, require_equal, require_that_all_fit
@@ -110,6 +111,10 @@ class Method(Protocol):
         nothing."""
         return {}
 
+    def holds_as_stored(self, settings: Mapping[str, Any]) -> bool:
+        """Return whether a checkpoint of these ``settings`` of the quantization is what was asked for: always."""
+        return True
+
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
         """Return what the header of a file that holds ``names`` says of them: nothing."""
         return {}
@@ -135,6 +140,10 @@ def write_checkpoint(
     """
     job, source = _job(method, quantized, model)
     check_place(out, source)
+    if _is_verbatim(method, job, source):
+        with replacing_folder(out, ExportError, method.what) as temporary:
+            copy_checkpoint(source, temporary, progress)
+            return tuple(out / name for name in mark(quantized, temporary, method.kind))
     config = read_settings(source, untied=bool(quantized.changes.untied))
     config = {**method.renamed(config), **config, **method.settings(job)}
     shards = _shards(method, job)
@@ -148,18 +157,28 @@ def write_checkpoint(
     return tuple(out / name for name in files)
 
 
+def _is_verbatim(method: Method, job: Job, source: Path) -> bool:
+    """Return whether the checkpoint in ``source`` is ``method``'s and holds every layer as the plan says."""
+    kind, settings = stated_by(job.model, source) or ("", {})
+    as_asked = kind == method.kind and method.holds_as_stored(settings)
+    return as_asked and is_as_stored(job.quantized, job.model, job.assignments)
+
+
 def refuse_checkpoint(method: Method, planned: QuantizedModel, model: Model) -> None:
     """Raise ExportError with every layer that does not fit, and for a plan with nothing to pack; ``planned`` holds
     schemes and shapes alone."""
-    job, _ = _job(method, planned, model)
-    method.settings(job)
+    job, source = _job(method, planned, model)
+    if not _is_verbatim(method, job, source):
+        method.settings(job)
 
 
 def prove_checkpoint(
     method: Method, quantized: QuantizedModel, model: Model | None, folder: Path, progress: Progress
 ) -> None:
     """Raise ExportError, naming the first tensor and value, unless ``folder`` holds what was quantized."""
-    job, _ = _job(method, quantized, model)
+    job, source = _job(method, quantized, model)
+    if _is_verbatim(method, job, source) and is_copy(source, folder):
+        return
     _prove(method, job, _shards(method, job), folder, progress)
 
 
@@ -170,7 +189,8 @@ def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tupl
     source = source_folder(opened, bare=True)
     assignments = resolve(quantized.plan, opened.summary.layers)
     job = Job(quantized=quantized, model=opened, origin=origin_of(opened, source), assignments=assignments)
-    require_that_all_fit(dict(_refusals(method, job)), method.what, method.target)
+    if not _is_verbatim(method, job, source):
+        require_that_all_fit(dict(_refusals(method, job)), method.what, method.target)
     return job, source
 
 
