@@ -15,11 +15,14 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from tests.deployment.exporters.llamas import folder_of
 from workbench.cli import main, parser
 from workbench.console import launch
 from workbench.console.commands import COMMANDS
 from workbench.errors import SessionError
 from workbench.gui import app
+from workbench.numerics.formats import parse_scheme
+from workbench.planning.plan import Plan
 
 DEMO = Path(str(files("workbench_resources"))) / "demo"
 MODEL = str(DEMO / "language-model")
@@ -97,8 +100,8 @@ def test_bad_usage_exits_with_2(words: list[str], capsys: pytest.CaptureFixture[
 
 def test_inspect_lists_layers_and_counts_bytes(capsys: pytest.CaptureFixture[str]) -> None:
     result = call(capsys, "inspect", MODEL)
-    assert set(result) == {"model", "fingerprint", "parameters", "bytes", "output", "layers", "notes"}
-    facts = {"name", "kind", "shape", "dtype", "parameters", "bytes", "tied_to", "keep"}
+    assert set(result) == {"model", "fingerprint", "parameters", "bytes", "stored_bytes", "output", "layers", "notes"}
+    facts = {"name", "kind", "shape", "dtype", "parameters", "bytes", "tied_to", "keep", "stored_as", "stored_bytes"}
     assert all(set(layer) == facts for layer in result["layers"]) and result["output"] == "token_logits"
     import safetensors
 
@@ -106,6 +109,29 @@ def test_inspect_lists_layers_and_counts_bytes(capsys: pytest.CaptureFixture[str
         tensors = [stored.get_slice(name) for name in stored.keys()]  # noqa: SIM118 (not a dictionary)
         assert result["parameters"] == sum(_count(tensor.get_shape()) for tensor in tensors)
         assert result["bytes"] == 2 * result["parameters"]
+
+
+@pytest.mark.parametrize("kind, scheme", [("gptq", "int4-g64-sfp16"), ("mlx", "mxfp4"), ("gguf", "q4_k")])
+def test_inspect_says_what_a_quantized_file_holds(
+    kind: str, scheme: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = folder_of("qwen3", tmp_path / "source", hidden_size=256, intermediate_size=512, num_attention_heads=8)
+    plan = Plan().assign(["model.layers.0.mlp.up_proj"], weights=scheme, algorithm="rtn")
+    plan.save(tmp_path / "plan.json")
+    out = str(tmp_path / ("out.gguf" if kind == "gguf" else "out"))
+    assert main(["apply", str(model), "--plan", str(tmp_path / "plan.json"), "--to", kind, "--out", out]) == 0
+    capsys.readouterr()
+    result = call(capsys, "inspect", out)
+    coded = {layer["name"]: layer for layer in result["layers"] if layer["stored_as"]}
+    assert {name: layer["stored_as"] for name, layer in coded.items()} == {
+        "model.layers.0.mlp.up_proj": parse_scheme(scheme).name
+    }
+    size, bits = 512 * 256, {"gptq": 4 + 16 / 64, "mlx": 4.25, "gguf": 4.5}[kind]
+    (layer,) = coded.values()
+    assert (layer["stored_bytes"], layer["bytes"]) == (size * bits / 8, 4 * size)
+    assert result["bytes"] - result["stored_bytes"] == layer["bytes"] - layer["stored_bytes"]
+    assert main(["inspect", out]) == 0
+    assert "as the file stores them" in capsys.readouterr().out
 
 
 def test_inspect_reads_large_files_for_the_fingerprint_alone(

@@ -35,7 +35,9 @@ from workbench.errors import PlanError, SessionError, WorkbenchError
 from workbench.insight.layer_facts import expert_tokens
 from workbench.insight.plan_parts import transitions
 from workbench.insight.quantities import layers_of
+from workbench.models.layer import Layer
 from workbench.models.model import Model
+from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan, resolve
 from workbench.preflight import Estimate
 from workbench.progress import Progress
@@ -75,6 +77,13 @@ def _report(arguments: argparse.Namespace, progress: Progress) -> Report:
     return written((write_report(Path(arguments.session), Path(arguments.out)),))
 
 
+def _stored(model: Model, layer: Layer) -> dict[str, Any]:
+    """Return the scheme in which the model's file holds a layer (None: in plain numbers), and its bytes."""
+    scheme = model.encoding(layer.name)
+    nbytes = layer.nbytes if scheme is None else parse_scheme(scheme).bits(layer.matrix) // 8
+    return {"stored_as": scheme, "stored_bytes": nbytes}
+
+
 def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Return a model's layers; the bytes of large files are read only for the fingerprint."""
     from workbench.models.placement import Placement
@@ -84,21 +93,26 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
     place = Placement(arguments.device, arguments.dtype)
     model = opened(**options, trust=arguments.trust, placement=place, contents=arguments.fingerprint)
     summary = model.summary
-    rows = [row(layer, "name kind shape dtype parameters bytes=nbytes tied_to keep") for layer in summary.layers]
+    rows = [row(layer, "name kind shape dtype parameters bytes=nbytes tied_to keep", **_stored(model, layer))
+            for layer in summary.layers]  # fmt: skip
     said = {layer.name: f"stays as it is: {layer.keep}" for layer in summary.layers if layer.keep}
     said |= {layer.name: f"tied to {layer.tied_to}" for layer in summary.tied}
     shown = [{**each, "size": each["bytes"], "tied": said.get(each["name"], "")} for each in rows]
+    whole = summary.nbytes + sum(each["stored_bytes"] - each["bytes"] for each in rows if each["tied_to"] is None)
+    coded, columns = any(each["stored_as"] for each in rows), "name=layer | kind | shape | dtype | parameters | size"
+    columns += " | stored_as=in the file as | stored_bytes=in the file" if coded else ""
     return Report(
-        facts=row(summary, "model=name fingerprint parameters bytes=nbytes output", layers=rows, notes=[*model.notes]),
+        facts=row(summary, "model=name fingerprint parameters bytes=nbytes output", stored_bytes=whole, layers=rows,
+                  notes=[*model.notes]),
         parts=[
-            f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}, "
+            f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}"
+            f"{f' ({readable_bytes(whole)} as the file stores them)' if coded else ''}, "
             f"output: {summary.output.replace('_', ' ')}",
             summary.fingerprint or "fingerprint: not computed, as all bytes must be read for it (--fingerprint)",
-            summary.without_layers
-            or Table(rows=shown, columns="name=layer | kind | shape | dtype | parameters | size | tied="),
+            summary.without_layers or Table(rows=shown, columns=f"{columns} | tied="),
             *(f"note: {note}" for note in model.notes),
         ],
-    )
+    )  # fmt: skip
 
 
 def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:

@@ -78,7 +78,4 @@ def _scheme(quantized: QuantizedModel, layer: Layer) -> str | None:
 
 def _is_changed(quantized: QuantizedModel, model: GgufModel, layer: Layer) -> bool:
     """Return whether the plan or a transform gives a layer another form than the file's."""
-    stored, own = quantized.tensors.get(layer.name), model.encoded(layer.name)
-    if own is None:
-        return stored is not None or layer.name in model.overrides.weights
-    return stored is None or stored.scheme != own.scheme
+    return _scheme(quantized, layer) != model.encoding(layer.name) or layer.name in model.overrides.weights

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from workbench.quantization.transforms.rewrite import RewrittenTensors
 
 
+DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entry(StoredTensor):
     """One tensor of a file to be written; ``load`` returns its values."""

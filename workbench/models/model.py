@@ -25,6 +25,7 @@ Tap = Callable[[str, "torch.Tensor", "torch.Tensor"], None]
 be set on the output).  For linear layers the last axis is the feature, for convolutions axis 1; for an embedding
 the input holds the int64 token ids."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Routed:
     """One product of a mixture's weight: ``experts`` (int64 ``[rows]``) says whose each row of the product is.
@@ -143,6 +144,11 @@ class Model(ABC):
         facts = self.summary.layer(layer)
         owner = facts.tied_to or facts.name
         return None if owner in self.overrides.weights else self._encoded(self.summary.by_name[owner])
+
+    def encoding(self, layer: str) -> str | None:
+        """Return the scheme of :meth:`encoded`; a quantized checkpoint's from its headers."""
+        stored = self.encoded(layer)
+        return None if stored is None else stored.scheme
 
     def _encoded(self, layer: Layer) -> QuantizedTensor | None:
         """Return the stored form of the layer's own weight, rows and columns as :meth:`weight` has them."""

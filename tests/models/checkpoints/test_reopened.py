@@ -75,7 +75,7 @@ def require_same(first: QuantizedModel, second: QuantizedModel) -> None:
 def test_what_was_exported_opens_with_its_plan_and_its_codes(
     kind: str, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "_is_verbatim", lambda *_: False)  # what is encoded again is compared, not a copy
+    monkeypatch.setattr(write, "is_as_stored", lambda *_: False)  # what is encoded again is compared, not a copy
     if kind in NEEDS:
         pytest.importorskip(NEEDS[kind])
     plan = planned(model, SCHEMES[kind])
@@ -121,7 +121,7 @@ def test_inputs_of_compressed_tensors_come_back(
     weights: str, inputs: str, ranged: bool, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("compressed_tensors")
-    monkeypatch.setattr(write, "_is_verbatim", lambda *_: False)
+    monkeypatch.setattr(write, "is_as_stored", lambda *_: False)
     from workbench.numerics.ranges import Range
 
     layers = [layer.name for layer in model.summary.stored if layer.kind == "linear"]

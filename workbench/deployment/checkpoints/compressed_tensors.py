@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.deployment.checkpoints.compressed_tensors_entries import (
-    SCALES,
     input_entries,
     micro_entries,
     packed_entries,
     scale_entries,
 )  # fmt: skip
 from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
-from workbench.deployment.tensors import Entry
+from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.installed import require_new
 from workbench.models.kv_cache import makes_keys_or_values
@@ -158,7 +157,7 @@ class CompressedTensorsMethod(Method):
             return self._experts_refusal(assignment, job)
         if not is_linear(layer) and not is_table(layer):
             return f"compressed-tensors quantizes linear modules stored outputs x inputs, not {what_it_is(layer)}"
-        if assignment.weights == KEEP or assignment.weights in SCALES:
+        if assignment.weights == KEEP or assignment.weights in DTYPES:
             return "compressed-tensors quantizes no inputs of a layer whose weights it keeps" if \
                 assignment.inputs is not None else None  # fmt: skip
         scheme = parse_scheme(assignment.weights)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.tensors import Entry
+from workbench.deployment.tensors import DTYPES, Entry
 from workbench.numerics.formats import takes_range
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import PerBlock, PerTensor, grid
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.numerics.quantized_tensor import QuantizedTensor
-
-SCALES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 def packed_entries(scheme: ScaledScheme, stored: QuantizedTensor) -> Iterator[Entry]:
@@ -41,7 +39,7 @@ def scale_entries(scheme: ScaledScheme, stored: QuantizedTensor, how: str) -> It
     cut = grid(scheme.granularity, stored.shape)
     shape = (1,) if isinstance(scheme.granularity, PerTensor) else (cut.bands, cut.groups)
     scales = stored.arrays["scales"].reshape(shape)
-    yield Entry(name="weight_scale", dtype=SCALES[scheme.scale_format.name], shape=shape, load=lambda: scales)
+    yield Entry(name="weight_scale", dtype=DTYPES[scheme.scale_format.name], shape=shape, load=lambda: scales)
     if scheme.symmetric:
         return
     bits = scheme.element.bits

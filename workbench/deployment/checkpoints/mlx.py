@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, unpacked_words, what_it_is
-from workbench.deployment.tensors import Entry
+from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 WIDTHS, GROUPS = (2, 3, 4, 5, 6, 8), (32, 64, 128)
 MODES = {"mxfp4": ("mxfp4", 4), "mxfp8-e4m3": ("mxfp8", 8)}
-DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 class MlxMethod(Method):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
-from workbench.deployment.tensors import Entry
+from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.installed import require_new
 from workbench.models.layer import Layer, LayerKind
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from workbench.numerics.quantized_tensor import QuantizedTensor
 
-SCALES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 TOKENS, SYMMETRIC_TOKENS = "int8-token-asym", "int8-token"
 """Inputs that torchao computes: the first beside integers of any width, the second beside symmetric ones of 8 bits."""
 
@@ -79,7 +78,7 @@ class TorchaoMethod(Method):
         else:
             codes = stored.arrays["codes"].reshape(rows, columns)
             yield Entry(name="_weight_qdata", dtype="float8_e4m3fn", shape=(rows, columns), load=lambda: codes)
-        yield Entry(name="_weight_scale", dtype=SCALES[scheme.scale_format.name], shape=shape, load=lambda: scales)
+        yield Entry(name="_weight_scale", dtype=DTYPES[scheme.scale_format.name], shape=shape, load=lambda: scales)
 
     def settings(self, job: Job) -> dict[str, Any]:
         from collections import OrderedDict
@@ -203,7 +202,7 @@ def _described(layer: Layer, stored: QuantizedTensor, inputs: str | None) -> str
     scheme = parse_scheme(stored.scheme)
     assert isinstance(scheme, ScaledScheme)
     cut = grid(scheme.granularity, stored.shape)
-    scale = torch.empty(cut.bands, cut.groups, dtype=getattr(torch, SCALES[scheme.scale_format.name]), device="meta")
+    scale = torch.empty(cut.bands, cut.groups, dtype=getattr(torch, DTYPES[scheme.scale_format.name]), device="meta")
     dtype, block = getattr(torch, layer.dtype), [cut.height, min(cut.width, cut.columns)]
     tensor: Any
     if scheme.element.shiftable:

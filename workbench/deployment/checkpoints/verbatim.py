@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.deployment.checkpoints.folder import copy_settings
 from workbench.errors import ExportError
-from workbench.models.layer import Layer
 from workbench.models.sources.quantized_checkpoint import quantization_of
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.plain_file import read_json
@@ -21,43 +20,35 @@ if TYPE_CHECKING:
     from workbench.planning.plan import Assignment
     from workbench.quantization.quantized_model import QuantizedModel
 
-SETTINGS = "config.json"
 
-
-def stated_by(model: Model, source: Path) -> tuple[str, Any] | None:
-    """Return the method of the checkpoint in ``source`` and its settings; None where ``model`` is of no such one."""
+def stated_by(model: Model, source: Path) -> tuple[str, Any]:
+    """Return the method of the checkpoint in ``source`` and its settings; no method where it is not ``model``'s."""
     opened = model.summary.source.kind == "quantized_checkpoint"
-    return quantization_of(read_json(source / SETTINGS)) if opened else None
+    return (quantization_of(read_json(source / "config.json")) if opened else None) or ("", {})
 
 
 def is_as_stored(quantized: QuantizedModel, model: Model, assignments: Mapping[str, Assignment]) -> bool:
     """Return whether all layers, their inputs and caches have what the checkpoint of ``model`` gives them."""
-    if model.overrides.weights or model.overrides.others or quantized.others:
-        return False
-    return all(_is_as_stored(quantized, model, layer, assignments[layer.name]) for layer in model.summary.layers)
-
-
-def _is_as_stored(quantized: QuantizedModel, model: Model, layer: Layer, assignment: Assignment) -> bool:
-    name = layer.name
-    if (assignment.inputs, assignment.cache) != (model.encoded_inputs(name), model.encoded_cache(name)):
-        return False
-    stated, current = model.encoded_range(name), quantized.ranges.get((name, "input"))
-    if assignment.inputs and stated is not None and (current is None or (current.low, current.high) != stated):
-        return False
-    if layer.tied_to is not None:
-        return True
-    stored, own = quantized.tensors.get(name), model.encoded(name)
-    return (None if stored is None else stored.scheme) == (None if own is None else own.scheme)
-
-
-def _files(source: Path) -> list[Path]:
-    return [*weight_files(source), *sorted(source.glob("*.safetensors.index.json")), source / SETTINGS]
+    for layer in model.summary.layers:
+        name, assignment = layer.name, assignments[layer.name]
+        stated, bounds = model.encoded_range(name), quantized.ranges.get((name, "input"))
+        ranged = assignment.inputs is None or stated in (None, bounds and (bounds.low, bounds.high))
+        stored = quantized.tensors.get(name)
+        weights = layer.tied_to is not None or (stored and stored.scheme) == model.encoding(name)
+        activations = (assignment.inputs, assignment.cache) == (model.encoded_inputs(name), model.encoded_cache(name))
+        if not (ranged and activations and weights):
+            return False
+    return not (model.overrides.weights or model.overrides.others or quantized.others)
 
 
 def is_copy(source: Path, folder: Path) -> bool:
     """Return whether ``folder`` holds the weights and the config.json of ``source``."""
     copies = [folder / file.name for file in _files(source)]
     return all(copy.is_file() and filecmp.cmp(source / copy.name, copy, shallow=False) for copy in copies)
+
+
+def _files(source: Path) -> list[Path]:
+    return [*weight_files(source), *source.glob("*.safetensors.index.json"), source / "config.json"]
 
 
 def copy_checkpoint(source: Path, folder: Path, progress: Progress) -> None:

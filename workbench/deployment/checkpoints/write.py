@@ -21,7 +21,7 @@ from workbench.deployment.checkpoints.origin import Origin, origin_of
 from workbench.deployment.checkpoints.verbatim import copy_checkpoint, is_as_stored, is_copy, stated_by
 from workbench.deployment.failed import keeping_failed
 from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
-from workbench.deployment.tensors import Entry, check, other_entries, require_equal, require_that_all_fit
+from workbench.deployment.tensors import DTYPES, Entry, check, other_entries, require_equal, require_that_all_fit
 from workbench.errors import ExportError, first_line
 from workbench.memory import in_pieces, put_away_again
 from workbench.models.checkpoints.experts import rows_of as stored_rows
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 BAND = 1 << 19
 """Weights that a library decodes at a time: 2 MB in float32 stay in a core's cache."""
-
-CASTS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,9 +136,9 @@ def write_checkpoint(
 
     Raises ExportError for a plan that does not fit (each layer with its reason), before anything is written.
     """
-    job, source = _job(method, quantized, model)
+    job, source, is_verbatim = _job(method, quantized, model)
     check_place(out, source)
-    if _is_verbatim(method, job, source):
+    if is_verbatim:
         with replacing_folder(out, ExportError, method.what) as temporary:
             copy_checkpoint(source, temporary, progress)
             return tuple(out / name for name in mark(quantized, temporary, method.kind))
@@ -157,18 +155,11 @@ def write_checkpoint(
     return tuple(out / name for name in files)
 
 
-def _is_verbatim(method: Method, job: Job, source: Path) -> bool:
-    """Return whether the checkpoint in ``source`` is ``method``'s and holds every layer as the plan says."""
-    kind, settings = stated_by(job.model, source) or ("", {})
-    as_asked = kind == method.kind and method.holds_as_stored(settings)
-    return as_asked and is_as_stored(job.quantized, job.model, job.assignments)
-
-
 def refuse_checkpoint(method: Method, planned: QuantizedModel, model: Model) -> None:
     """Raise ExportError with every layer that does not fit, and for a plan with nothing to pack; ``planned`` holds
     schemes and shapes alone."""
-    job, source = _job(method, planned, model)
-    if not _is_verbatim(method, job, source):
+    job, _, is_verbatim = _job(method, planned, model)
+    if not is_verbatim:
         method.settings(job)
 
 
@@ -176,22 +167,25 @@ def prove_checkpoint(
     method: Method, quantized: QuantizedModel, model: Model | None, folder: Path, progress: Progress
 ) -> None:
     """Raise ExportError, naming the first tensor and value, unless ``folder`` holds what was quantized."""
-    job, source = _job(method, quantized, model)
-    if _is_verbatim(method, job, source) and is_copy(source, folder):
-        return
-    _prove(method, job, _shards(method, job), folder, progress)
+    job, source, is_verbatim = _job(method, quantized, model)
+    if not (is_verbatim and is_copy(source, folder)):
+        _prove(method, job, _shards(method, job), folder, progress)
 
 
-def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tuple[Job, Path]:
-    """Return what is to be written and the original's folder; ExportError for a plan that does not fit."""
+def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tuple[Job, Path, bool]:
+    """Return what is to be written, the original's folder, and whether that is the same; ExportError for a plan that
+    does not fit."""
     method.require()
     opened = check(quantized, model)
     source = source_folder(opened, bare=True)
     assignments = resolve(quantized.plan, opened.summary.layers)
     job = Job(quantized=quantized, model=opened, origin=origin_of(opened, source), assignments=assignments)
-    if not _is_verbatim(method, job, source):
+    kind, settings = stated_by(opened, source)
+    asked = kind == method.kind and method.holds_as_stored(settings)
+    is_verbatim = asked and is_as_stored(quantized, opened, assignments)
+    if not is_verbatim:
         require_that_all_fit(dict(_refusals(method, job)), method.what, method.target)
-    return job, source
+    return job, source, is_verbatim
 
 
 def _refusals(method: Method, job: Job) -> Iterator[tuple[str, str]]:
@@ -264,7 +258,7 @@ def _casts(job: Job) -> dict[str, Entry]:
         stored = job.quantized.tensors.get(layer.name)
         scheme = None if stored is None else parse_scheme(stored.scheme)
         if stored is not None and isinstance(scheme, CastScheme):
-            dtype = CASTS[scheme.element.name]
+            dtype = DTYPES[scheme.element.name]
 
             def load(layer: Layer = layer, stored: QuantizedTensor = stored, dtype: str = dtype) -> torch.Tensor:
                 import torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,14 +15,17 @@ if TYPE_CHECKING:
 
 
 class CheckpointExporter:
-    """An exporter of a folder that :meth:`method` describes."""
+    """An exporter of a folder; ``stored_by`` is the Method of that, by its place in ``deployment/checkpoints``."""
 
     __slots__ = ()
     needs_model: ClassVar = True
+    stored_by: ClassVar[str]
 
     def method(self, quantized: QuantizedModel) -> Method:
         """Return how ``quantized``, which may hold no values yet, is stored."""
-        raise NotImplementedError
+        module, _, name = self.stored_by.partition(".")
+        made: Method = getattr(import_module(f"workbench.deployment.checkpoints.{module}"), name)()
+        return made
 
     def refuse(self, planned: QuantizedModel, model: Model) -> None:
         """See :class:`workbench.deployment.exporters.Refuses`."""

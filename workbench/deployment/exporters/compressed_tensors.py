@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
 
 if TYPE_CHECKING:
-    from workbench.deployment.checkpoints.write import Method
     from workbench.quantization.quantized_model import QuantizedModel
 
 
@@ -22,13 +21,8 @@ class CompressedTensors(CheckpointExporter):
 
     name: ClassVar = "compressed-tensors"
     title: ClassVar = "compressed-tensors folder"
+    stored_by: ClassVar = "compressed_tensors.CompressedTensorsMethod"
     description: ClassVar = "a packed checkpoint that vLLM and transformers load"
-
-    def method(self, quantized: QuantizedModel) -> Method:
-        """See the base class."""
-        from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod
-
-        return CompressedTensorsMethod()
 
     def remarks(self, quantized: QuantizedModel) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
-
-if TYPE_CHECKING:
-    from workbench.deployment.checkpoints.write import Method
-    from workbench.quantization.quantized_model import QuantizedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +17,5 @@ class Mlx(CheckpointExporter):
 
     name: ClassVar = "mlx"
     title: ClassVar = "MLX folder"
+    stored_by: ClassVar = "mlx.MlxMethod"
     description: ClassVar = "a checkpoint that mlx-lm loads: packed weights, scales, biases"
-
-    def method(self, quantized: QuantizedModel) -> Method:
-        """See the base class."""
-        from workbench.deployment.checkpoints.mlx import MlxMethod
-
-        return MlxMethod()

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
-
-if TYPE_CHECKING:
-    from workbench.deployment.checkpoints.write import Method
-    from workbench.quantization.quantized_model import QuantizedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +17,5 @@ class Torchao(CheckpointExporter):
 
     name: ClassVar = "torchao"
     title: ClassVar = "torchao folder"
+    stored_by: ClassVar = "torchao.TorchaoMethod"
     description: ClassVar = "a checkpoint of torchao's tensors that transformers loads"
-
-    def method(self, quantized: QuantizedModel) -> Method:
-        """See the base class."""
-        from workbench.deployment.checkpoints.torchao import TorchaoMethod
-
-        return TorchaoMethod()

@@ -188,10 +188,8 @@ def _shifts(store: TensorStore, module: str, scales: torch.Tensor, bits: int) ->
 def _inverse(stored: np.ndarray) -> np.ndarray:
     """Return the scale whose inverse, rounded to float32, is ``stored`` (so that it is written again as it was)."""
     near = np.float32(1) / stored.reshape(1).astype(np.float32)
-    for each in (near, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(np.inf))):
-        if np.float32(1) / each == stored:
-            return np.asarray(each, np.float32)
-    return np.asarray(near, np.float32)
+    close = (near, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(np.inf)))
+    return next((each for each in close if np.float32(1) / each == stored), near)
 
 
 def _input_scheme(args: Mapping[str, Any] | None) -> str | None:

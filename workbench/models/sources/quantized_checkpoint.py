@@ -234,11 +234,15 @@ class Checkpoint:
         return None if weight is None else weight.input_range
 
 
-class _Encoded:
+class _Encoded(Model):
     """What a model says of the weights, inputs and caches that its quantized checkpoint stores."""
 
     checkpoint: Checkpoint
-    summary: ModelSummary
+
+    def encoding(self, layer: str) -> str | None:
+        facts = self.summary.layer(layer)
+        weight = None if facts.tied_to or layer in self.overrides.weights else self.checkpoint.weight(facts)
+        return super().encoding(layer) if weight is None else weight.scheme
 
     def _encoded(self, layer: Layer) -> QuantizedTensor | None:
         return self.checkpoint.encoded(layer)
