@@ -97,10 +97,11 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
             for layer in summary.layers]  # fmt: skip
     said = {layer.name: f"stays as it is: {layer.keep}" for layer in summary.layers if layer.keep}
     said |= {layer.name: f"tied to {layer.tied_to}" for layer in summary.tied}
-    shown = [{**each, "size": each["bytes"], "tied": said.get(each["name"], "")} for each in rows]
+    shown = [{**each, "size": each["bytes"], "there": readable_bytes(each["stored_bytes"]),
+              "tied": said.get(each["name"], "")} for each in rows]  # fmt: skip
     whole = summary.nbytes + sum(each["stored_bytes"] - each["bytes"] for each in rows if each["tied_to"] is None)
     coded, columns = any(each["stored_as"] for each in rows), "name=layer | kind | shape | dtype | parameters | size"
-    columns += " | stored_as=in the file as | stored_bytes=in the file" if coded else ""
+    columns += " | stored_as=in the file as | there=in the file" if coded else ""
     return Report(
         facts=row(summary, "model=name fingerprint parameters bytes=nbytes output", stored_bytes=whole, layers=rows,
                   notes=[*model.notes]),

@@ -51,9 +51,9 @@ def _dimensions(shape: Sequence[int]) -> str:
 
 
 FORMATS: Mapping[str, Callable[[Any], str]] = {
-    "size": readable_bytes, "stored_bytes": readable_bytes, "bytes": "{:,}".format, "parameters": "{:,}".format,
-    "weights": "{:,}".format, "shape": _dimensions, "differs": _star, "used": _star, "share": percent,
-    "most_moved": percent, "above_share": "{:.2%}".format, "clipped": "{:.3%}".format, "sigmas": "{:.1f}".format,
+    "size": readable_bytes, "bytes": "{:,}".format, "parameters": "{:,}".format, "weights": "{:,}".format,
+    "shape": _dimensions, "differs": _star, "used": _star, "share": percent, "most_moved": percent,
+    "above_share": "{:.2%}".format, "clipped": "{:.3%}".format, "sigmas": "{:.1f}".format,
     "times_median": "{:.1f}".format, "bits_per_weight": "{:.4f}".format, "speedup": "{:.2f}x".format,
 }  # fmt: skip
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.quantization.quantized_model import QuantizedModel
     from workbench.quantization.transforms.rewrite import RewrittenTensors
 
-
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 

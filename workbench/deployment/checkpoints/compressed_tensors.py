@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.compressed_tensors_entries import (
-    input_entries,
-    micro_entries,
-    packed_entries,
-    scale_entries,
-)  # fmt: skip
+from workbench.deployment.checkpoints import compressed_tensors_entries as layout
 from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import BackendUnavailableError, ExportError
@@ -208,18 +203,18 @@ class CompressedTensorsMethod(Method):
         assert isinstance(scheme, ScaledScheme)
         inputs = job.assignments[layer.name].inputs
         if scheme.name in MICRO:
-            yield from micro_entries(stored)
+            yield from layout.micro_entries(stored)
         elif packing(stored.scheme, inputs) == "pack-quantized":
-            yield from packed_entries(scheme, stored)
+            yield from layout.packed_entries(scheme, stored)
         else:
             integer = scheme.element.shiftable
             codes = stored.arrays["codes"].reshape(stored.shape)
             make: Make = (lambda: codes ^ np.uint8(128)) if integer else (lambda: codes)
             yield Entry(name="weight", dtype="int8" if integer else "float8_e4m3fn", shape=stored.shape, load=make)
         if scheme.name not in MICRO:
-            yield from scale_entries(scheme, stored, packing(stored.scheme, inputs))
+            yield from layout.scale_entries(scheme, stored, packing(stored.scheme, inputs))
         if inputs is not None:
-            yield from input_entries(parse_scheme(inputs), job.quantized.ranges.get((layer.name, "input")))
+            yield from layout.input_entries(parse_scheme(inputs), job.quantized.ranges.get((layer.name, "input")))
 
     def settings(self, job: Job) -> dict[str, Any]:
         packed = {layer.name for layer, _ in job.packed()}

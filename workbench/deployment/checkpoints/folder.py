@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ExportError, ModelError
 from workbench.plain_file import read_json
+from workbench.progress import Progress
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
+    from workbench.planning.plan import Assignment
     from workbench.quantization.quantized_model import QuantizedModel
 
 MARKER = "quantization-workbench.json"
@@ -128,3 +132,45 @@ def copy_settings(source: Path, target: Path, config: dict[str, Any]) -> None:
         shutil.copyfile(file, target / file.name)
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
     (target / "config.json").write_text(text, encoding="utf-8")
+
+
+def stated_by(model: Model, source: Path) -> tuple[str, Any]:
+    """Return the method of the checkpoint in ``source`` and its settings; no method where it is not ``model``'s."""
+    from workbench.models.sources.quantized_checkpoint import quantization_of
+
+    opened = model.summary.source.kind == "quantized_checkpoint"
+    return (quantization_of(read_json(source / "config.json")) if opened else None) or ("", {})
+
+
+def is_as_stored(quantized: QuantizedModel, model: Model, assignments: Mapping[str, Assignment]) -> bool:
+    """Return whether all layers, their inputs and caches have what the checkpoint of ``model`` gives them."""
+    for layer in model.summary.layers:
+        name, assignment, stored = layer.name, assignments[layer.name], quantized.tensors.get(layer.name)
+        stated, bounds = model.encoded_range(name), quantized.ranges.get((name, "input"))
+        own = (model.encoded_inputs(name), model.encoded_cache(name), layer.tied_to is None and model.encoding(name))
+        planned = (assignment.inputs, assignment.cache, layer.tied_to is None and stored and stored.scheme)
+        if planned != own or (assignment.inputs and stated not in (None, bounds and (bounds.low, bounds.high))):
+            return False
+    return not (model.overrides.weights or model.overrides.others or quantized.others)
+
+
+def is_copy(source: Path, folder: Path) -> bool:
+    """Return whether ``folder`` holds the weights and the config.json of ``source``."""
+    copies = [folder / file.name for file in _files(source)]
+    return all(copy.is_file() and filecmp.cmp(source / copy.name, copy, shallow=False) for copy in copies)
+
+
+def _files(source: Path) -> list[Path]:
+    from workbench.models.sources.safetensors_file import weight_files
+
+    return [*weight_files(source), *source.glob("*.safetensors.index.json"), source / "config.json"]
+
+
+def copy_checkpoint(source: Path, folder: Path, progress: Progress) -> None:
+    """Copy a checkpoint with its tokenizer and licence; ExportError where a copy reads back otherwise."""
+    copy_settings(source, folder, {})
+    for file in _files(source):
+        progress(0.0, f"writing {file.name}")
+        shutil.copyfile(file, folder / file.name)
+    if not is_copy(source, folder):
+        raise ExportError(f"what was written to {folder} reads back otherwise; check the disk and export again")

@@ -43,8 +43,7 @@ class GptqMethod(Method):
     """See :class:`workbench.deployment.checkpoints.write.Method`."""
 
     checkpoint_format: str
-    is_free: bool = False
-    """Whether the user left the format open."""
+    is_free: bool = False  # the user left the format open
 
     kind = "gptq"
     what = "a GPTQ checkpoint"

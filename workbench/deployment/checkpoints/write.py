@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workbench.atomic import replacing_folder
 from workbench.deployment.checkpoints.folder import (
     check_place,
+    copy_checkpoint,
     copy_settings,
+    is_as_stored,
+    is_copy,
     mark,
     read_settings,
     source_folder,
+    stated_by,
 )
 from workbench.deployment.checkpoints.origin import Origin, origin_of
-from workbench.deployment.checkpoints.verbatim import copy_checkpoint, is_as_stored, is_copy, stated_by
 from workbench.deployment.failed import keeping_failed
 from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
 from workbench.deployment.tensors import DTYPES, Entry, check, other_entries, require_equal, require_that_all_fit
