@@ -180,7 +180,7 @@ def test_every_layer_that_does_not_fit_is_named_with_its_reason(model: Model, tm
 def test_a_value_that_reads_back_otherwise_keeps_the_folder_as_failed(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entries = compressed_tensors.scale_entries
+    entries = compressed_tensors.layout.scale_entries
 
     def doubled(*arguments: Any) -> Any:
         for entry in entries(*arguments):
@@ -188,7 +188,7 @@ def test_a_value_that_reads_back_otherwise_keeps_the_folder_as_failed(
             object.__setattr__(entry, "load", lambda values=values: values() * 2)
             yield entry
 
-    monkeypatch.setattr(compressed_tensors, "scale_entries", doubled)
+    monkeypatch.setattr(compressed_tensors.layout, "scale_entries", doubled)
     with pytest.raises(ExportError, match=r"q_proj\[0, 0\] reads back as .* was evaluated.*out.failed"):
         export(model, mixed(model, ["int4-g32"]), tmp_path / "out")
     assert os.listdir(tmp_path) == ["out.failed"] and (tmp_path / "out.failed" / "config.json").is_file()
