@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import re
 from collections import Counter
@@ -282,6 +283,30 @@ def test_tables_of_the_report_fit_the_paper_align_numbers_and_have_no_empty_colu
     layers = next(each for each in tables if each.caption == "Layers")
     assert {layers.rows[0][place] for place in layers.numeric} == {"Bits", "Size", "Loss"}
     assert '<th class="num">Bits</th>' in report.html(workspace.state)
+
+
+def test_figures_of_the_pdf_stand_alone_and_their_captions_below_them(qapp: QApplication) -> None:
+    workspace = Workspace()
+    workspace.open(sessions.full(3), None)
+    document, pictures = report.laid_out(workspace.state)
+    captions = [each.caption for section in report._content(workspace.state, silent)[2] for each in section.figures]
+    texts, block = list[str](), document.begin()
+    while block.isValid():
+        texts.append(block.text())
+        block = block.next()
+    places = [place for place, text in enumerate(texts) if "\ufffc" in text]
+    assert len(places) == len(pictures) == len(captions) >= 5
+    assert [texts[place] for place in places] == ["\ufffc"] * len(places)
+    assert [texts[place + 1] for place in places] == captions
+
+
+def test_pictures_in_the_page_are_whole(qapp: QApplication) -> None:
+    workspace = Workspace()
+    workspace.open(sessions.full(3), None)
+    pictures = re.findall(r'src="data:image/png;base64,([^"]*)"', report.html(workspace.state))
+    assert pictures, "the heatmap is one"
+    for each in pictures:
+        assert QImage.fromData(base64.b64decode(each, validate=True)).width() > 300
 
 
 def test_tables_of_the_report_sort_and_the_page_loads_nothing(qapp: QApplication) -> None:

@@ -44,6 +44,7 @@ LOOK = '''(() => {
   return JSON.stringify({before, once, twice: texts(), svgs: document.querySelectorAll("svg").length,
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     empty: [...document.querySelectorAll("svg")].filter(each => each.getBoundingClientRect().height < 40).length,
+    broken: [...document.images].filter(each => !each.naturalWidth).length, images: document.images.length,
     loaded: performance.getEntriesByType("resource").map(each => each.name)});
 })()'''
 def look():
@@ -90,6 +91,7 @@ def test_the_page_is_whole_in_chromium(qapp: QApplication, tmp_path: Path, shots
     page_seen = observed["page"]
     assert not observed["said"], "the page's script complains"
     assert not page_seen["loaded"], "the page is one file"
+    assert page_seen["images"] >= 1 and not page_seen["broken"], page_seen
     assert page_seen["svgs"] >= 3 and not page_seen["empty"] and page_seen["wide"] <= 0, page_seen
     assert sorted(page_seen["once"]) == sorted(page_seen["before"]) and page_seen["once"] != page_seen["twice"]
     assert page_seen["once"] == page_seen["twice"][::-1], "a click on a heading sorts, another one the other way round"

@@ -135,7 +135,7 @@ def page(
 ) -> str:
     """Return the whole page; every text is escaped.  ``pictures`` names those of a page for Qt, which runs nothing."""
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_shown)
-    environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
+    environment.filters["base64"] = lambda data: Markup(base64.b64encode(data).decode())
     environment.filters["inlined"] = _inlined
     template = (files("workbench_resources") / "report" / "page.html.jinja").read_text(encoding="utf-8")
     return environment.from_string(template).render(
