@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QListWidget, QToolBu
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.shell import settings
+from workbench.gui.shell.forecast import fitting_samples
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.number_field import NumberField
 from workbench.models.data.files import BUNDLED_TEXT, locate
@@ -180,6 +181,13 @@ def test_a_form_says_how_long_it_takes_and_begins_with_the_samples_that_fit(
         assert not any(view.listed for view in person.context.jobs.views), "no estimate is a job of the user"
 
     live(story)
+
+
+@pytest.mark.parametrize(("seconds", "samples"), [(500.0, 100), (1000.0, 24), (9000.0, 16)])
+def test_fewer_samples_are_offered_where_all_take_much_longer(seconds: float, samples: int) -> None:
+    whole = Estimate(seconds=seconds, memory=1, samples=100, sample_seconds=seconds / 100)
+    assert fitting_samples(whole) == samples
+    assert fitting_samples(replace(whole, sample_seconds=0.0)) == 100, "what no sample decides stays"
 
 
 def line_below(person: Person) -> Callable[[], QLabel]:

@@ -165,6 +165,23 @@ def test_an_empty_panel_says_that_its_step_runs(live: Callable[..., None]) -> No
     live(story)
 
 
+def test_the_key_of_what_is_not_possible_says_why(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.press(Qt.Key.Key_F5, person.window)
+        said = person.context.messages.entries[-1]
+        assert (said.title, said.text, said.level) == ("Calibrate: not now", "Open a model first", "warning")
+        await person.open(sessions.opened())
+        await person.press(Qt.Key.Key_F7, person.window.panels["layers"].focusWidget() or person.window)
+        assert person.context.messages.entries[-1].text == "Compute the sensitivity first"
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.context.messages.entries[-1].text == "Nothing to undo"
+        before = person.context.messages.entries
+        await person.press(Qt.Key.Key_Down)
+        assert person.context.messages.entries == before
+
+    live(story)
+
+
 def test_every_stage_has_its_panel_and_action(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         assert {stage.panel for stage in STAGES} <= set(person.window.docks)

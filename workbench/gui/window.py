@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from workbench.engine.engine import CANCELLED
@@ -22,7 +22,7 @@ from workbench.gui.commands.command import Command
 from workbench.gui.commands.document import Document
 from workbench.gui.commands.stages import STAGES, Stages
 from workbench.gui.context.context import Context
-from workbench.gui.context.messages import Message
+from workbench.gui.context.messages import Message, Notices
 from workbench.gui.docks import Docks
 from workbench.gui.menus import Menus
 from workbench.gui.panel_updates import PanelUpdates
@@ -31,8 +31,7 @@ from workbench.gui.panels.panel import Coloured, Panel
 from workbench.gui.shell import dialogs, icons, settings, theme
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.forms import dropped
-from workbench.gui.shell.layouts import PRESETS
-from workbench.gui.shell.notices import Notices
+from workbench.gui.shell.settings import PRESETS
 from workbench.gui.shell.start_page import StartPage
 from workbench.gui.shell.status_bar import StatusBar
 from workbench.gui.shell.stepper import StageStatus, Stepper
@@ -80,7 +79,7 @@ class Window(QMainWindow):
         self.use_placement(settings.placement(), settings.cluster())
         self.setStatusBar(self.status)
         self._turns = PanelUpdates(self, self.area, lambda: context.workspace.state, self._turn_page, self._show_frame)
-        self.notices = Notices(context, self)
+        self.notices = Notices(context.messages, self)
         self._connect()
         room = self.screen().availableSize()
         self.resize(SIZE.boundedTo(room))
@@ -188,6 +187,13 @@ class Window(QMainWindow):
                 self.context.tasks.start(work)
         else:
             self.context.messages.say(f"{plain(spec.text)}: not now", reason, "warning")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Say why what a key stands for is not possible now: to Qt that is a key like any other."""
+        for spec in ACTIONS:
+            if event.keyCombination() in self.bars.actions[spec.id].shortcuts():
+                self._do(spec)
+        super().keyPressEvent(event)
 
     def _show_title(self, state: State) -> None:
         session, name = state.session, state.path.name if state.path else ""

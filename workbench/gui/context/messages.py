@@ -1,15 +1,21 @@
-"""The log of messages, and errors as the user reads them."""
+"""The log of messages, errors as the user reads them, and what announces the end of long jobs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtWidgets import QApplication, QWidget
 
 from workbench.errors import WorkbenchError
+from workbench.insight import quantities
 from workbench.version import crash_details
 
 MAX_MESSAGES = 200
+LONG_SECONDS = 10.0
+"""Who waits for longer works elsewhere meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +57,24 @@ class MessageLog:
 def without_title(error: str, title: str) -> str:
     """Return an error's text without the job's title in front of it, which stands beside it."""
     return error.removeprefix(title).lstrip(" :") if title and error != title else error
+
+
+class Notices:
+    """Announces the end of long jobs; ``announced`` are the ids of the announced ones."""
+
+    def __init__(self, messages: MessageLog, window: QWidget, seconds: float = LONG_SECONDS) -> None:
+        self._messages, self._window, self.seconds = messages, window, seconds
+        self.announced: set[int] = set()
+
+    def look(self, views: tuple[Any, ...]) -> None:
+        """Announce each long job once when it ends: in the task bar, and in the message line if it succeeded."""
+        for view in views:
+            if view.status not in ("done", "failed") or view.started is None or view.id in self.announced:
+                continue
+            seconds = view.finished - view.started
+            if seconds < self.seconds:
+                continue
+            self.announced.add(view.id)
+            QApplication.alert(self._window)
+            if view.status == "done":
+                self._messages.say(f"{view.title} ended", f"it took {quantities.duration(seconds)}")

@@ -117,17 +117,14 @@ def laid_out(state: State, progress: Progress = silent) -> tuple[QTextDocument, 
         text = page(*_content(state, progress), pictures=picture)
     head, style, body = text.partition("</style>")
     body = body.replace("<figcaption>", '<p class="muted">').replace("</figcaption>", "</p>")  # Qt knows no captions
-    document.setHtml(re.sub(r"(font(?:-size)?: *)([0-9.]+)px", _in_points, head) + style + body)
+    in_points = re.sub(r"(font(?:-size)?: *)([0-9.]+)px", lambda size: f"{size[1]}{float(size[2]) * POINTS:g}pt", head)
+    document.setHtml(in_points + style + body)
     names = [layer.name for layer in state.session.model.layers] if state.session else []
     if max(map(len, names), default=0) <= LONGEST_NAME:
         wrapping = document.defaultTextOption()
         wrapping.setWrapMode(QTextOption.WrapMode.WordWrap)  # else columns of tables are narrower than their words
         document.setDefaultTextOption(wrapping)
     return document, shown
-
-
-def _in_points(size: re.Match[str]) -> str:
-    return f"{size[1]}{float(size[2]) * POINTS:g}pt"
 
 
 def page(

@@ -10,7 +10,6 @@ from workbench.gui.shell.words import tr
 SIZE = QSize(760, 460)
 """Pixels in which the names of a model's files and the columns beside them fit."""
 
-
 KINDS_OF_FILES = ("fileTypeLabel", "fileTypeCombo")
 """Qt's line of kinds of files, which says nothing where a folder is chosen."""
 

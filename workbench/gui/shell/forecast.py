@@ -56,6 +56,8 @@ class ForecastLine(Label):
 
 
 def fitting_samples(expected: Estimate) -> int:
-    """Return how many of the samples fit into a few minutes, in eights; 16 at least."""
-    over = max(expected.seconds - PATIENCE, 0.0) / (expected.sample_seconds or float("inf"))
-    return min(max((expected.samples - math.ceil(over)) // 8 * 8, 16), expected.samples) if over else expected.samples
+    """Return how many of the samples fit into a few minutes, in eights, 16 at least; all if they take little more."""
+    if expected.seconds < 2 * PATIENCE or not expected.sample_seconds:
+        return expected.samples
+    over = math.ceil((expected.seconds - PATIENCE) / expected.sample_seconds)
+    return min(max((expected.samples - over) // 8 * 8, 16), expected.samples)
