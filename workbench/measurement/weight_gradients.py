@@ -20,8 +20,10 @@ GRADIENT_CELLS = 1 << 24
 PRODUCT_CELLS = 1 << 20
 """The most elements of output gradients that are multiplied at once: the result is small beside logits."""
 
-STRIP = 64
-"""Positions whose products with each other and all later ones are one strip: half of ``x x^T`` says all of it."""
+STRIP = 128
+"""Positions whose products with each other and all later ones are one strip: half of ``x x^T`` says all of it.
+
+Of half as many, products of 256 positions took two to five times as long: they are too low for a core's registers."""
 
 PATCH_CELLS = 1 << 21
 """The most elements of unfolded inputs that are formed at once: what fits a core's cache."""
