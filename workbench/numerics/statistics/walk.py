@@ -13,8 +13,11 @@ import numpy as np
 
 from workbench.numerics.bands import in_parallel
 from workbench.numerics.statistics.compiled import NOT_FINITE, WIDTH, observe_band, raise_peaks
-from workbench.numerics.statistics.layer_statistics import BINS, LOWEST_EXPONENT, LayerStatistics, grown
-from workbench.numerics.statistics.outliers import Peaks, ranked
+from workbench.numerics.statistics.concluding import conclude, rank
+from workbench.numerics.statistics.layer_statistics import BINS, LOWEST_EXPONENT, LayerStatistics
+from workbench.numerics.statistics.outliers import BINS as PEAK_BINS
+from workbench.numerics.statistics.outliers import LARGEST as LARGEST_PEAKS
+from workbench.numerics.statistics.outliers import Peaks
 
 if TYPE_CHECKING:
     import torch
@@ -27,6 +30,9 @@ BANDS = 32
 
 LARGEST = 1 << 21
 """Elements of a band at most, where its rows are no longer: so much of a tensor of halves is float32 at once."""
+
+ALONE = 1 << 18
+"""Elements of a tensor up to which one thread walks along all bands."""
 
 TALL = 32
 """Rows that a band should have at least, because folding a row of channels costs as much as walking along several."""
@@ -50,6 +56,8 @@ def walk(
     fold = _fold(outer, channels * inner)
     rows, parts = _bands(outer // fold, channels, tensor.numel(), split=fold == 1)
     stored = (tensor.to(torch.float32) if tokens else tensor).contiguous().reshape(outer // fold, -1)
+    whole = stored.numpy() if stored.dtype == torch.float32 else None
+    exact = np.empty((0, 0, 0), np.float32) if whole is None else whole.reshape(outer, channels, inner)
     bands = [(row, part) for row in range(len(rows)) for part in parts]
     extremes, sums = np.empty((2, len(rows), channels), np.float32), np.empty((2, len(rows), channels))
     exponents, counts = np.zeros(len(bands), np.int64), np.zeros((len(bands), BINS), np.int64)
@@ -58,9 +66,9 @@ def walk(
     def task(band: slice) -> None:
         row, part = bands[band.start]
         left, right = part.start * inner, part.stop * inner
-        if stored.dtype == torch.float32:
+        if whole is not None:
             exponents[band.start] = observe_band(
-                stored[rows[row]].numpy(), left, right * fold, inner, LOWEST_EXPONENT, extremes, sums, row,
+                whole[rows[row]], left, right * fold, inner, LOWEST_EXPONENT, extremes, sums, row,
                 counts[band.start],
             )  # fmt: skip
         else:
@@ -68,18 +76,18 @@ def walk(
             exponents[band.start] = _observe_apart(values, inner, row, part, extremes, sums, counts[band.start])
         if tokens:
             own = slice(rows[row].start * fold, rows[row].stop * fold)
-            raise_peaks(exact.reshape(outer, -1)[own], left, right, peaks[parts.index(part), own])
+            raise_peaks(exact[own].reshape(-1, channels * inner), left, right, peaks[parts.index(part), own])
 
-    exact = stored.numpy().reshape(outer, channels, inner) if tokens else np.empty(0, np.float32)
-
-    in_parallel(task, [slice(n, n + 1) for n in range(len(bands))])
+    tasks = [slice(n, n + 1) for n in range(len(bands))]
+    if tensor.numel() > ALONE:
+        in_parallel(task, tasks)
+    else:
+        for each in tasks:
+            task(each)
     if NOT_FINITE in exponents:
         return None
     statistics, squares = _concluded(tensor.numel(), extremes, sums, exponents, counts)
-    if not tokens:
-        return statistics, squares, None
-    whole = peaks.max(axis=0).reshape(-1).view(np.float32)
-    return statistics, squares, ranked(whole, lambda where: exact[where // inner, :, where % inner], counted=counted)
+    return statistics, squares, _ranked(peaks, exact, counted) if tokens else None
 
 
 def _observe_apart(
@@ -123,18 +131,23 @@ def _concluded(
     count: int, extremes: np.ndarray, sums: np.ndarray, exponents: np.ndarray, counts: np.ndarray
 ) -> tuple[LayerStatistics, np.ndarray]:
     """Return the statistics and each channel's sum of squares."""
-    low, high = extremes[0].min(axis=0), extremes[1].max(axis=0)
-    totals, squares = np.add.accumulate(sums, axis=1)[:, -1]
-    least, most, exponent = float(low.min()), float(high.max()), int(exponents.max())
+    ends, totals = np.empty((2, sums.shape[2]), np.float32), np.empty((2, sums.shape[2]))
     whole = np.zeros(BINS, np.int64)
-    for each in set(exponents.tolist()):
-        whole += grown(counts[exponents == each].sum(axis=0), exponent - each)
+    least, most, exponent = conclude(extremes, sums, exponents, counts, ends, totals, whole)
     statistics = LayerStatistics(
         count=count, non_finite=0, minimum=least, maximum=most, batches=1, minimum_total=least, maximum_total=most,
-        total=float(totals.sum()), total_squares=float(squares.sum()), exponent=exponent, counts=whole,
-        channel_minimum=low, channel_maximum=high, channel_absmax=np.maximum(high, -low),
+        total=float(totals[0].sum()), total_squares=float(totals[1].sum()), exponent=exponent, counts=whole,
+        channel_minimum=ends[0], channel_maximum=ends[1], channel_absmax=np.maximum(ends[1], -ends[0]),
     )  # fmt: skip
-    return statistics, squares
+    return statistics, totals[1]
+
+
+def _ranked(peaks: np.ndarray, exact: np.ndarray, counted: bool) -> Peaks:
+    """Return what :func:`workbench.numerics.statistics.outliers.ranked` does of ``peaks`` of parts of the channels."""
+    counts, places = np.zeros(PEAK_BINS, np.int64), np.empty((2, LARGEST_PEAKS), np.int64)
+    value = np.empty(LARGEST_PEAKS, np.float32)
+    found = rank(peaks, exact, counted, counts, places, value)
+    return Peaks(counts=counts, where=places[0, :found], channel=places[1, :found], value=value[:found])
 
 
 def _as_it_lies(tensor: torch.Tensor, axis: int, tokens: bool, counted: bool) -> tuple[torch.Tensor, int]:
