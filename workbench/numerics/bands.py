@@ -39,8 +39,8 @@ def _workers(count: int) -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_workers.cache_clear)  # a forked process has none of the threads
 
 
-def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
-    """Run ``task`` on every part, on as many threads as torch uses; the error of the first bad part is raised.
+def in_parallel(task: Callable[[slice], None], parts: Iterable[slice], *, alone: bool = False) -> None:
+    """Run ``task`` on every part, on as many threads as torch uses or ``alone``; the first bad part's error is raised.
 
     The calling thread is one of them: woken threads may all start on one core, and this one is on another already.
     A task may call this in turn: its parts are then worked off by its own thread.
@@ -49,7 +49,7 @@ def in_parallel(task: Callable[[slice], None], parts: Iterable[slice]) -> None:
 
     parts = list(parts)
     threads = min(torch.get_num_threads(), len(parts))
-    if threads < 2 or getattr(_working, "now", False):
+    if alone or threads < 2 or getattr(_working, "now", False):
         for part in parts:
             task(part)
         return

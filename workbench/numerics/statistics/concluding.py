@@ -1,4 +1,4 @@
-"""What the bands of a tensor say together, and its largest tokens.  Importing this imports numba: only ``walk`` does so.
+"""What the bands of a tensor say together, and its largest tokens.  Importing this imports numba.
 
 In numpy it took as long as the bands themselves where tensors are those of one sample.
 """
@@ -11,71 +11,48 @@ from workbench.numerics.jit import compiled
 from workbench.numerics.statistics.compiled import grow
 from workbench.numerics.statistics.outliers import BINS, LARGEST, LOWEST, OCTAVE
 
-_FIRST = (127 + LOWEST) * OCTAVE
+Bands = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Extremes float32 and sums float64 ``[2, bands, channels]``; exponents and counts int64 of parts, ``[n, 2048]``."""
 
 
 @compiled
-def conclude(
-    extremes: np.ndarray, sums: np.ndarray, exponents: np.ndarray, counts: np.ndarray, ends: np.ndarray,
-    totals: np.ndarray, histogram: np.ndarray,
-) -> tuple[float, float, int]:  # fmt: skip
-    """Return the least and the greatest value and the histogram's exponent; the first four are those of the bands.
+def conclude(bands: Bands, ends: np.ndarray, totals: np.ndarray, histogram: np.ndarray) -> tuple[float, float, int]:
+    """Return the least and the greatest value and the histogram's exponent; the bands' counts are overwritten.
 
-    ``extremes`` float32 and ``sums`` float64 ``[2, bands, channels]``; ``exponents`` and ``counts`` int64 ``[parts]``
-    and ``[parts, 2048]``, which are overwritten.  Written are ``ends`` float32 and ``totals`` float64 ``[2, channels]``
-    and, zero before, ``histogram`` int64 ``[2048]``.  Bands are added in their order.
+    Written are ``ends`` float32 and ``totals`` float64 ``[2, channels]``, bands in their order, and ``histogram``.
     """
-    low, high = ends[0], ends[1]
-    low[:], high[:], totals[:] = extremes[0, 0], extremes[1, 0], sums[:, 0]
+    extremes, sums, exponents, counts = bands
+    ends[:], totals[:], histogram[:] = extremes[:, 0], sums[:, 0], 0
     for band in range(1, extremes.shape[1]):
-        lower, upper = extremes[0, band], extremes[1, band]
-        for k in range(low.size):
-            low[k] = lower[k] if lower[k] < low[k] else low[k]
-            high[k] = upper[k] if upper[k] > high[k] else high[k]
-        for each in range(2):
-            own, more = totals[each], sums[each, band]
-            for k in range(own.size):
-                own[k] += more[k]
-    exponent = exponents.max()
+        for k in range(ends.shape[1]):
+            low, high = extremes[0, band, k], extremes[1, band, k]
+            ends[0, k] = low if low < ends[0, k] else ends[0, k]
+            ends[1, k] = high if high > ends[1, k] else ends[1, k]
+            totals[0, k] += sums[0, band, k]
+            totals[1, k] += sums[1, band, k]
     for part in range(exponents.size):
-        grow(counts[part], exponent - exponents[part])
-        for k in range(histogram.size):
-            histogram[k] += counts[part, k]
-    return float(low.min()), float(high.max()), int(exponent)
+        grow(counts[part], exponents.max() - exponents[part])
+        histogram += counts[part]
+    return float(ends[0].min()), float(ends[1].max()), int(exponents.max())
 
 
 @compiled
-def rank(
-    peaks: np.ndarray, values: np.ndarray, counted: bool, counts: np.ndarray, places: np.ndarray, largest: np.ndarray
-) -> int:  # fmt: skip
-    """Return how many tokens, at most LARGEST, are among the largest.
+def rank(bits: np.ndarray, counts: np.ndarray, where: np.ndarray) -> int:
+    """Return how many tokens, at most LARGEST, are the largest, and write their places by falling magnitude.
 
-    ``peaks`` int32 ``[parts, outer, inner]`` are bits of tokens' magnitudes, of which the parts' largest count;
-    ``values`` float32 ``[outer, channels, inner]``.  Written are, if ``counted``, ``counts`` int64 ``[512]``, zero
-    before, and by falling magnitude ``places`` int64 ``[2, LARGEST]`` (token and channel) and ``largest`` float32.
+    ``bits`` int32 ``[tokens]`` are those of magnitudes; to ``counts`` int64 ``[512]``, if there are any, is added.
     """
-    inner, found = peaks.shape[2], 0
-    kept = np.zeros(LARGEST, np.int32)
-    for token in range(peaks.shape[1] * inner):
-        bits = np.int32(0)
-        for part in range(peaks.shape[0]):
-            bits = max(bits, peaks[part, token // inner, token % inner])
-        if counted:
-            counts[min(max((bits >> 20) - _FIRST, 0), BINS - 1)] += 1
-        if bits == 0 or (found == LARGEST and bits <= kept[LARGEST - 1]):
+    found, kept = 0, np.zeros(LARGEST, np.int32)
+    for token in range(bits.size):
+        own = bits[token]
+        if counts.size:
+            counts[min(max((own >> 20) - (127 + LOWEST) * OCTAVE, 0), BINS - 1)] += 1
+        if own <= kept[LARGEST - 1]:
             continue
         at = min(found, LARGEST - 1)
-        while at > 0 and kept[at - 1] < bits:
-            kept[at], places[0, at] = kept[at - 1], places[0, at - 1]
+        while at > 0 and kept[at - 1] < own:
+            kept[at], where[at] = kept[at - 1], where[at - 1]
             at -= 1
-        kept[at], places[0, at] = bits, token
+        kept[at], where[at] = own, token
         found = min(found + 1, LARGEST)
-    magnitudes = kept.view(np.float32)
-    for n in range(found):
-        row, column = places[0, n] // inner, places[0, n] % inner
-        for channel in range(values.shape[1]):
-            value = values[row, channel, column]
-            if abs(value) == magnitudes[n]:
-                places[1, n], largest[n] = channel, value
-                break
     return found

@@ -150,12 +150,10 @@ def ranked(peaks: np.ndarray, rows: Callable[[np.ndarray], np.ndarray], *, count
 
     ``rows(where)`` are the values of tokens, ``[n, channels]``.
     """
-    bits = peaks.view(np.int32)
-    bins = np.clip((bits >> 20) - (127 + LOWEST) * OCTAVE, 0, BINS - 1) if counted else bits[:0]
-    least = np.partition(bits, bits.size - LARGEST)[bits.size - LARGEST] if bits.size > LARGEST else 0
-    where = np.flatnonzero(bits >= max(least, 1))
-    where = where[np.argsort(-peaks[where], kind="stable")[:LARGEST]]
+    from workbench.numerics.statistics.concluding import rank
+
+    counts, where = np.zeros(BINS, np.int64), np.empty(LARGEST, np.int64)
+    where = where[: rank(peaks.view(np.int32), counts if counted else counts[:0], where)]
     values = rows(where)
     channel = np.abs(values).argmax(axis=1) if where.size else where
-    value = values[np.arange(where.size), channel]
-    return Peaks(counts=np.bincount(bins, minlength=BINS), where=where, channel=channel, value=value)
+    return Peaks(counts=counts, where=where, channel=channel, value=values[np.arange(where.size), channel])

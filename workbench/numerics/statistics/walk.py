@@ -13,11 +13,9 @@ import numpy as np
 
 from workbench.numerics.bands import in_parallel
 from workbench.numerics.statistics.compiled import NOT_FINITE, WIDTH, observe_band, raise_peaks
-from workbench.numerics.statistics.concluding import conclude, rank
+from workbench.numerics.statistics.concluding import Bands, conclude
 from workbench.numerics.statistics.layer_statistics import BINS, LOWEST_EXPONENT, LayerStatistics
-from workbench.numerics.statistics.outliers import BINS as PEAK_BINS
-from workbench.numerics.statistics.outliers import LARGEST as LARGEST_PEAKS
-from workbench.numerics.statistics.outliers import Peaks
+from workbench.numerics.statistics.outliers import Peaks, ranked
 
 if TYPE_CHECKING:
     import torch
@@ -78,16 +76,14 @@ def walk(
             own = slice(rows[row].start * fold, rows[row].stop * fold)
             raise_peaks(exact[own].reshape(-1, channels * inner), left, right, peaks[parts.index(part), own])
 
-    tasks = [slice(n, n + 1) for n in range(len(bands))]
-    if tensor.numel() > ALONE:
-        in_parallel(task, tasks)
-    else:
-        for each in tasks:
-            task(each)
+    in_parallel(task, [slice(n, n + 1) for n in range(len(bands))], alone=tensor.numel() <= ALONE)
     if NOT_FINITE in exponents:
         return None
-    statistics, squares = _concluded(tensor.numel(), extremes, sums, exponents, counts)
-    return statistics, squares, _ranked(peaks, exact, counted) if tokens else None
+    statistics, squares = _concluded(tensor.numel(), (extremes, sums, exponents, counts))
+    if not tokens:
+        return statistics, squares, None
+    largest = peaks.max(axis=0).reshape(-1).view(np.float32)
+    return statistics, squares, ranked(largest, lambda where: exact[where // inner, :, where % inner], counted=counted)
 
 
 def _observe_apart(
@@ -127,27 +123,17 @@ def _bands(rows: int, channels: int, elements: int, *, split: bool) -> tuple[lis
     return bands, [slice(left, min(left + across, channels)) for left in range(0, channels, across)]
 
 
-def _concluded(
-    count: int, extremes: np.ndarray, sums: np.ndarray, exponents: np.ndarray, counts: np.ndarray
-) -> tuple[LayerStatistics, np.ndarray]:
+def _concluded(count: int, bands: Bands) -> tuple[LayerStatistics, np.ndarray]:
     """Return the statistics and each channel's sum of squares."""
-    ends, totals = np.empty((2, sums.shape[2]), np.float32), np.empty((2, sums.shape[2]))
-    whole = np.zeros(BINS, np.int64)
-    least, most, exponent = conclude(extremes, sums, exponents, counts, ends, totals, whole)
+    channels, whole = bands[0].shape[2], np.empty(BINS, np.int64)
+    ends, totals = np.empty((2, channels), np.float32), np.empty((2, channels))
+    least, most, exponent = conclude(bands, ends, totals, whole)
     statistics = LayerStatistics(
         count=count, non_finite=0, minimum=least, maximum=most, batches=1, minimum_total=least, maximum_total=most,
         total=float(totals[0].sum()), total_squares=float(totals[1].sum()), exponent=exponent, counts=whole,
         channel_minimum=ends[0], channel_maximum=ends[1], channel_absmax=np.maximum(ends[1], -ends[0]),
     )  # fmt: skip
     return statistics, totals[1]
-
-
-def _ranked(peaks: np.ndarray, exact: np.ndarray, counted: bool) -> Peaks:
-    """Return what :func:`workbench.numerics.statistics.outliers.ranked` does of ``peaks`` of parts of the channels."""
-    counts, places = np.zeros(PEAK_BINS, np.int64), np.empty((2, LARGEST_PEAKS), np.int64)
-    value = np.empty(LARGEST_PEAKS, np.float32)
-    found = rank(peaks, exact, counted, counts, places, value)
-    return Peaks(counts=counts, where=places[0, :found], channel=places[1, :found], value=value[:found])
 
 
 def _as_it_lies(tensor: torch.Tensor, axis: int, tokens: bool, counted: bool) -> tuple[torch.Tensor, int]:
