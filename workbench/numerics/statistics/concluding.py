@@ -9,7 +9,6 @@ import numpy as np
 
 from workbench.numerics.jit import compiled
 from workbench.numerics.statistics.compiled import grow
-from workbench.numerics.statistics.outliers import BINS, LARGEST, LOWEST, OCTAVE
 
 Bands = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Extremes float32 and sums float64 ``[2, bands, channels]``; exponents and counts int64 of parts, ``[n, 2048]``."""
@@ -37,22 +36,22 @@ def conclude(bands: Bands, ends: np.ndarray, totals: np.ndarray, histogram: np.n
 
 
 @compiled
-def rank(bits: np.ndarray, counts: np.ndarray, where: np.ndarray) -> int:
-    """Return how many tokens, at most LARGEST, are the largest, and write their places by falling magnitude.
+def rank(bits: np.ndarray, counts: np.ndarray, first: int, where: np.ndarray) -> int:
+    """Return how many tokens ``where`` (int64 ``[most]``) names, the largest ones by falling magnitude.
 
-    ``bits`` int32 ``[tokens]`` are those of magnitudes; to ``counts`` int64 ``[512]``, if there are any, is added.
+    ``bits`` int32 ``[tokens]`` are those of magnitudes; added to ``counts`` int64 (if any) from ``bits >> 20 = first``.
     """
-    found, kept = 0, np.zeros(LARGEST, np.int32)
+    found, last, kept = 0, where.size - 1, np.zeros(where.size, np.int32)
     for token in range(bits.size):
         own = bits[token]
         if counts.size:
-            counts[min(max((own >> 20) - (127 + LOWEST) * OCTAVE, 0), BINS - 1)] += 1
-        if own <= kept[LARGEST - 1]:
+            counts[min(max((own >> 20) - first, 0), counts.size - 1)] += 1
+        if own <= kept[last]:
             continue
-        at = min(found, LARGEST - 1)
+        at = min(found, last)
         while at > 0 and kept[at - 1] < own:
             kept[at], where[at] = kept[at - 1], where[at - 1]
             at -= 1
         kept[at], where[at] = own, token
-        found = min(found + 1, LARGEST)
+        found = min(found + 1, where.size)
     return found

@@ -153,7 +153,8 @@ def ranked(peaks: np.ndarray, rows: Callable[[np.ndarray], np.ndarray], *, count
     from workbench.numerics.statistics.concluding import rank
 
     counts, where = np.zeros(BINS, np.int64), np.empty(LARGEST, np.int64)
-    where = where[: rank(peaks.view(np.int32), counts if counted else counts[:0], where)]
+    first = (127 + LOWEST) * OCTAVE
+    where = where[: rank(peaks.view(np.int32), counts if counted else counts[:0], first, where)]
     values = rows(where)
     channel = np.abs(values).argmax(axis=1) if where.size else where
     return Peaks(counts=counts, where=where, channel=channel, value=values[np.arange(where.size), channel])
