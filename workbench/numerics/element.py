@@ -70,8 +70,7 @@ class Element(ABC):
 
     def values(self) -> np.ndarray:
         """Return the finite values, ascending, each once, float32."""
-        table = self.table()
-        return np.unique(table[np.isfinite(table)] + np.float32(0.0))  # -0 and +0 are one value
+        return _values(self).copy()
 
     @abstractmethod
     def snap_(self, scaled: torch.Tensor, zero_point: torch.Tensor | None) -> torch.Tensor:
@@ -96,6 +95,12 @@ class Element(ABC):
         import torch
 
         return torch.from_numpy(self.table()).to(codes.device).take(codes.to(torch.int64))
+
+
+@cache
+def _values(element: Element) -> np.ndarray:
+    table = element.table()
+    return np.unique(table[np.isfinite(table)] + np.float32(0.0))  # -0 and +0 are one value
 
 
 @cache

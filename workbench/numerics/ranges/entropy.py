@@ -71,7 +71,7 @@ def divergence(counts: np.ndarray, first: int, last: int, level: np.ndarray) -> 
     size = int(level[-1]) + 1
     mass = np.bincount(level, weights=inside, minlength=size)
     sharers = np.bincount(level, weights=occupied, minlength=size)
-    if not mass.sum():
+    if not mass.any():
         return math.inf
     expanded = (mass / np.maximum(sharers, 1.0))[level][occupied]
     expanded[expanded == 0] = 0.5
