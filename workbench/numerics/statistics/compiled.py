@@ -223,10 +223,10 @@ def observe_band(
             exponent = _tile(values, place, exponent, words, lanes, counts)
             if exponent == NOT_FINITE:
                 return NOT_FINITE
-        total = np.sum(wide[1, :n])
-        if total - total != 0:
-            return NOT_FINITE
         _fold(lanes, start, inner, channelwise)
+    total = np.sum(channelwise[3][own])
+    if total - total != 0:
+        return NOT_FINITE
     for h in range(4):
         histogram += counts[h]
     return exponent
