@@ -1,7 +1,4 @@
-"""What the bands of a tensor say together, and its largest tokens.  Importing this imports numba.
-
-In numpy it took as long as the bands themselves where tensors are those of one sample.
-"""
+"""What the bands of a tensor say together, and its largest tokens.  Importing this imports numba."""
 
 from __future__ import annotations
 
@@ -42,8 +39,7 @@ def rank(bits: np.ndarray, counts: np.ndarray, first: int, where: np.ndarray) ->
     ``bits`` int32 ``[tokens]`` are those of magnitudes; added to ``counts`` int64 (if any) from ``bits >> 20 = first``.
     """
     found, last, kept = 0, where.size - 1, np.zeros(where.size, np.int32)
-    for token in range(bits.size):
-        own = bits[token]
+    for token, own in enumerate(bits):
         if counts.size:
             counts[min(max((own >> 20) - first, 0), counts.size - 1)] += 1
         if own <= kept[last]:
