@@ -23,6 +23,7 @@ from workbench.deployment.targets import target
 from workbench.deployment.tensors import check, expected_nbytes
 from workbench.errors import CannotRunError, ExportError
 from workbench.models.model import Batch, Model
+from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import all_schemes
 from workbench.numerics.ranges import Range
@@ -250,3 +251,24 @@ def test_what_cannot_be_written_is_refused_and_what_was_there_stays(
             exporter("onnx", options).export(quantize(model, Plan()), model, out, silent)
     assert out.read_text(encoding="utf-8") == "before"
     assert os.listdir(tmp_path) == ["m.onnx"]
+
+
+PAIR = """
+import torch
+
+class Pair(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.user, self.item = torch.nn.Linear(6, 4), torch.nn.Linear(3, 4)
+    def forward(self, user, item):
+        return self.user(user) - self.item(item)
+
+build = Pair
+"""
+
+
+def test_a_graph_takes_its_inputs_in_the_order_of_the_network(tmp_path: Path) -> None:
+    (tmp_path / "pair.py").write_text(PAIR)
+    model = open_model(tmp_path / "pair.py", trust=True)
+    graph = capturing.capture(model, {"item": torch.randn(2, 3), "user": torch.randn(2, 6)})
+    assert [value.name for value in graph.model.graph.inputs][:2] == ["user", "item"]

@@ -70,6 +70,21 @@ def test_probabilities_are_logits_to_compare(
         assert ours == pytest.approx(raw, rel=1e-4, abs=1e-6)
 
 
+@pytest.mark.parametrize(("channels", "kind"), [(5, OutputKind.POSITION_CLASSES), (3, OutputKind.EMBEDDING)])
+def test_classes_at_every_pixel_are_compared_as_such(channels: int, kind: OutputKind, tmp_path: Path) -> None:
+    from onnx import helper
+
+    nodes = [helper.make_node("Conv", ["x", "w"], ["out"])]
+    path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 3, 8, 6])}, ["out"], {"w": numbers(channels, 3, 1, 1)})
+    model, x = open_model(path), numbers(2, 3, 8, 6, seed=1)
+    assert model.summary.output is kind
+    assert any("5 classes at every pixel" in note for note in model.notes) == (channels == 5)
+    theirs = onnxruntime_output(path, {"x": x})
+    if kind is OutputKind.POSITION_CLASSES:
+        theirs = theirs.reshape(2, channels, -1).transpose(0, 2, 1)
+    assert output_of(model, {"x": x}) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+
+
 def test_a_softmax_of_simple_operators_is_one_too(tmp_path: Path) -> None:
     from onnx import helper
 

@@ -315,3 +315,16 @@ def test_a_single_number_is_no_class(tmp_path: Path) -> None:
     model = open_model(tmp_path / "net.py", trust=True)
     with pytest.raises(DataError, match="a single class leaves nothing to classify"):
         evaluate(model, model, open_dataset(tmp_path / "x.npy", model))
+
+
+@pytest.mark.parametrize(("channels", "kind"), [(5, OutputKind.POSITION_CLASSES), (3, OutputKind.EMBEDDING)])
+def test_classes_at_every_pixel_are_compared_as_such(tmp_path: Path, channels: int, kind: OutputKind) -> None:
+    network = seeded(lambda: nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, channels, 1)))
+    pictures = torch.randn(2, 3, 8, 6)
+    model = opened(tmp_path, network, (pictures,))
+    assert model.summary.output is kind
+    assert any("5 classes at every pixel" in note for note in model.notes) == (channels == 5)
+    pixels = network(pictures)
+    if kind is OutputKind.POSITION_CLASSES:
+        pixels = pixels.flatten(2).transpose(1, 2)
+    torch.testing.assert_close(model.run({"inputs": pictures}), pixels)

@@ -79,7 +79,7 @@ def capture(model: Model, batch: Mapping[str, torch.Tensor] | None = None) -> Gr
 
     output = "logits" if model.summary.output.is_logits else "output"
     if batch is not None:
-        return captured(model, forward, batch, (output,))
+        return captured(model, forward, _in_order(model, batch), (output,))
     return remembered(model, lambda: captured(model, forward, example(model), (output,)))
 
 
@@ -100,7 +100,13 @@ def example(model: NetworkModel) -> dict[str, torch.Tensor]:
         raise ExportError(f"what {model.summary.name} takes is not known, so it cannot be captured: {error}") from error
     if "input_ids" in batch and "attention_mask" in model.inputs.takes and "attention_mask" not in batch:
         batch["attention_mask"] = torch.ones_like(batch["input_ids"])
-    return batch
+    return _in_order(model, batch)
+
+
+def _in_order(model: NetworkModel, batch: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return a batch with its inputs as the network's own ``forward`` takes them; others come last."""
+    places = {name: place for place, name in enumerate(model.inputs.takes)}
+    return dict(sorted(batch.items(), key=lambda each: places.get(each[0], len(places))))
 
 
 class _Runner(nn.Module):

@@ -27,7 +27,7 @@ from workbench.models.onnx.outputs import axis_of_samples, last_function
 from workbench.models.sources.exported_program import in_pieces
 from workbench.models.sources.huggingface_heads import head_of, mean_pooled
 from workbench.models.sources.layers import Modules, Role, find_layers, unknown_role
-from workbench.models.sources.probabilities import logits_of
+from workbench.models.sources.probabilities import classes_of_pixels, logits_of
 from workbench.models.sources.python_module import MAIN
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import TensorStore, contents_of, memory_to_run, require_memory
@@ -203,14 +203,20 @@ def _model(source: ModelSource, path: Path, file: OnnxFile, graph: FloatGraph, n
 
     answer = Answer(takes=takes, spec=inputs, place=trial.place, name=name, rank=gives.ndim,
                     axis=axis_of_samples(gives, trial.batch or SAMPLES, turned))  # fmt: skip
-    output, pooled = _output(answer.by_sample(gives), name, inputs, _architecture(folder), last)
+    gives = answer.by_sample(gives)
+    output, pooled = _output(gives, name, inputs, _architecture(folder), last)
+    batch = random_samples(takes, main, trial.sizes, trial.batch or SAMPLES)
+    pixels = classes_of_pixels(gives, batch) if output is OutputKind.EMBEDDING and last != "Sigmoid" else ""
+    output = OutputKind.POSITION_CLASSES if pixels else output
     answer = replace(answer, pooled=pooled, last="" if output is OutputKind.EMBEDDING else last)
     call = _call(answer) if inputs.batch is None else in_pieces(_call(answer), inputs.batch)
     inputs = replace(inputs, sentences=True, embeds=True) if pooled else inputs
     sample = partial(random_samples, takes, main, trial.sizes)
     fingerprint = contents_of(_raw_store(file)).fingerprint
     built = network_model(source, network, parts, fingerprint, output, call, inputs, sample)
-    return OnnxModel(built.summary, built.body, inputs, file=file, graph=graph, answer=answer)
+    model = OnnxModel(built.summary, built.body, inputs, file=file, graph=graph, answer=answer)
+    model.notes = (*model.notes, *filter(None, [pixels]))
+    return model
 
 
 def _spec(takes: Mapping[str, Input], main: str, folder: Path) -> InputSpec:

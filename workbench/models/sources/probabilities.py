@@ -103,7 +103,7 @@ def read_off(
     if answer is None:
         return output, call, ""
     given, whole, batch, _ = answer
-    if vocabulary is not None:
+    if vocabulary is not None and output is not OutputKind.EMBEDDING:
         texts = sum(each.dtype == torch.int64 and each.ndim == 2 and "mask" not in name for name, each in batch.items())
         logits = OutputKind.TOKEN_CLASSES if texts > 1 else OutputKind.TOKEN_LOGITS
         by_token = given.ndim == 3 and given.shape[-1] in (vocabulary, *tables[: len(tables) * (texts > 1)])
@@ -115,12 +115,22 @@ def read_off(
         return OutputKind.POSITION_CLASSES, with_logits(call, last), ""
     if given.ndim == 1 or given.shape[1:] == (1,):
         return OutputKind.EMBEDDING, call, ""
-    sides = [each.shape[1:] for each in batch.values() if each.ndim == 4]
-    one = given.ndim == 4 and len(sides) == 1 and sides[0][1:] == given.shape[2:] and sides[0][0] != given.shape[1]
-    if given.ndim == 4 and given.shape[1] > 1 and (one or isinstance(whole, Mapping)):  # as torchvision's
-        note = (
-            f"the output, samples x {' x '.join(map(str, given.shape[1:]))} in a trial, is taken for the logits of "
-            f"{given.shape[1]} classes at every pixel; state OUTPUT if it is something else (embedding: numbers)"
-        )
+    note = classes_of_pixels(given, batch, named=isinstance(whole, Mapping))
+    if note:
         return OutputKind.POSITION_CLASSES, call, note
     return output, with_logits(call, last) if last == "Softmax" else call, ""
+
+
+def classes_of_pixels(given: torch.Tensor, batch: Batch, named: bool = False) -> str:
+    """Return a sentence where an output ``[samples, channels, height, width]`` of a ``batch`` is taken for logits of
+    classes at every pixel: one of the only picture's size and with other channels than it has, or any that is ``named``
+    (in a dictionary, as torchvision's)."""
+    sides = [each.shape[1:] for each in batch.values() if each.ndim == 4]
+    if given.ndim != 4 or given.shape[1] < 2:
+        return ""
+    one = len(sides) == 1 and sides[0][1:] == given.shape[2:] and sides[0][0] != given.shape[1]
+    return "" if not (one or named) else (
+        f"the output, samples x {' x '.join(map(str, given.shape[1:]))} in a trial, is taken for the logits of "
+        f"{given.shape[1]} classes at every pixel; if it is something else, open the network from a Python file that "
+        'states OUTPUT = "embedding" (numbers)'
+    )  # fmt: skip

@@ -82,7 +82,7 @@ def network_model(
         non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
     body, notes = Body(network=network, call=call, hooks=parts.hooks, sample=sample), tuple[str, ...]()
-    if output in (OutputKind.CLASS_LOGITS, OutputKind.TOKEN_LOGITS) and not stated:
+    if not stated:
         answer = answer_of(NetworkModel(replace(summary, output=OutputKind.EMBEDDING), body, inputs))
         tables = [layer.shape[0] for layer in parts.layers if layer.kind is LayerKind.EMBEDDING]
         output, call, note = read_off(answer, output, call, inputs.vocabulary if inputs.tokens else None, tables)
