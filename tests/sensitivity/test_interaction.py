@@ -18,6 +18,7 @@ from workbench.quantization.quantize import quantize
 from workbench.sensitivity.interaction import (
     FEWEST,
     UNIT,
+    USUAL,
     Directions,
     beyond_chance,
     interaction,
@@ -69,25 +70,44 @@ def test_equal_errors_of_two_layers_cost_twice_their_sum_and_opposite_ones_nothi
 
 
 def test_what_chance_explains_is_believed_the_less() -> None:
-    rng, draws = np.random.default_rng(2), 4000
+    rng, draws = np.random.default_rng(2), 100
     unrelated = [np.rint(rng.standard_normal(draws) / UNIT / draws).astype(np.int64) for _ in range(2)]
     slopes, squares = sum(unrelated), sum(item * item for item in unrelated)
-    judged = (0.5 * UNIT**2 * (slopes.astype(float) ** 2 - squares)).reshape(-1, 2).sum(axis=1)[1::2] * 2
-    plain, error = judged.sum(), np.sqrt(judged.size * judged.var())
-    expected = plain * max(1 - 4 * error**2 / plain**2, 0.0)
-    assert interaction(slopes, squares) == pytest.approx(expected, rel=1e-6)
-    assert abs(interaction(slopes, squares)) < abs(plain)
+    together, apart = ((0.5 * UNIT**2 * x.astype(float)).reshape(-1, 2).sum(axis=1) for x in (slopes**2, squares))
+    quotient = together.sum() / apart.sum()
+    left = stats.bootstrap((together, apart), lambda t, a, axis: t.sum(axis) / a.sum(axis), paired=True,
+                           vectorized=True, n_resamples=20_000, rng=rng)  # fmt: skip
+    share = 1 / (1 + (left.standard_error / USUAL) ** 2)
+    expected = share * (together.sum() - apart.sum())
+    assert 0.5 < share < 0.95 and abs(quotient - 1) > 0.02
+    assert interaction(slopes, squares) == pytest.approx(expected, rel=0.05)
     rows = np.array([slopes, 2 * unrelated[0], 0 * slopes]), np.array([squares, 2 * unrelated[0] ** 2, 0 * squares])
     np.testing.assert_allclose(interactions(*rows), [interaction(*pair) for pair in zip(*rows, strict=True)], rtol=1e-9)
 
 
-@pytest.mark.parametrize(("samples", "most"), [(4, 0.0), (8, 0.0), (16, 0.1), (32, 0.1), (256, 0.07)])
-def test_few_samples_of_unrelated_layers_seldom_show_an_interaction(samples: int, most: float) -> None:
+@pytest.mark.parametrize(("samples", "most"), [(4, 0.0), (8, 0.0), (16, 0.2), (32, 0.17), (256, 0.07)])
+def test_few_samples_of_unrelated_layers_show_little_interaction(samples: int, most: float) -> None:
     rng, layers, plans = np.random.default_rng(3), 20, 2000
     slopes = np.rint(rng.standard_normal((plans, layers, 2 * samples)) / UNIT / 1000).astype(np.int64)
     result = interactions(slopes.sum(axis=1), np.square(slopes).sum(axis=1))
-    assert np.mean(result != 0) <= most
+    own = 0.5 * UNIT**2 * np.square(slopes.astype(float)).sum(axis=(1, 2))
+    assert np.sqrt(np.mean(np.square(result / own))) <= most
     assert result[0] == interaction(slopes[0].sum(axis=0), np.square(slopes[0]).sum(axis=0))
+
+
+@pytest.mark.parametrize("quotient", [0.55, 1.0, 1.6])
+def test_what_errors_cost_together_is_known_where_few_samples_carry_most_of_the_loss(quotient: float) -> None:
+    rng, layers, plans, samples = np.random.default_rng(4), 10, 300, 256
+    sizes = np.exp(0.6 * rng.standard_normal((plans, 1, samples, 1)))
+    own = rng.standard_normal((plans, layers, samples, 2)) * sizes
+    pull = (np.sqrt(quotient) - 1) / layers  # of the mean of all, which alone adds up
+    slopes = own + pull * own.sum(axis=1, keepdims=True)
+    whole = np.rint(slopes.reshape(plans, layers, -1) / UNIT / 1000).astype(np.int64)
+    squares = np.square(whole).sum(axis=1)
+    result = interactions(whole.sum(axis=1), squares)
+    alone = 0.5 * UNIT**2 * squares.astype(float).sum(axis=1)
+    true = quotient * layers / (layers + 2 * pull * layers + (pull * layers) ** 2)  # of independent errors, pulled
+    assert np.mean(np.abs(np.log((alone + result) / alone / true)) < np.log(4 / 3)) > 0.9
 
 
 @pytest.mark.parametrize("samples", [FEWEST, 12, 40, 1000])
