@@ -22,13 +22,8 @@ UNIT = 2.0**-26
 """Slopes are added in whole numbers of this (nats ** 0.5), so that their sums have the same bits in any order."""
 
 USUAL = 0.4
-"""How much more or less than their sum errors usually cost together, as a share of it: a standard deviation over plans.
-
-What samples say of a plan is shrunk by that and their own standard error.  Measured on 18 plans each, uniform, mixed
-and searched, of ResNet-20 and six small networks of timm with 64 and 256 images: the logarithm of predicted over
-measured second order has a root mean square of 0.11 to 0.14; 0.20 to 0.41 with nothing but what two standard errors of
-every second sample resolve, 0.29 to 0.76 without interaction.
-"""
+"""How much more or less than their sum errors usually cost together, as a share of it: a standard deviation over plans
+of ResNet-20 and six small networks of timm and torchvision (resources/guide/decisions.md)."""
 
 RESOLVED = 2.0
 """How many of its standard errors the factor of a measured plan must be to count, see :func:`beyond_chance`."""
@@ -192,8 +187,7 @@ def of_choosers(values: np.ndarray) -> np.ndarray:
 
 
 def _quotients(slopes: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what errors cost alone, in nats, how many times as much together, and the standard error of that; float64
-    ``[plans]`` each."""
+    """Return what errors cost alone, in nats, how many times as much together, and its standard error, by plan."""
     together, apart = (_by_sample(each) for each in (np.square(slopes.astype(np.float64)), squares.astype(np.float64)))
     own, samples = apart.sum(axis=1), apart.shape[1]
     per = np.maximum(own, 1.0)[:, None]
@@ -204,5 +198,4 @@ def _quotients(slopes: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.
 
 def _by_sample(values: np.ndarray) -> np.ndarray:
     """Return sums over each sample's two draws, float64 ``[..., samples]``."""
-    whole = values[..., : values.shape[-1] // 2 * 2]
-    return np.asarray(whole.reshape(*whole.shape[:-1], -1, 2).sum(axis=-1))
+    return np.asarray(values[..., : values.shape[-1] // 2 * 2].reshape(*values.shape[:-1], -1, 2).sum(axis=-1))

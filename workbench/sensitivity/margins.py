@@ -107,10 +107,8 @@ class _Sums:
 
     @staticmethod
     def of(differences: Mapping[str, Differences], rankings: int) -> _Sums:
-        squares, sizes = (
-            {name: torch.zeros(rankings, len(each.scale)).double() for name, each in differences.items()}
-            for _ in range(2)
-        )
+        squares = {name: torch.zeros(rankings, len(each.scale)).double() for name, each in differences.items()}
+        sizes = {name: torch.zeros_like(each) for name, each in squares.items()}
         return _Sums(torch.zeros(rankings).double(), torch.zeros(rankings).double(), squares, sizes)
 
     def add(self, ranking: int, close: torch.Tensor, count: int, products: Mapping[str, torch.Tensor]) -> None:
@@ -124,8 +122,6 @@ class _Sums:
     def noise(self, name: str) -> torch.Tensor:
         """Return the noise of a layer, float64 ``[2, rankings, schemes]``."""
         counts = self.samples.clamp_min(1).unsqueeze(1)
-        return torch.stack([
-            (self.squares[name] / self.near.clamp_min(1).unsqueeze(1)).sqrt(),
-            (GAUSSIAN * (self.sizes[name] / counts).square() / (self.squares[name] / counts))
-            .nan_to_num(0.0).clamp_max(1.0),
-        ])  # fmt: skip
+        shares = GAUSSIAN * (self.sizes[name] / counts).square() / (self.squares[name] / counts)
+        sigmas = (self.squares[name] / self.near.clamp_min(1).unsqueeze(1)).sqrt()
+        return torch.stack([sigmas, shares.nan_to_num(0.0).clamp_max(1.0)])

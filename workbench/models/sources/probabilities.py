@@ -115,16 +115,14 @@ def read_off(
         return OutputKind.POSITION_CLASSES, with_logits(call, last), ""
     if given.ndim == 1 or given.shape[1:] == (1,):
         return OutputKind.EMBEDDING, call, ""
-    note = classes_of_pixels(given, batch, named=isinstance(whole, Mapping))
-    if note:
+    if note := classes_of_pixels(given, batch, named=isinstance(whole, Mapping)):
         return OutputKind.POSITION_CLASSES, call, note
     return output, with_logits(call, last) if last == "Softmax" else call, ""
 
 
 def classes_of_pixels(given: torch.Tensor, batch: Batch, named: bool = False) -> str:
-    """Return a sentence where an output ``[samples, channels, height, width]`` of a ``batch`` is taken for logits of
-    classes at every pixel: one of the only picture's size and with other channels than it has, or any that is ``named``
-    (in a dictionary, as torchvision's)."""
+    """Return a sentence where an output ``[samples, channels, height, width]`` is taken for logits of classes at every
+    pixel: with the size of the ``batch``'s only picture and other channels, or ``named`` (as torchvision's are)."""
     sides = [each.shape[1:] for each in batch.values() if each.ndim == 4]
     if given.ndim != 4 or given.shape[1] < 2:
         return ""

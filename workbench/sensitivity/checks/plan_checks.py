@@ -60,7 +60,7 @@ class PlanChecks:
     def factors(self) -> np.ndarray:
         """The logarithm of measured over predicted (float64 ``[plans]``), as far as the samples resolve it.
 
-        Shrunk like an interaction (positive-part James-Stein), by Student's t limits; 0 for fewer than 8 samples.
+        Shrunk (positive-part James-Stein), by Student's t limits; 0 for fewer than 8 samples.
         """
         factors: np.ndarray = np.clip(np.log(self.measured) - np.log(self.predicted), -LARGEST, LARGEST)
         chance = beyond_chance(RESOLVED, self.samples)
