@@ -26,7 +26,7 @@ USUAL = 0.4
 of ResNet-20 and six small networks of timm and torchvision (resources/guide/decisions.md)."""
 
 RESOLVED = 2.0
-"""How many of its standard errors the factor of a measured plan must be to count, see :func:`beyond_chance`."""
+"""How many of its standard errors a measured plan's factor must be to count, see :func:`beyond_chance`."""
 
 FEWEST = 8
 """So many samples judge a choice, and twice as many an interaction, at the least."""
@@ -102,10 +102,9 @@ class Directions:
 def interaction(slopes: np.ndarray, squares: np.ndarray) -> float:
     """Return what errors cost together beyond the sum of what each costs alone, in nats, as far as samples tell it.
 
-    ``slopes`` and ``squares`` (int64 ``[draws]``, UNITs) are the sums of the errors' slopes and of their squares; the
-    same bits whatever order they were added in.  The quotient of what the errors cost together and alone in the same
-    samples is much surer than either, since a few samples carry most of both.  Its distance from 1 is shrunk by
-    ``USUAL ** 2 / (USUAL ** 2 + s ** 2)`` with its standard error ``s``; fewer than ``2 * FEWEST`` samples say nothing.
+    ``slopes`` and ``squares`` (int64 ``[draws]``, UNITs) are the sums of the errors' slopes and of their squares.  A few
+    samples carry most of what they cost together and alone, so the quotient of both is much surer than either.  Its
+    distance from 1 is shrunk by its standard error beside USUAL; fewer than ``2 * FEWEST`` samples say nothing.
     """
     return float(interactions(slopes[None], squares[None])[0])
 
@@ -138,12 +137,10 @@ def interaction_of(every: Iterable[np.ndarray | None]) -> float:
 
 def interactions(slopes: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Return :func:`interaction` of many plans at once, float64 ``[plans]`` for int64 ``[plans, draws]``."""
-    own, quotient, error = _quotients(slopes, squares)
-    samples = slopes.shape[1] // 2
+    (own, quotient, error), samples = _quotients(slopes, squares), slopes.shape[1] // 2
     if samples < 2 * FEWEST:
         return np.zeros_like(own)
-    doubt = np.square(beyond_chance(1.0, samples) * error)
-    return np.asarray(own * (quotient - 1) * (USUAL**2 / (USUAL**2 + doubt)))
+    return np.asarray(own * (quotient - 1) / (1 + np.square(beyond_chance(1.0, samples) * error / USUAL)))
 
 
 def beyond_chance(errors: float, samples: int) -> float:

@@ -27,10 +27,9 @@ GAUSSIAN = math.pi / 2
 def margin_noise(
     model: Model, differences: Mapping[str, Differences], data: Data, rankings: int, *, batch_size: int, seed: int
 ) -> Noise:
-    """Return what every difference moves the margins near the border by, for each layer.
+    """Return what every difference moves the margins near the border by, for each layer: zeros where it moves none.
 
-    Up to RUNS backward passes, and as many of single samples where a use of a layer is seen by no tap (experts that are
-    modules of their own).  A layer that no margin depends on has zeros.
+    Up to RUNS backward passes, and as many of single samples for layers that no tap sees so (experts as modules).
     """
     products = SampleProducts(model=model, differences=differences)
     seen = {layer.name for layer in tappable(model)}
@@ -83,22 +82,19 @@ def _add_alone(
         gradients = torch.autograd.grad(
             margins, list(leaves.values()), _signs(close, generator), allow_unused=True, retain_graph=True
         )
-        sums.add(ranking, close, 1, {
-            name: differences[name].products(gradient[None])
-            for name, gradient in zip(differences, gradients, strict=True) if gradient is not None
-        })  # fmt: skip
+        known = {name: each[None] for name, each in zip(differences, gradients, strict=True) if each is not None}
+        sums.add(ranking, close, 1, {name: differences[name].products(each) for name, each in known.items()})
 
 
 def _signs(close: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Return random signs where ``close`` (bool) holds, 0 elsewhere; float32."""
-    signs = torch.randint(0, 2, close.shape, generator=generator).to(close.device).float() * 2 - 1
-    return signs * close
+    return (torch.randint(0, 2, close.shape, generator=generator).to(close.device).float() * 2 - 1) * close
 
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """``near`` margins and the ``samples`` that have such, float64 ``[rankings]``; the ``squares`` and ``sizes`` of
-    what every difference moves them by, float64 ``[rankings, schemes]`` by layer."""
+    """``near`` margins and ``samples`` with such, float64 ``[rankings]``; ``squares`` and ``sizes`` of what every
+    difference moves them by, float64 ``[rankings, schemes]`` by layer."""
 
     near: torch.Tensor
     samples: torch.Tensor
