@@ -102,9 +102,9 @@ class Directions:
 def interaction(slopes: np.ndarray, squares: np.ndarray) -> float:
     """Return what errors cost together beyond the sum of what each costs alone, in nats, as far as samples tell it.
 
-    ``slopes`` and ``squares`` (int64 ``[draws]``, UNITs) are the sums of the errors' slopes and of their squares.  A few
-    samples carry most of what they cost together and alone, so the quotient of both is much surer than either.  Its
-    distance from 1 is shrunk by its standard error beside USUAL; fewer than ``2 * FEWEST`` samples say nothing.
+    ``slopes`` and ``squares`` (int64 ``[draws]``, UNITs) are sums of the errors' slopes and of their squares.  A few
+    samples carry most of what errors cost together and alone, so the quotient of both is much surer than either; its
+    distance from 1 is shrunk by its standard error beside USUAL.  Fewer than ``2 * FEWEST`` samples say nothing.
     """
     return float(interactions(slopes[None], squares[None])[0])
 

@@ -57,12 +57,11 @@ def margin_noise(
                 targets=targets,
             )  # fmt: skip
         hidden = products.unseen(seen)
-        if hidden and flow_of(model) is not Flow.NONE:
-            for index in range(min(samples_of(batch), RUNS // rankings - number * batch_size)):
-                sample = {key: tensor[index : index + 1] for key, tensor in batch.items()}
-                _add_alone(alone, model, {name: differences[name] for name in hidden}, sample, ranked, generator)
-    refused = products.unseen(seen)
-    return {name: (alone if name in refused else sums).noise(name) for name in differences}
+        some = RUNS // rankings - number * batch_size if hidden and flow_of(model) is not Flow.NONE else 0
+        for index in range(min(samples_of(batch), some)):
+            sample = {key: tensor[index : index + 1] for key, tensor in batch.items()}
+            _add_alone(alone, model, {name: differences[name] for name in hidden}, sample, ranked, generator)
+    return {name: (alone if name in products.unseen(seen) else sums).noise(name) for name in differences}
 
 
 def _add_alone(
