@@ -218,11 +218,11 @@ def _flush_names(folder: Path) -> None:
 
 
 def _explain(failure: OSError, path: Path, what: str) -> str:
-    if failure.errno is None and re.fullmatch(r"\d+ requested and \d+ written", str(failure)):  # as numpy says it
-        failure = OSError(errno.ENOSPC, "")
-    reason = _FULL.get(failure.errno or 0) or failure.strerror or str(failure)
+    short = failure.errno is None and re.fullmatch(r"\d+ requested and \d+ written", str(failure))  # numpy: no reason
+    known = "the disk is full, or the file larger than allowed" if short else _FULL.get(failure.errno or 0)
+    reason = known or failure.strerror or str(failure)
     free = ""
-    if failure.errno == errno.ENOSPC:
+    if short or failure.errno == errno.ENOSPC:
         with contextlib.suppress(OSError):
             free = f" ({shutil.disk_usage(Path(os.path.realpath(path)).parent).free / 1e6:.1f} MB are free)"
     return (
