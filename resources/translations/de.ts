@@ -6075,9 +6075,5 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>about {}, {} of memory, {} on the disk</source>
         <translation>etwa {} und braucht {} Speicher, {} auf der Platte</translation>
     </message>
-    <message>
-        <source>a calibration first; weight error needs none</source>
-        <translation>erst eine Kalibrierung; der Gewichtsfehler braucht keine</translation>
-    </message>
 </context>
 </TS>

@@ -183,23 +183,6 @@ def test_a_form_says_how_long_it_takes_and_begins_with_the_samples_that_fit(
     live(story)
 
 
-def test_a_score_that_needs_a_calibration_is_refused_in_the_form(live: Callable[..., None], tmp_path: Path) -> None:
-    async def story(person: Person) -> None:
-        await person.open(replace(fresh(tmp_path), curvature={}))
-        await person.act(lambda: person.context.trigger("score"))
-        await person.until(lambda: person.dialog("form"), 10)
-        await person.click(person.dialog("form").start_button)
-        form = person.dialog("form").findChild(Form)
-        assert form._problems["metric"].text() == "Needed: a calibration first; weight error needs none"
-        box = form.widgets["metric"]
-        await person.act(lambda: box.setCurrentIndex(box.findData("weight_error")))
-        assert form.problems() == {}
-        await person.act(person.dialog("form").reject)
-        assert not any(view.listed for view in person.context.jobs.views)
-
-    live(story)
-
-
 @pytest.mark.parametrize(("seconds", "samples"), [(500.0, 100), (1000.0, 24), (9000.0, 16)])
 def test_fewer_samples_are_offered_where_all_take_much_longer(seconds: float, samples: int) -> None:
     whole = Estimate(seconds=seconds, memory=1, samples=100, sample_seconds=seconds / 100)

@@ -34,10 +34,14 @@ def test_a_score_asked_for_while_a_calibration_runs_has_its_data(live: Callable[
         await person.until(lambda: person.state.session is not None)
         await _start(person, Qt.Key.Key_F5, "64")
         await _start(person, Qt.Key.Key_F6, "16")
-        statuses = [view.status for view in person.context.jobs.views][-2:]
-        assert statuses == ["running", "queued"] and "and 1 more" in person.window.status.message.text()
+
+        def statuses() -> list[str]:
+            return [view.status for view in person.context.jobs.views if view.listed][-2:]
+
+        await person.until(lambda: statuses()[0] == "running", 20)  # after the estimate that its form has asked for
+        assert statuses() == ["running", "queued"] and "and 1 more" in person.window.status.message.text()
         await person.until(lambda: "predicted_kl" in person.state.session.sensitivities)
-        assert [view.status for view in person.context.jobs.views][-2:] == ["done", "done"]
+        assert statuses() == ["done", "done"]
         assert person.state.session.calibration.samples == 64
         assert person.state.session.sensitivities["predicted_kl"].samples == 16
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -135,12 +135,6 @@ def _activation_table(context: Context, options: ScoreOptions, notes: list[str])
     return _beside(session.sensitivities.get(metric), table)
 
 
-def _missing(session: Session, options: ScoreOptions) -> Mapping[str, str]:
-    metric = find_metric(options.metric)
-    lacks = metric.needs_data and not (session.calibration or metric.moments and session.curvature)
-    return {"metric": "a calibration first; weight error needs none"} if lacks else {}
-
-
 def _require_calibrated(session: Session, metric: str) -> None:
     if session.model.cannot_run is not None:
         raise CannotRunError(
@@ -250,7 +244,7 @@ SCORE = Step(
     summary="Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; "
     "measured KL runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's "
     "totals.",
-    run=_run, needs=_needs, join=with_table, keep=with_more_cells, missing=_missing,
+    run=_run, needs=_needs, join=with_table, keep=with_more_cells,
     heading=lambda options, session: (
         f"Sensitivity by {metric_phrase(options.metric, loss_unit(session.model.output) if session else '')}"
     ),
