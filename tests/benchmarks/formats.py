@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.formats.compiled.output_memory import release_waiting
+from workbench.numerics.formats.compiled import output_memory
 from workbench.numerics.formats.gguf.family import FAMILY, GgufScheme
 from workbench.numerics.scheme import Scheme
 
@@ -88,7 +88,7 @@ def measure(scheme: Scheme, weight: torch.Tensor, repeats: int) -> Timings:
     target = torch.empty_like(weight)
 
     def fresh() -> torch.Tensor:
-        release_waiting()
+        output_memory._waiting.clear()
         return scheme.decode(stored)
 
     actions: dict[str, Callable[[], Any]] = {
