@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QListWidget, QToolButton
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QListWidget, QToolButton
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.shell import settings
-from workbench.gui.shell.forecast import fitting_samples
+from workbench.gui.shell.forecast import ForecastLine, fitting_samples
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.number_field import NumberField
 from workbench.models.data.files import BUNDLED_TEXT, locate
@@ -188,6 +189,21 @@ def test_fewer_samples_are_offered_where_all_take_much_longer(seconds: float, sa
     whole = Estimate(seconds=seconds, memory=1, samples=100, sample_seconds=seconds / 100)
     assert fitting_samples(whole) == samples
     assert fitting_samples(replace(whole, sample_seconds=0.0)) == 100, "what no sample decides stays"
+
+
+def test_one_estimate_is_asked_at_a_time(qapp: QApplication) -> None:
+    asked: list[tuple[Any, Callable[[tuple[Estimate | None]], None]]] = []
+    form = Form(CalibrateOptions())
+    line, samples = ForecastLine(form, lambda *each: asked.append(each)), form.widgets["samples"]
+    assert isinstance(samples, NumberField)
+    for number in (20, 30, 40):
+        samples.setValue(number)
+        line._begin()
+    assert [options.samples for options, _ in asked] == [None], "trials of minutes do not pile up in the engine"
+    asked[0][1]((None,))
+    assert [options.samples for options, _ in asked] == [None, 40], "what is in the form by then is asked next"
+    asked[1][1]((Estimate(seconds=60, memory=1_000_000_000),))
+    assert line.text().startswith("It takes about 60 s") and len(asked) == 2
 
 
 def line_below(person: Person) -> Callable[[], QLabel]:

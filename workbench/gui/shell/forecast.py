@@ -23,6 +23,7 @@ PATIENCE = 300.0
 class ForecastLine(Label):
     """Shows what ``ask(options, answer)`` expects of the options in ``form``: it calls ``answer`` some time later.
 
+    One question waits at a time, as a trial takes up to minutes: what changes meanwhile is asked when it is answered.
     Where all samples would take too long, and the user has chosen no number of them, the form gets as many as fit.
     """
 
@@ -30,7 +31,7 @@ class ForecastLine(Label):
         super().__init__("")
         named(self, "How long it takes").setProperty("role", "muted")
         self.setWordWrap(True)
-        self._form, self._ask, self._whole = form, ask, ""
+        self._form, self._ask, self._whole, self._waiting = form, ask, "", False
         self._pause = QTimer(self, singleShot=True, interval=400)
         self._pause.timeout.connect(self._begin)
         form.changed.connect(self._pause.start)
@@ -39,11 +40,16 @@ class ForecastLine(Label):
 
     def _begin(self) -> None:
         self.setText("" if self._form.problems() else tr("Estimating how long it takes…"))
-        if self.text():
+        if self.text() and not self._waiting:
+            self._waiting = True
             self._ask(self._form.value(), partial(self._answer, self._form.value()))
 
     def _answer(self, options: Any, answer: tuple[Estimate | None]) -> None:
-        if not isValid(self) or options != self._form.value():
+        if not isValid(self):
+            return
+        self._waiting = False
+        if options != self._form.value():
+            self._begin()
             return
         (expected,), field = answer, self._form.widgets.get("samples")
         fewer = fitting_samples(expected) if expected else 0
