@@ -204,6 +204,12 @@ def test_one_estimate_is_asked_at_a_time(qapp: QApplication) -> None:
     assert [options.samples for options, _ in asked] == [None, 40], "what is in the form by then is asked next"
     asked[1][1]((Estimate(seconds=60, memory=1_000_000_000),))
     assert line.text().startswith("It takes about 60 s") and len(asked) == 2
+    form.show()
+    line._begin()
+    samples.setValue(50)
+    form.close()
+    asked[2][1]((None,))
+    assert len(asked) == 3, "nothing is asked for a form that is closed"
 
 
 def line_below(person: Person) -> Callable[[], QLabel]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QTimer
+from PySide6.QtGui import QHideEvent
 from shiboken6 import isValid
 
 from workbench.gui.shell.forms import Form
@@ -31,21 +32,26 @@ class ForecastLine(Label):
         super().__init__("")
         named(self, "How long it takes").setProperty("role", "muted")
         self.setWordWrap(True)
-        self._form, self._ask, self._whole, self._waiting = form, ask, "", False
+        self._form, self._ask, self._whole, self._waiting, self._closed = form, ask, "", False, False
         self._pause = QTimer(self, singleShot=True, interval=400)
         self._pause.timeout.connect(self._begin)
         form.changed.connect(self._pause.start)
         form.add(self)
         self._begin()
 
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Ask nothing more once the form is closed: the run that it started comes first."""
+        super().hideEvent(event)
+        self._closed = self._closed or not event.spontaneous()
+
     def _begin(self) -> None:
         self.setText("" if self._form.problems() else tr("Estimating how long it takes…"))
-        if self.text() and not self._waiting:
+        if self.text() and not (self._waiting or self._closed):
             self._waiting = True
             self._ask(self._form.value(), partial(self._answer, self._form.value()))
 
     def _answer(self, options: Any, answer: tuple[Estimate | None]) -> None:
-        if not isValid(self):
+        if not isValid(self) or self._closed:
             return
         self._waiting = False
         if options != self._form.value():
