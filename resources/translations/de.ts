@@ -4108,10 +4108,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>enthält NaN oder unendliche Werte</translation>
     </message>
     <message>
-        <source>as stored {}</source>
-        <translation>wie gespeichert {}</translation>
-    </message>
-    <message>
         <source>Kept in FP</source>
         <translation>In Gleitkomma</translation>
     </message>

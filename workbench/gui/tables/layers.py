@@ -220,8 +220,8 @@ class LayersModel(QAbstractItemModel):
         if layer is None:
             worst = self._sums(row).get(NAME)
             return f"{row.label}\ncosts most: {worst}" if worst else row.label
-        stored = quantities.data_size(layer.nbytes)
-        lines = [layer.name, f"{layer.dtype}, {quantities.shape(layer.shape)}, as stored {stored}"]
+        whole = quantities.data_size(layer.nbytes)  # of a quantized file's layer, that is not what the file takes
+        lines = [layer.name, f"{layer.dtype}, {quantities.shape(layer.shape)}, {whole} unquantized"]
         if layer.tied_to:
             lines.append(f"tied to {layer.tied_to}: one tensor, stored once")
         if layer.shares_with:
