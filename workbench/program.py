@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -19,6 +20,7 @@ GRACE = 1.2
 may take longer, and are left then."""
 
 _received: list[int] = []
+_ended_with: list[int] = []
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -131,6 +133,7 @@ def _ignore() -> None:
 
 def start() -> None:
     """Run it and end the process; what is printed on the way, such as help, may find no room either."""
+    atexit.register(_leave)  # the first, and so the last to be called
     code = main()
     try:
         sys.stdout.flush()
@@ -142,4 +145,17 @@ def start() -> None:
     if _received:  # threads of libraries may not want to end
         sys.stdout.flush()
         os._exit(code or 0)
+    if code is None or isinstance(code, int):
+        _ended_with.append(code or 0)
     sys.exit(code)
+
+
+def _leave() -> None:
+    """End the process where Python would free its objects one by one: for a second or more, while signals go nowhere.
+
+    A window's objects are Qt's, which writes settings when they end.
+    """
+    if _ended_with and "PySide6" not in sys.modules:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os._exit(_ended_with[0])

@@ -7,7 +7,6 @@ Sessions, outputs and the cache with the pieces of unfinished steps lie on that 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import json
 import os
 import signal
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.faults.kills import COMMANDS, Kills, finished, forked, problem
+from tests.faults.kills import COMMANDS, Kills, finished, forked, load, problem
 
 MOST = 24
 """Writes after which the disk is full, at most: a command makes 6 to 40."""
@@ -49,15 +48,9 @@ def main() -> None:
     shim, folder, count, seed = ctypes.CDLL(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     warnings.simplefilter("ignore")
     os.environ["WORKBENCH_CACHE_FOLDER"] = str(folder / "cache")
-    import torch
-
-    torch.set_num_threads(1)
-    import workbench.cli  # noqa: F401
-    from workbench.engine.engine_process import LOADED_WHEN_IDLE
+    load()
     from workbench.measurement import partial_results
 
-    for module in (*LOADED_WHEN_IDLE, "workbench.steps", "workbench.measurement.gradients"):
-        importlib.import_module(module)
     partial_results.FIRST = partial_results.EVERY = 0.0  # pieces are saved all the time
     random, kills = np.random.default_rng(seed), Kills(number=signal.SIGKILL, folder=folder)
     kills.out.mkdir()

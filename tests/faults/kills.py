@@ -5,6 +5,7 @@ Each command runs in a fork of this process, which has imported what it needs, s
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -31,6 +32,18 @@ COMMANDS = {
     "export": ["export", "S", "--to", "safetensors", "--out", "O/out.safetensors"],
     "repair": ["repair", "S", "--out", "O/repaired.qwb"],
 }  # fmt: skip
+
+
+def load() -> None:
+    """Import what commands need, so that random moments fall into their work."""
+    import torch
+
+    torch.set_num_threads(1)
+    import workbench.cli  # noqa: F401
+    from workbench.engine.engine_process import LOADED_WHEN_IDLE
+
+    for module in (*LOADED_WHEN_IDLE, "workbench.steps", "workbench.measurement.gradients"):
+        importlib.import_module(module)
 
 
 def forked(words: list[str], errors: Path) -> int:
@@ -122,17 +135,25 @@ class Kills:
         return self.folder / "errors"
 
     def measure(self) -> None:
-        """Run every command once, and note how long it takes."""
+        """Run every command here, which imports and compiles what forks then have, and note how long each takes."""
+        from workbench.cli import main as run
+
         for command, words in COMMANDS.items():
             words = [word.replace("O/", f"{self.out}/") if word != "S" else str(self.session) for word in words]
             self.commands[command] = words
+            with contextlib.redirect_stdout(sys.stderr):
+                assert run([*words, "--quiet"]) == 0, words
+            self._empty()
             start = time.monotonic()
             code = finished(forked(words, self.errors), 300)
             assert code == 0, (words, code, self.errors.read_text())
             self.lengths[command] = time.monotonic() - start
-            shutil.rmtree(self.out)
-            self.out.mkdir()
+            self._empty()
         self.whole = self.session.read_bytes()
+
+    def _empty(self) -> None:
+        shutil.rmtree(self.out)
+        self.out.mkdir()
 
     def kill(self, attempt: int, moment: float) -> None:
         """Kill a command at a moment, in parts of its length, and look at what it left."""
@@ -183,14 +204,7 @@ def main() -> None:
     """Kill them."""
     folder, count, seed, name = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     warnings.simplefilter("ignore")
-    import torch
-
-    torch.set_num_threads(1)
-    import workbench.cli  # noqa: F401
-    from workbench.engine.engine_process import LOADED_WHEN_IDLE
-
-    for module in (*LOADED_WHEN_IDLE, "workbench.steps", "workbench.measurement.gradients"):
-        importlib.import_module(module)
+    load()
     random, kills = np.random.default_rng(seed), Kills(number=signal.Signals[name], folder=folder)
     kills.out.mkdir()
     kills.measure()

@@ -6,7 +6,6 @@ and some milliseconds have passed.  What the repeated command writes has the bit
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.faults.kills import DATA, finished, forked
+from tests.faults.kills import DATA, finished, forked, load
 
 COMMANDS = {
     "calibrate": ["calibrate", DATA, "--data", DATA, "--samples", "48", "--batch-size", "4", "--out", "O/c.qwb"],
@@ -60,17 +59,11 @@ def main() -> None:
     folder, count, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     warnings.simplefilter("ignore")
     os.environ["WORKBENCH_CACHE_FOLDER"] = str(folder / "cache")
-    import torch
-
-    torch.set_num_threads(1)
-    import workbench.cli  # noqa: F401
-    from workbench.engine.engine_process import LOADED_WHEN_IDLE
+    load()
     from workbench.measurement import partial_results
     from workbench.planning.plan import Plan
     from workbench.quantization.learning import loop
 
-    for module in (*LOADED_WHEN_IDLE, "workbench.steps", "workbench.measurement.gradients"):
-        importlib.import_module(module)
     partial_results.FIRST = partial_results.EVERY = 0.0
     loop.EVERY = 5  # steps of training
     partial_results.SHARE = 0

@@ -170,3 +170,30 @@ def _runs(process: int) -> bool:
         return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+ENDING = """
+import atexit, os, sys, threading, time
+import workbench.cli
+from workbench import program
+
+class Held:
+    def __del__(self): os.write(2, b"freed")
+
+def run():
+    sys.modules["held"] = Held()
+    atexit.register(os.write, 2, b"called,")
+    threading.Thread(target=lambda: (time.sleep(0.2), os.write(2, b"waited,"))).start()
+    sys.stdout.write("text")
+    return int(sys.argv[1])
+
+workbench.cli.main = run
+program.start()
+"""
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_end_waits_for_nothing_but_what_was_asked(code: int) -> None:
+    """Python would free every object first, a second or more after a step, in which signals go nowhere."""
+    ended = subprocess.run([sys.executable, "-c", ENDING, str(code)], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "text", "waited,called,")

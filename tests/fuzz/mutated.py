@@ -2,7 +2,8 @@
 
 Each try damages a whole file by its own generator (SEED, format, number), opens it, and expects what was opened or one
 error of the workbench with one line, in five seconds and a gigabyte, and no file that was not there.  A line of JSON
-tells of each failure and of each format's end; the number of the try is in the file ``now`` before it begins, so that
+tells of each failure and of each format's end, with the ten slowest tries ([number, seconds of processor time, seconds,
+MB of memory at its peak]) and the peak of all; the number of the try is in the file ``now`` before it begins, so that
 the caller knows what ended this process.
 
 ``warm`` saves the fork of each limited process (20 ms): its work and its answer run in this process.  A try that then
@@ -91,6 +92,14 @@ def _tried(opened: Any, path: Path, warm: bool) -> tuple[str, str]:
     return _verdict(opened, path)
 
 
+def _peak(forget: bool = False) -> int:
+    """Return the most memory in MB that this process had since the last try (``forget``: begin again)."""
+    if forget:
+        Path("/proc/self/clear_refs").write_text("5")
+    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) >> 10
+
+
 def _limit() -> None:
     with open("/proc/self/statm") as stream:
         used = int(stream.read().split()[0]) * resource.getpagesize()
@@ -103,7 +112,7 @@ def run(name: str, first: int, count: int, seed: int, now: Path, warm: bool) -> 
     from tests.fuzz.mutations import mutated
 
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    kind, outcomes, longest = FORMATS[name], Counter[str](), 0.0
+    kind, outcomes, tries = FORMATS[name], Counter[str](), list[tuple[int, float, float, int]]()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         file = kind.make(folder)
@@ -115,15 +124,17 @@ def run(name: str, first: int, count: int, seed: int, now: Path, warm: bool) -> 
             random = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
             data = mutated(whole, random, kind.is_json, kind.whole)
             file.write_bytes(data)
-            start = time.process_time()
+            start, before, held = time.process_time(), time.monotonic(), _peak(forget=True)
             outcome, details = _tried(kind.open, file, warm)
-            longest = max(longest, time.process_time() - start)
+            spent, took = time.process_time() - start, time.monotonic() - before
+            tries.append((number, round(spent, 2), round(took, 2), _peak() - held))
             outcomes[outcome] += 1
             if sorted(folder.rglob("*")) != entries:
                 outcome, details = "files", str(set(folder.rglob("*")) ^ set(entries))
             if outcome not in GOOD:
                 print(json.dumps({"format": name, "try": number, "failure": outcome, "details": details}), flush=True)
-    facts = {"format": name, "first": first, "count": count, "longest": round(longest, 2)}
+    slowest = sorted(tries, key=lambda each: each[1:3], reverse=True)[:10]
+    facts = {"format": name, "first": first, "count": count, "slowest": slowest, "MB": max(each[3] for each in tries)}
     print(json.dumps(facts | outcomes), flush=True)
 
 
