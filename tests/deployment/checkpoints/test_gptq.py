@@ -21,6 +21,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
+from workbench.steps.files.export import applied
 from workbench.steps.files.first_session import as_stored
 
 Q, K, V = (f"model.layers.0.self_attn.{name}_proj" for name in "qkv")
@@ -84,6 +85,29 @@ def test_mixed_widths_are_said_by_dynamic_rules(model: Model, tmp_path: Path) ->
         assert names == {*linear} - {V}
     again = as_stored(open_model(tmp_path / "out"), Plan())
     assert again.of(K).weights == "int8-g32" and again.of(V).weights == "keep"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, []),
+        ({K: "keep", Q: "keep", V: "keep"}, []),
+        ({"*.layers.1.mlp.down_proj": "int8-g32"}, [("transformers", "model.layers.1.mlp.down_proj")]),
+        ({"*.down_proj": "int4-g16"}, [("transformers", "model.layers.0.mlp.down_proj, model.layers.1.mlp.down_proj")]),
+        ({"lm_head": "int4-g32"}, [("transformers", "lm_head")]),
+        ({K: "int8-g32"}, [("transformers", K), ("vLLM", f"{Q}, {K}, {V}")]),
+        ({K: "keep"}, [("vLLM", f"{Q}, {K}, {V}")]),
+    ],
+)
+def test_who_does_not_load_a_mix_is_said(changed: dict[str, str], said: list[tuple[str, str]], tmp_path: Path) -> None:
+    model = open_model(folder_of("llama", tmp_path / "llama", tie_word_embeddings=False))
+    plan = Plan().assign(["model.layers.*"], weights="int4-g32", algorithm="rtn")
+    for pattern, scheme in changed.items():
+        plan = plan.assign([pattern], weights=scheme, algorithm="rtn")
+    quantized, _ = applied(model, plan, "gptq", tmp_path / "out", session=None, settings=(), progress=silent)
+    notes = quantized.notes
+    assert len(notes) == len(said)
+    assert all(who in note and names in note for note, (who, names) in zip(notes, said, strict=True))
 
 
 def test_what_gptq_cannot_hold_is_named_by_layer(model: Model, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.deployment.checkpoints.write import Job, Method, is_linear, unpacked_words, what_it_is
+from workbench.deployment.targets import target
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
@@ -24,6 +25,7 @@ from workbench.numerics.formats.integer import IntegerElement
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import PerChannel, PerGroup, grid
 from workbench.planning.plan import Assignment
+from workbench.readable import few
 from workbench.version import VERSION
 
 if TYPE_CHECKING:
@@ -160,6 +162,36 @@ class GptqMethod(Method):
         index = tensors["g_idx"].long()
         codes = unpacked_words(tensors["qweight"][:, rows].T, columns, bits) - shifts.T[:, index]
         return tensors["scales"][:, rows].float().T[:, index] * codes.float(), 0
+
+
+def remarks_on(quantized: QuantizedModel) -> list[str]:
+    """Return which programs do not load the checkpoint, and why: a sentence each.
+
+    transformers (optimum's ``GPTQQuantizer``) makes every layer that it replaces of one width and group size, and
+    replaces none outside the blocks.  vLLM joins layers into one matrix.
+    """
+    packed = {
+        name: _settings_of(stored.scheme)[:2] for name, stored in quantized.tensors.items()
+        if not _scheme_refusal(stored.scheme)
+    }  # fmt: skip
+    layers, usual = quantized.summary.layers, Counter(packed.values()).most_common(1)
+    others = [
+        layer.name for layer in layers
+        if layer.name in packed and (packed[layer.name] != usual[0][0] or not layer.block[-1:].isdigit())
+    ]  # fmt: skip
+    joined = [bond for bond in target("vllm").bonds(layers) if len({packed.get(name) for name in bond}) > 1]
+    said = []
+    if others:
+        said.append(
+            "transformers does not load this checkpoint: it gives all layers one width and group size, a head none; "
+            f"{few(others, 3)} differ. GPTQModel, vLLM and SGLang read the rules in its configuration"
+        )
+    if joined:
+        said.append(
+            f"vLLM runs {few(joined[0], 4)} as one matrix and does not load them in several forms; "
+            "workbench check --target vllm --repair changes the plan"
+        )
+    return said
 
 
 def _has_zero_point_0(stored: QuantizedTensor) -> bool:

@@ -32,3 +32,9 @@ class Gptq(CheckpointExporter):
         from workbench.deployment.checkpoints.gptq import GptqMethod
 
         return GptqMethod(self.checkpoint_format).chosen(quantized)
+
+    def remarks(self, quantized: QuantizedModel) -> list[str]:
+        """See :class:`workbench.deployment.exporters.Remarks`."""
+        from workbench.deployment.checkpoints.gptq import remarks_on
+
+        return remarks_on(quantized)
