@@ -17,7 +17,7 @@ from workbench.gui.panels import PANELS
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import settings
 from workbench.gui.shell.forms import PathField
-from workbench.gui.shell.settings import PRESETS, Preset
+from workbench.gui.shell.presets import PRESETS, Preset
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import named
 from workbench.gui.shell.words import tr

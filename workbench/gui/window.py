@@ -31,7 +31,7 @@ from workbench.gui.panels.panel import Coloured, Panel
 from workbench.gui.shell import dialogs, icons, settings, theme
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.forms import dropped
-from workbench.gui.shell.settings import PRESETS
+from workbench.gui.shell.presets import PRESETS
 from workbench.gui.shell.start_page import StartPage
 from workbench.gui.shell.status_bar import StatusBar
 from workbench.gui.shell.stepper import StageStatus, Stepper

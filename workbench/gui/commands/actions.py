@@ -9,7 +9,7 @@ from workbench.gui.commands.action import Action, has_selection, has_session, st
 from workbench.gui.commands.document import MODEL_FILES, SESSIONS
 from workbench.gui.commands.tour import begin
 from workbench.gui.shell.help import Guide
-from workbench.gui.shell.settings import PRESETS
+from workbench.gui.shell.presets import PRESETS
 from workbench.steps.calibrate import CALIBRATE
 from workbench.steps.checks.audit import AUDIT
 from workbench.steps.checks.refine import REFINE
