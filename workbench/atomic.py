@@ -21,7 +21,7 @@ from workbench.plain_file import kind_of
 _HERE = f"{zlib.crc32(platform.node().encode()):08x}"
 """This machine in the names of temporary files: processes of others cannot be seen."""
 
-_TEMPORARY = re.compile(rf"\..+\.{_HERE}-(\d+)-[0-9a-f]{{8}}\.(?:part|old)")
+_TEMPORARY = re.compile(rf"\..+\.{_HERE}-(\d+)-[0-9a-f]{{8}}\.(?:part|old)", re.DOTALL)
 
 CLOCKS = 60.0
 """Seconds by which the clock of a file system may lie behind that of the processes."""
@@ -110,7 +110,7 @@ def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tupl
     """
     target = _target(path, error, what)
     _remove_left_over(target.parent)
-    temporary = target.with_name(f".{target.name[:80]}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.part")
+    temporary = target.with_name(f".{shortened(target.name)}.{_HERE}-{os.getpid()}-{secrets.token_hex(4)}.part")
     _underway.add(temporary)
     try:
         yield target, temporary
@@ -119,6 +119,11 @@ def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tupl
     finally:
         _remove(temporary)
         _underway.discard(temporary)
+
+
+def shortened(name: str, most: int = 80) -> str:
+    """Return the first ``most`` bytes of a file's name, of which systems take 255, to name another file beside it."""
+    return os.fsencode(name)[:most].decode(errors="ignore")
 
 
 def _target(path: Path, error: type[WorkbenchError], what: str) -> Path:

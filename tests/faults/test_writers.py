@@ -200,7 +200,9 @@ with (replacing_folder if target.suffix == "" else replacing)(target, ExportErro
 
 
 @pytest.mark.parametrize("name", ["file.bin", "folder"])
-@pytest.mark.parametrize("earlier", ["file.bin", "another name"])
+@pytest.mark.parametrize(
+    "earlier", ["file.bin", "another name", "two\nlines", "漢" * 85], ids="first other lines wide".split()
+)
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, name: str, earlier: str) -> None:
     subprocess.run([sys.executable, "-c", DIES, str(tmp_path / earlier)], cwd=Path(__file__).parents[2])
     (left,) = os.listdir(tmp_path)
@@ -263,3 +265,16 @@ def test_a_folder_is_never_missing_while_it_is_replaced(tmp_path: Path, monkeypa
         (temporary / "x").write_text("newer")
     assert (target / "x").read_text() == "newer"
     assert not all(observed)  # the way of other systems has a moment without the folder
+
+
+@pytest.mark.parametrize(
+    "name", ["漢" * 83, "é" * 124 + "a", "a" * 251, os.fsdecode(b"\xff" * 251), "a\n" * 125], ids=range(5)
+)
+def test_a_name_may_be_as_long_as_the_system_takes(tmp_path: Path, name: str) -> None:
+    """The parts and the lock beside it have the beginning of its name, counted in bytes as systems do."""
+    file, folder = tmp_path / f"{name}.qwb", tmp_path / f"{name}.dir"
+    full_session().save(file)
+    SharedFile.open(file).save(lambda current: current)
+    with replacing_folder(folder, ExportError, "it") as part:
+        (part / "x").write_text("whole")
+    assert {entry.name for entry in tmp_path.iterdir()} == {file.name, folder.name}

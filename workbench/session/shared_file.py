@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.atomic import require_writable
+from workbench.atomic import require_writable, shortened
 from workbench.content_kind import SESSION
 from workbench.errors import SessionError
 from workbench.plain_file import read_bytes
@@ -72,7 +72,7 @@ def writing(path: Path) -> Iterator[None]:
     lock's name.
     """
     place = Path(os.path.realpath(path))
-    lock, end = place.with_name(f".{place.name[:80]}.lock"), time.monotonic() + SECONDS
+    lock, end = place.with_name(f".{shortened(place.name)}.lock"), time.monotonic() + SECONDS
     while (acquired := _acquired(lock)) is None:
         if time.monotonic() > end:
             own = lock.with_suffix(".held")

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from workbench.atomic import shortened
 from workbench.errors import CannotRunError, ExportError
 from workbench.models.model import Model
 from workbench.models.placement import Placement
@@ -122,10 +123,11 @@ def _run(context: Context, options: TrainOptions) -> tuple[str, ...]:
     require_place(chosen.name, options.out, context.session.model.source)
     model, training = context.model(), asdict(options)
     del training["kind"], training["out"]
-    training["checkpoint"] = checkpoint = options.checkpoint or f"{options.out.rstrip('/')}.training"
+    out = Path(options.out)
+    training["checkpoint"] = checkpoint = options.checkpoint or f"{out.parent / shortened(out.name, 230)}.training"
     trained = train(context.session, model=model, progress=part_of(context.progress, 0.0, 0.9), **training)
     written = session_data.shown_inputs(model, context.session)
-    paths = chosen.export(trained, written, Path(options.out), part_of(context.progress, 0.9, 1.0))
+    paths = chosen.export(trained, written, out, part_of(context.progress, 0.9, 1.0))
     if options.checkpoint is None:
         Path(checkpoint).unlink(missing_ok=True)
     return tuple(str(path) for path in paths)
