@@ -159,3 +159,17 @@ def test_work_that_sleeps_for_ever_is_ended_soon() -> None:
     with pytest.raises(DataError, match="takes more than"):
         limited(work, "it", DataError)
     assert time.monotonic() - start < 40
+
+
+def test_an_optional_package_is_missing_whatever_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of modules that has changed has to be listed again, which the process cannot."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def work() -> list[np.ndarray]:
+        try:
+            import a_package_that_nobody_has  # type: ignore[import-not-found]  # noqa: F401
+        except ImportError:
+            return [np.array(1)]
+        return [np.array(0)]
+
+    assert limited(work, "it", DataError) == [1]

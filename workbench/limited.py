@@ -22,6 +22,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.machinery import BuiltinImporter, FrozenImporter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -42,6 +43,9 @@ SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev/
 
 FILES = 64
 """How many files a process may have open that reads."""
+
+WITHOUT_FILES = (BuiltinImporter, FrozenImporter)
+"""What imports without a file."""
 
 SECONDS, MEMORY = 4.0, 1 << 30
 """Processor time and bytes, beyond what this process has, that the work may take; what is large gets more."""
@@ -253,6 +257,8 @@ def _limit(result: int, limits: Limits) -> None:
     os.dup2(result, RESULT)
     os.closerange(RESULT + 1, os.sysconf("SC_OPEN_MAX"))
     confine(limits.reads)
+    if not limits.reads:  # what an import does not find is not there: a folder that has changed cannot be listed
+        sys.meta_path[:] = [importer for importer in sys.meta_path if importer in WITHOUT_FILES]
     whole = max(math.ceil(limits.seconds), 1)
     for limit, value in (
         (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, whole), (resource.RLIMIT_AS, used + limits.memory),

@@ -191,12 +191,13 @@ def test_layers_that_no_data_reach_are_named():
 
 
 class Shared(nn.Module):
-    """A table that runs under another name, as T5's encoder and decoder do, and one that does not run."""
+    """A table of three names that runs under one of them, as T5's and BART's do, and one that does not run."""
 
     def __init__(self):
         super().__init__()
         self.shared, self.own, self.other = nn.Embedding(9, 8), nn.Embedding(9, 8), nn.Embedding(9, 8)
-        self.own.weight, self.out = self.shared.weight, nn.Linear(8, 4)
+        self.third, self.out = nn.Embedding(9, 8), nn.Linear(8, 4)
+        self.own.weight = self.third.weight = self.shared.weight
 
     def forward(self, ids):
         return self.out(self.own(ids).mean(1))

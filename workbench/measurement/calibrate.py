@@ -347,8 +347,8 @@ class _Sums:
         """Return means, and notes on the layers that no data reached and on experts that few tokens reached."""
         self.statistics |= self.experts.statistics
         reached = {name for name, _ in self.statistics}
-        reached |= {layer.tied_to or name for name, layer in self.layers.items() if name in reached}  # its weight ran
-        missed = [name for name in self.layers if name not in reached]
+        ran = {layer.tied_to or name for name, layer in self.layers.items() if name in reached}  # weights that ran
+        missed = [name for name, layer in self.layers.items() if (layer.tied_to or name) not in ran]
         self.notes += [f"the data never reached the layer {name}: nothing was observed of it" for name in missed]
         errors = {name: relative_error(scatter) for name, scatter in self.scatter.items()}
         curvature = {name: replace(self._curvature(name), error=errors[name]) for name in self.gradients}

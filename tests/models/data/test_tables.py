@@ -163,6 +163,37 @@ def test_conversations_go_through_the_chat_template(
             open_dataset(file, decoder)
 
 
+def test_the_chat_template_gets_tools(tmp_path: Path, decoder: Any, folder: Path) -> None:
+    template = (
+        "{% for tool in tools or [] %}{{ tool.function.name }} {% endfor %}{% for each in messages %}"
+        "{{ each.content or each.tool_calls[0].function.name }} {% endfor %}"
+    )
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": template}))
+    call = {"type": "function", "function": {"name": "w6", "arguments": {}}}
+    chat = [{"role": "user", "content": "w7"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    tools = [{"type": "function", "function": {"name": "w5"}}]
+    rows = [{"messages": chat, "tools": each} for each in (tools, json.dumps(tools), None)]
+    (tmp_path / "tools.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (batch,) = open_dataset(tmp_path / "tools.jsonl", decoder).batches(3)
+    assert batch["input_ids"].tolist() == [[5, 7, 6], [5, 7, 6], [7, 6, 0]]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "arrow"])
+def test_columns_within_objects_have_names(tmp_path: Path, decoder: Any, encoder: Any, kind: str) -> None:
+    chats = [{"data": {"messages": [{"role": "user", "content": "w7"}]}}] * 2
+    file = write(tmp_path / f"chat.{kind}", chats)
+    (batch,) = open_dataset(f"{file}?column=data.messages", decoder).batches(2)
+    assert batch["input_ids"].tolist() == [[50, 7]] * 2
+    with pytest.raises(DataError, match="which column is meant.*data.messages"):
+        open_dataset(file, decoder)
+    pairs = [{"pair": {"en": "w3", "of": {"de": f"w{n}"}}, "pair.en": "w9", "label": n % 2} for n in (4, 5)]
+    file = write(tmp_path / f"pairs.{kind}", pairs)
+    (batch,) = open_dataset(f"{file}?column=pair.en,pair.of.de", encoder).batches(2)  # a column's own name counts
+    assert batch["input_ids"].tolist() == [[1, 9, 2, 4, 2], [1, 9, 2, 5, 2]]
+    assert batch["labels"].tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [

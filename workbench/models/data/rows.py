@@ -48,7 +48,7 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
         text = "\n\n".join(first[row] for row in chosen)
         ids = torch.tensor(encode(text, spec, file), dtype=torch.int64)
         return running(ids, file, spec, reading, length, None)
-    texts = chat_texts(first, spec, file) if chat else list(first)
+    texts = chat_texts(first, spec, file, table.tools) if chat else list(first)
     seconds = list(others[0][1]) if others else None
     return _sentences(texts, seconds, table.labels, file, spec, reading, special=not chat)
 

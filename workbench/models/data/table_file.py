@@ -47,6 +47,9 @@ EMPTY = frozenset(["", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "NA", "N/A"
 TRUTHS = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
 """Cells of a CSV file without a value, and truths, as pyarrow has them."""
 
+NESTED = 3
+"""Objects within objects whose fields are columns of their own."""
+
 WIDE, COLUMNS_A_SECOND = 4_000, 8e3
 """Columns of a CSV file from which pyarrow, which takes 9 kB for each, is not used, and those that it parses in a
 second at least."""
@@ -54,7 +57,7 @@ second at least."""
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A parsed table: ``kinds`` (string, number, other) of its columns in their order, and a column's values."""
+    """A parsed table: ``kinds`` of its columns (string, number, other; what lies in objects is other), their values."""
 
     kinds: Mapping[str, str]
     values: Callable[[str], list[Any]]
@@ -249,12 +252,21 @@ def _json_lines(text: str) -> Iterator[Any]:
 
 
 def _of_rows(rows: list[dict[str, Any]]) -> Columns:
-    present = defaultdict[str, list[Any]](list)
-    for row in rows:
+    whole, present = [dict(_fields(row)) for row in rows], defaultdict[str, list[Any]](list)
+    for row in whole:
         for name, value in row.items():
             present[name] += [] if value is None else [value]
-    kinds = {name: _kind(values) for name, values in present.items()}
-    return Columns(kinds, lambda name: [row.get(name) for row in rows], len(rows))
+    own = set().union(*rows)
+    kinds = {name: _kind(values) if name in own else "other" for name, values in present.items()}
+    return Columns(kinds, lambda name: [row.get(name) for row in whole], len(rows))
+
+
+def _fields(row: Mapping[str, Any], within: str = "", depth: int = NESTED) -> Iterator[tuple[str, Any]]:
+    """Yield what objects in a row hold, as ``data.messages``, and then the row's own values, whose names count."""
+    for name, value in row.items() if depth else ():
+        if isinstance(value, dict) and "bytes" not in value:  # of a picture or a sound
+            yield from _fields(value, f"{within}{name}.", depth - 1)
+    yield from ((within + name, value) for name, value in row.items())
 
 
 def _kind(values: list[Any]) -> str:
@@ -264,7 +276,13 @@ def _kind(values: list[Any]) -> str:
 
 
 def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int, nbytes: Callable[[str], int]) -> Columns:
-    from pyarrow import types
+    from pyarrow import compute, types
+
+    def paths_of(fields: Any, within: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        for field in fields:
+            if len(within) < NESTED and types.is_struct(field.type) and field.type.get_field_index("bytes") < 0:
+                yield from paths_of(field.type, (*within, field.name))
+        yield from ((*within, field.name) for field in fields)
 
     def kind(stored: Any) -> str:
         stored = stored.value_type if types.is_dictionary(stored) else stored
@@ -273,7 +291,10 @@ def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int, nbytes: Call
         return "number" if types.is_primitive(stored) and not types.is_temporal(stored) else "other"
 
     def values(name: str) -> list[Any]:
-        cells = column(name)
+        top, *within = paths[name]
+        cells = column(top)
+        for part in within:
+            cells = compute.struct_field(cells, part)
         if types.is_temporal(cells.type):
             cells = cells.cast("string")
         listed: list[Any] = cells.to_pylist()
@@ -281,4 +302,6 @@ def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int, nbytes: Call
 
     if len(set(schema.names)) < len(schema.names):
         raise ValueError("it has two columns with the same name")
-    return Columns({field.name: kind(field.type) for field in schema}, values, rows, nbytes)
+    paths = {".".join(path): path for path in paths_of(schema)}  # a column's own name counts
+    kinds = {name: kind(schema.field(name).type) if len(path) == 1 else "other" for name, path in paths.items()}
+    return Columns(kinds, values, rows, lambda name: nbytes(paths[name][0]))

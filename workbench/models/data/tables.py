@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class Table:
 
     values: Mapping[str, Sequence[Any]]
     labels: Sequence[Any] | None
+    tools: Sequence[Any] | None = None
+    """What conversations may call, for the chat template."""
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
@@ -52,7 +54,8 @@ def read_table(file: Path, column: str, takes: str = "texts") -> Table:
     Nothing is fetched and no code of a data set runs.  Raises DataError, and BackendUnavailableError without pyarrow.
     """
     columns = read_columns(file, lambda table: _columns(table, column, file, takes))
-    return _table(columns, list(columns), file)
+    tools = columns.pop("tools", None) if len(columns) > 1 else None
+    return replace(_table(columns, list(columns), file), tools=tools)
 
 
 def _columns(table: Columns, column: str, file: Path, takes: str) -> list[str]:
@@ -68,6 +71,8 @@ def _columns(table: Columns, column: str, file: Path, takes: str) -> list[str]:
         names = _usual(known, table, file, takes)
     if "input_ids" in names:
         return names + [name for name in BESIDE_IDS if name in known and name not in names]
+    if names[0].rpartition(".")[2] in CHATS and len(names) == 1:
+        return names + [name for name in ("tools",) if name in known]
     spoken = ("text", "sentence") if takes == "sounds" and names[0] in FILES else ()
     labels = [name for name in (*LABELS, *spoken) if name in known and name not in names]
     numbers = [table.kinds[name] == "number" for name in names]

@@ -194,8 +194,8 @@ EVERYTHING = """{% set own = namespace(text='\\n') %}{{ own.text + (messages | t
 """A template that needs what templates load on their way: the codec of string literals, JSON, the date."""
 
 
-def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
-    """Return conversations as the tokenizer's chat template writes them; raises DataError.
+def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path, tools: Sequence[Any] | None = None) -> list[str]:
+    """Return conversations, with their ``tools``, as the tokenizer's chat template writes them; raises DataError.
 
     The template is an untrusted program (Jinja in a sandbox): it runs in a limited process, since it may loop for ever.
     """
@@ -212,10 +212,11 @@ def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path) -> list[str]:
 
     def work() -> list[np.ndarray]:
         texts = []
-        for row, conversation in enumerate(messages):
+        for row, (conversation, given) in enumerate(zip(messages, tools or [None] * len(rows), strict=True)):
             try:
-                texts.append(str(write(conversation)))
-                most = LONGEST_CHAT + CHAT_GROWTH * len(json.dumps(conversation))
+                offered = json.loads(given) if isinstance(given, str) and given else given
+                texts.append(str(write(conversation, tools=offered or None)))
+                most = LONGEST_CHAT + CHAT_GROWTH * len(json.dumps([conversation, offered]))
                 if len(texts[-1]) > most:
                     raise ValueError(f"it writes {len(texts[-1]):,} characters, and {most:,} are the most")
             except MemoryError:
