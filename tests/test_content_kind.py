@@ -96,6 +96,21 @@ def test_what_is_empty_or_missing_is_replaced_by_anything(tmp_path: Path) -> Non
     assert (tmp_path / "empty.qwb").read_text() == "{}"
 
 
+@pytest.mark.parametrize("contents", [b"alias ls='ls -l'\n", bytes(range(1, 200)), b"\0" * 5000])
+def test_what_has_no_kind_is_replaced_by_no_other(tmp_path: Path, contents: bytes) -> None:
+    """As what a link leads to that somebody put where a session is to go."""
+    file, link = tmp_path / "profile", tmp_path / "s.qwb"
+    file.write_bytes(contents)
+    link.symlink_to(file)
+    for write in (_hdf5, lambda path: Plan().save(path), lambda path: torch.save({"x": torch.ones(3)}, path)):
+        with (
+            pytest.raises(ExportError, match="a file of another kind, which it would replace"),
+            replacing(link, ExportError, "the result") as temporary,
+        ):
+            write(temporary)
+    assert file.read_bytes() == contents and link.is_symlink()
+
+
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("kinds") / "s.qwb"

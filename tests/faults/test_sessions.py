@@ -173,6 +173,24 @@ def test_a_repair_finds_the_plans_where_hdf5_cannot_be_read(tmp_path: Path, whol
     ] * (sector == 0)
 
 
+@pytest.mark.parametrize("end", [b"\xff" * 8, bytes(8), b"\0\1" + bytes(6)])
+def test_a_repair_does_not_need_the_end_that_a_file_says_it_has(tmp_path: Path, whole: bytes, end: bytes) -> None:
+    """HDF5 reads nothing of a file that is shorter than it says, nor of one that says it is shorter than its parts."""
+    file, full = tmp_path / "s.qwb", full_session()
+    file.write_bytes(whole[:40] + end + whole[48:])
+    with pytest.raises(SessionError, match="workbench repair"):
+        Session.load(file)
+    session, lost = hdf5.repair_session(file, Session)
+    assert not lost and identical(session.plans, full.plans) and identical(session.statistics, full.statistics)
+
+
+def test_a_repair_finds_the_plans_behind_a_head_of_noise(tmp_path: Path, whole: bytes) -> None:
+    file, full = tmp_path / "s.qwb", full_session()
+    file.write_bytes(whole[:8] + b"\xff" * 88 + whole[96:])
+    session, lost = hdf5.repair_session(file, Session)
+    assert len(lost) == 1 and identical(session.plans, full.plans) and session.locked == full.locked
+
+
 def test_a_damaged_spare_copy_is_not_needed(tmp_path: Path, whole: bytes) -> None:
     file = tmp_path / "s.qwb"
     file.write_bytes(whole[:-200] + bytes(100) + whole[-100:])

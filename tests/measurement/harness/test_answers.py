@@ -37,11 +37,11 @@ def test_rows_of_any_length_are_scored_as_if_alone(batch_size: int) -> None:
 
 def test_the_likeliest_continuation_is_said_to_be() -> None:
     model = decoder(0)
-    best = continued(model, [1, 2, 3], most=4, stops=lambda new: False)
+    best = continued(model, [1, 2, 3], most=4, kept=lambda new, last: len(new) if last else None)
     assert len(best) == 4
     assert scores(model, [([1, 2, 3], best)], longest=100, batch_size=1)[0][1]
     assert not scores(model, [([1, 2, 3], [(best[0] + 1) % 13])], longest=100, batch_size=1)[0][1]
-    assert continued(model, [1, 2, 3], most=4, stops=lambda new: len(new) == 2) == best[:2]
+    assert continued(model, [1, 2, 3], most=4, kept=lambda new, last: 2 if len(new) == 3 else None) == best[:2]
 
 
 def test_of_long_rows_the_end_is_seen() -> None:

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,37 @@ def test_the_tokenizer_of_a_folder_works_in_limited_processes_alone(model: Model
     assert whole == " ".join(words)
     (cut,) = language.generate_until([Request(("w20 w21", {"max_gen_toks": 6, "until": [words[3]]}))])
     assert cut == whole.split(words[3])[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+@pytest.mark.parametrize("place", [0, 11, 30, 39, None])
+def test_endings_are_looked_for_in_several_tokens_at_once(
+    model: Model, monkeypatch: pytest.MonkeyPatch, place: int | None
+) -> None:
+    """Each look takes a process; tokens behind the ending, which nobody asked for, are not in the answer."""
+    pytest.importorskip("lm_eval")
+    from workbench.measurement.harness import language_model
+
+    language, plan, looks = asked(model), [3 + number for number in range(40)], list[int]()
+
+    def counted(decode: Any, folder: Path, rows: Any) -> list[str]:
+        looks.append(len(rows))
+        return tokenizing.texts_of(decode, folder, rows)
+
+    monkeypatch.setattr(language_model, "texts_of", counted)
+    monkeypatch.setattr(language_model, "continued", partial(planned, plan))
+    ending = "never" if place is None else f"w{plan[place]}"
+    (answer,) = language.generate_until([Request(("w20", {"max_gen_toks": 40, "until": [ending]}))])
+    assert answer.split() == [f"w{number}" for number in plan[:place]]
+    assert sum(looks[:-1]) <= 40 and len(looks) < 26
+
+
+def planned(plan: list[int], model: Model, ids: Any, *, most: int, kept: Any) -> list[int]:
+    """Continue with the tokens of ``plan``, as a model would."""
+    for length in range(most + 1):
+        if (count := kept(plan[:length], length == most)) is not None:
+            return plan[: int(count)]
+    raise AssertionError("kept says how many when told that they are the last")
 
 
 def test_a_tokenizer_that_never_ends_on_a_text_is_one_line(

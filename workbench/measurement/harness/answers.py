@@ -36,15 +36,17 @@ def scores(
     return result
 
 
-def continued(model: Model, ids: Sequence[int], *, most: int, stops: Callable[[list[int]], bool]) -> list[int]:
+def continued(
+    model: Model, ids: Sequence[int], *, most: int, kept: Callable[[list[int], bool], int | None]
+) -> list[int]:
     """Return at most ``most`` tokens that the model continues ``ids`` with, the likeliest each time.
 
-    Ends where ``stops(tokens so far)`` holds.
+    ``kept(tokens so far, whether they are the last)`` says how many of them are the answer, None to go on.
     """
     known, new = list(ids), list[int]()
-    while len(new) < most and not stops(new):
+    while (count := kept(new, len(new) >= most)) is None:
         new.append(int(_logits(model, [known + new])[0, -1].argmax()))
-    return new
+    return new[:count]
 
 
 def _batches(inputs: Sequence[Sequence[int]], vocabulary: int, batch_size: int) -> Iterator[list[int]]:

@@ -123,15 +123,23 @@ class LanguageModel(TemplateLM):  # type: ignore[misc]
         return texts
 
     def _answer(self, context: Sequence[int], until: Sequence[str], most: int) -> str:
-        def text(new: list[int], **options: bool) -> str:
-            return texts_of(partial(self.tokenizer.decode, **options), self._folder, [new])[0]
+        endings, checked = [each for each in until if each], 0
 
-        def stop(new: list[int]) -> bool:
-            if not new or new[-1] == self.eot_token_id:
-                return bool(new)
-            written = text(new) if any(until) else ""
-            return any(each in written for each in until if each)
+        def texts(rows: Rows, **options: bool) -> list[str]:
+            return texts_of(partial(self.tokenizer.decode, **options), self._folder, rows)
 
-        new = continued(self._model, context[-max(self._longest - most, 1) :], most=most, stops=stop)
-        answer = text(new, skip_special_tokens=True)
-        return min((answer.split(each)[0] for each in until if each), key=len, default=answer)
+        def kept(new: list[int], last: bool) -> int | None:
+            """Look for endings in an eighth more tokens at once: each look takes a process."""
+            nonlocal checked
+            last = last or new[-1:] == [self.eot_token_id]
+            if endings and new and (last or len(new) > checked + checked // 8):
+                lengths = range(checked + 1, len(new) + 1)
+                written, checked = texts([new[:length] for length in lengths]), len(new)
+                for length, text in zip(lengths, written, strict=True):
+                    if any(each in text for each in endings):
+                        return length
+            return len(new) if last else None
+
+        new = continued(self._model, context[-max(self._longest - most, 1) :], most=most, kept=kept)
+        (answer,) = texts([new], skip_special_tokens=True)
+        return min((answer.split(each)[0] for each in endings), key=len, default=answer)

@@ -71,14 +71,19 @@ def contents(path: Path) -> tuple[memoryview, memoryview, str]:
     if not data.startswith(SIGNATURE) and data[-SEAL : 16 - SEAL] != MARK:
         raise SessionError(f"{path} is not a session: it is not an HDF5 file; choose a .qwb file of the workbench")
     view = memoryview(data)
-    if not data.startswith(SIGNATURE):  # the seal says what it was
-        return *split(view[:-SEAL]), BROKEN
-    place = 40 if data[8:9] == b"\0" else 28  # the end of the file, as the superblock's version has it
-    if len(data) < max(int.from_bytes(data[place : place + 8], "little"), 64):
-        return view, view[:0], "it is truncated"
     if len(data) < SEAL or data[-SEAL : 16 - SEAL] != MARK:
-        return view, view[:0], ""
+        place = 40 if data[8:9] == b"\0" else 28  # the end of the file, as the superblock's version has it
+        whole = len(data) >= max(int.from_bytes(data[place : place + 8], "little"), 64)
+        return view, view[:0], "" if whole else "it is truncated"
     return *split(view[:-SEAL]), "" if seal_of(view[:-SEAL]) == data[-SEAL:] else BROKEN
+
+
+def with_end(image: memoryview) -> memoryview:
+    """Return an HDF5 that says the end that it has: of one that was cut off HDF5 reads nothing."""
+    end = len(image).to_bytes(8, "little")
+    if image[:9] != SIGNATURE + b"\0" or image[40:48] == end:  # later superblocks have a checksum
+        return image
+    return memoryview(b"".join((image[:40], end, image[48:])))
 
 
 def _rest(stream: BinaryIO, path: Path) -> bytes:

@@ -46,7 +46,7 @@ from workbench.session.coherence import require_coherent
 from workbench.session.columns import Coded, Columns, Numbers
 from workbench.session.contents import LAYOUTS, SCHEMA_VERSION, Contents
 from workbench.session.file import backup, evaluations, records, results
-from workbench.session.file.checksum import BROKEN, add_checksums, contents, seal_of
+from workbench.session.file.checksum import BROKEN, add_checksums, contents, seal_of, with_end
 from workbench.session.file.datasets import describe, link_name, write_text
 from workbench.session.file.reading import DAMAGE, Attempt, session_of
 from workbench.session.file.tree import Group, read_tree, read_whole_parts
@@ -123,7 +123,7 @@ def repair_session(path: Path, kind: type[C]) -> tuple[C, tuple[str, ...]]:
     image, packed, _ = contents(path)
     spare = _spare(packed, path, kind)
     try:
-        session, lost = _whole_parts(image, path, kind, spare)
+        session, lost = _whole_parts(with_end(image), path, kind, spare)
     except SessionError as error:
         if spare is None:
             raise SessionError(f"the session {path} cannot be repaired: {error}") from error
