@@ -201,7 +201,7 @@ with (replacing_folder if target.suffix == "" else replacing)(target, ExportErro
 
 @pytest.mark.parametrize("name", ["file.bin", "folder"])
 @pytest.mark.parametrize(
-    "earlier", ["file.bin", "another name", "two\nlines", "漢" * 85], ids="first other lines wide".split()
+    "earlier", ["file.bin", "another name", "two\nlines", "漢" * 85], ids=["first", "other", "lines", "wide"]
 )
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, name: str, earlier: str) -> None:
     subprocess.run([sys.executable, "-c", DIES, str(tmp_path / earlier)], cwd=Path(__file__).parents[2])
