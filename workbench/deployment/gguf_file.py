@@ -26,6 +26,7 @@ from workbench.models.gguf.values import Value, value_of
 from workbench.models.gguf.vocabulary import vocabulary
 from workbench.models.sources.gguf_file import PLAIN, GgufNetwork, GgufWeights
 from workbench.numerics.bands import in_parallel
+from workbench.numerics.formats.gguf.stored import decoder
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9, "Q2_K": 10, "Q3_K": 12,
               "Q4_K": 15, "Q5_K": 17, "Q6_K": 18, "IQ2_XXS": 19, "IQ2_XS": 20, "IQ3_XXS": 23, "IQ1_S": 24, "IQ4_NL": 25,
               "IQ3_S": 26, "IQ2_S": 28, "IQ4_XS": 30, "IQ1_M": 31, "BF16": 32, "TQ1_0": 36, "TQ2_0": 37,
-              "MXFP4": 38}  # fmt: skip
+              "MXFP4": 38, "NVFP4": 39, "Q1_0": 40}  # fmt: skip
 """``general.file_type`` for a file in which most weights are of a type (llama.cpp's ``llama_ftype``)."""
 
 
@@ -248,8 +249,6 @@ def _reader(path: Path) -> Any:
 
 def _compare(tensor: FileTensor, stored: Any) -> None:
     """Raise ExportError naming the first value of a tensor that its decoder reads otherwise than it was evaluated."""
-    from gguf.quants import dequantize
-
     if stored.tensor_type.name != tensor.type:
         raise ExportError(f"{tensor.name} was written as {tensor.type} and reads back as {stored.tensor_type.name}")
     rows = np.asarray(stored.data).reshape(-1).view(np.uint8).reshape(tensor.rows, -1)
@@ -261,7 +260,7 @@ def _compare(tensor: FileTensor, stored: Any) -> None:
         ):
             if tensor.type in PLAIN and tensor.type not in ("F32", "F16", "BF16"):
                 raise ExportError(f"{tensor.name} does not read back as it was written; try another place")
-            values = dequantize(rows[part].view(stored.data.dtype), stored.tensor_type)
+            values = decoder(tensor.type)(rows[part].view(stored.data.dtype))
             _require_equal(tensor.name, part.start, np.asarray(values, np.float32), evaluated.float().numpy())
         let_go(rows[part])  # what was compared need not stay resident
 

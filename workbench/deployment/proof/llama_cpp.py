@@ -47,7 +47,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
         out = str(Path(folder) / "out")
         request = {
-            "file": str(file), "out": out, "samples": [list(map(int, sample)) for sample in samples],
+            "file": str(file.absolute()), "out": out, "samples": [list(map(int, sample)) for sample in samples],
             "positions": list(positions), "vocabulary": vocabulary, "text": text, "embeddings": embeddings,
             "threads": threads or threads_of_machine(), "memory": memory_for(file),
         }  # fmt: skip

@@ -1,11 +1,13 @@
 """GGUF types that are read and not made here: weights that a file holds in them keep them, others cannot get them.
 
-The package ``gguf`` decodes them.
+The package ``gguf`` decodes them, but for Q1_0, which it knows by its size alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
@@ -20,7 +22,7 @@ from workbench.numerics.scheme import Parameters, Scheme
 if TYPE_CHECKING:
     import torch
 
-SIZES = {"NVFP4": (64, 36)}
+SIZES = {"NVFP4": (64, 36), "Q1_0": (128, 18)}
 """Weights and bytes of a block."""
 
 
@@ -58,24 +60,17 @@ class StoredScheme(Scheme):
         self._refuse()
 
     def decode(self, stored: QuantizedTensor) -> torch.Tensor:
-        """Return the float32 matrix, decoded by the package gguf."""
+        """Return the float32 matrix; raises SchemeError for too few bytes, BackendUnavailableError without gguf."""
         import torch
 
-        try:
-            import gguf
-        except ImportError:
-            raise BackendUnavailableError(
-                f"{self.name} is decoded by the package gguf; install it: pip install 'quantization-workbench[gguf]'"
-            ) from None
         rows, columns = stored.shape
         blocks = stored.arrays["blocks"].reshape(rows, -1)
         if 8 * blocks.size != self.bits(stored.shape):
             raise SchemeError(f"a {rows} x {columns} matrix in {self.name} has {blocks.size} bytes; it may be damaged")
+        decode = decoder(self.ggml_type)
         out = torch.empty(rows, columns)
         for part in row_tiles(rows, columns):
-            kind = gguf.GGMLQuantizationType[self.ggml_type]
-            values = gguf.quants.dequantize(np.ascontiguousarray(blocks[part]), kind)
-            out[part] = torch.from_numpy(values.reshape(-1, columns))
+            out[part] = torch.from_numpy(decode(np.ascontiguousarray(blocks[part])).reshape(-1, columns))
         return out
 
     def _refuse(self) -> NoReturn:
@@ -83,6 +78,29 @@ class StoredScheme(Scheme):
             f"{self.name} is only read: weights that a GGUF file holds in it keep it as they are; choose another "
             "format, such as iq4_xs, q2_k or q3_k, for others"
         )
+
+
+def _signs(blocks: np.ndarray) -> np.ndarray:
+    """Return what Q1_0 stores: a float16 scale, then 128 bits from the low end of each byte, 1 for + and 0 for -."""
+    rows, blocks = len(blocks), blocks.reshape(-1, SIZES["Q1_0"][1])
+    scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)
+    return np.where(np.unpackbits(blocks[:, 2:], axis=1, bitorder="little"), scale, -scale).reshape(rows, -1)
+
+
+def decoder(ggml_type: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what decodes whole rows of a type's blocks, uint8 ``[rows, bytes]``, to float32 ``[rows, columns]``.
+
+    It is the package gguf's where that has one; raises BackendUnavailableError without the package.
+    """
+    if ggml_type == "Q1_0":
+        return _signs
+    try:
+        import gguf
+    except ImportError:
+        raise BackendUnavailableError(
+            f"{ggml_type} is decoded by the package gguf; install it: pip install 'quantization-workbench[gguf]'"
+        ) from None
+    return partial(gguf.quants.dequantize, qtype=gguf.GGMLQuantizationType[ggml_type])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
