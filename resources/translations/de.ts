@@ -6071,5 +6071,45 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>about {}, {} of memory, {} on the disk</source>
         <translation>etwa {} und braucht {} Speicher, {} auf der Platte</translation>
     </message>
+    <message>
+        <source>It is not known how long it takes: {}</source>
+        <translation>Wie lange es dauert, ist nicht bekannt: {}</translation>
+    </message>
+    <message>
+        <source>What must be done first</source>
+        <translation>Was zuerst zu tun ist</translation>
+    </message>
+    <message>
+        <source>The plan's {} looks at calibration data; calibrate first, or take it out of the plan (F5)</source>
+        <translation>{} im Plan sieht Kalibrierdaten an; zuerst kalibrieren oder es aus dem Plan nehmen (F5)</translation>
+    </message>
+    <message>
+        <source>The layer {} is rounded by {}, which looks at calibration data; calibrate first, or change the plan (F5)</source>
+        <translation>Die Schicht {} wird mit {} gerundet, das Kalibrierdaten ansieht; zuerst kalibrieren oder den Plan ändern (F5)</translation>
+    </message>
+    <message>
+        <source>The inputs of {} are rounded within a range that calibration finds; calibrate first, or change the plan (F5)</source>
+        <translation>Die Eingänge von {} werden in einem Bereich gerundet, den die Kalibrierung findet; zuerst kalibrieren oder den Plan ändern (F5)</translation>
+    </message>
+    <message>
+        <source>The model has not been calibrated; calibrate first (F5)</source>
+        <translation>Das Modell ist nicht kalibriert; zuerst kalibrieren (F5)</translation>
+    </message>
+    <message>
+        <source>No sensitivity has been computed; compute the sensitivity first (F6)</source>
+        <translation>Es ist keine Empfindlichkeit berechnet; zuerst die Empfindlichkeit berechnen (F6)</translation>
+    </message>
+    <message>
+        <source>No predicted losses have been computed; compute the sensitivity by predicted KL first (F6)</source>
+        <translation>Es sind keine vorhergesagten Verluste berechnet; zuerst die Empfindlichkeit nach vorhergesagter KL berechnen (F6)</translation>
+    </message>
+    <message>
+        <source>The plan quantizes nothing; give layers a scheme first (F7)</source>
+        <translation>Der Plan quantisiert nichts; zuerst Schichten ein Schema geben (F7)</translation>
+    </message>
+    <message>
+        <source>{} cannot be run: {}</source>
+        <translation>{} lässt sich nicht ausführen: {}</translation>
+    </message>
 </context>
 </TS>

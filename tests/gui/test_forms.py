@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QListW
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.errors import DataError
 from workbench.gui.shell import settings
 from workbench.gui.shell.forecast import ForecastLine, fitting_samples
 from workbench.gui.shell.forms import Form
@@ -23,6 +24,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model
 from workbench.preflight import Estimate, duration
 from workbench.session.session import Session
+from workbench.steps import step
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
 from workbench.steps.files.first_session import start
@@ -192,16 +194,16 @@ def test_fewer_samples_are_offered_where_all_take_much_longer(seconds: float, sa
 
 
 def test_one_estimate_is_asked_at_a_time(qapp: QApplication) -> None:
-    asked: list[tuple[Any, Callable[[tuple[Estimate | None]], None]]] = []
+    asked: list[tuple[Any, Callable[[tuple[Estimate | None]], None], object]] = []
     form = Form(CalibrateOptions())
     line, samples = ForecastLine(form, lambda *each: asked.append(each)), form.widgets["samples"]
     assert isinstance(samples, NumberField)
     for number in (20, 30, 40):
         samples.setValue(number)
         line._begin()
-    assert [options.samples for options, _ in asked] == [None], "trials of minutes do not pile up in the engine"
+    assert [options.samples for options, *_ in asked] == [None], "trials of minutes do not pile up in the engine"
     asked[0][1]((None,))
-    assert [options.samples for options, _ in asked] == [None, 40], "what is in the form by then is asked next"
+    assert [options.samples for options, *_ in asked] == [None, 40], "what is in the form by then is asked next"
     asked[1][1]((Estimate(seconds=60, memory=1_000_000_000),))
     assert line.text().startswith("It takes about 60 s") and len(asked) == 2
     form.show()
@@ -261,3 +263,91 @@ def test_a_folder_is_chosen_without_kinds_of_files(live: Callable[..., None]) ->
             await person.act(person.dialog("path").reject)
 
     live(story)
+
+
+def reason_below(person: Person) -> str:
+    """Return what the open form says must be done first; empty where nothing must."""
+    line = person.dialog("form").reason
+    return line.text() if line.isVisible() else ""
+
+
+def test_a_metric_that_needs_a_calibration_says_so_before_the_run_and_offers_it(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(fresh(tmp_path))
+        await person.press(Qt.Key.Key_F6)
+        await person.until(lambda: person.dialog("form"), 10)
+        form = person.dialog("form")
+        assert reason_below(person) == "The model has not been calibrated; calibrate first (F5)"
+        assert not form.start_button.isEnabled()
+        person.picture("not_calibrated")
+        metric = form.findChild(QComboBox, "metric")
+        await person.choose(metric, metric.findData("weight_error"))
+        assert not reason_below(person) and form.start_button.isEnabled(), "which needs no data"
+        await person.choose(metric, metric.findData("predicted_kl"))
+        await person.click(form.first)
+        await person.until(lambda: person.dialog("form") and person.dialog("form").windowTitle() == "Calibrate", 10)
+        await person.act(person.dialog("form").reject)
+        assert not person.context.jobs.views and person.dialog("error") is None
+
+    live(story)
+
+
+def test_steps_of_a_plan_that_learns_from_data_ask_for_the_calibration_first(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    session = start(open_model("demo:language-model"))
+    name = session.model.layers[3].name
+    learned = replace(session, plan=session.plan.assign([name], weights="int4-g32-asym", algorithm="gptq"))
+    static = replace(session, plan=session.plan.assign([name], weights="int8-channel", inputs="int8-tensor"))
+    first = "calibrate first, or change the plan (F5)"
+    looks = f"The layer {name} is rounded by gptq, which looks at calibration data; {first}"
+    within = f"The inputs of {name} are rounded within a range that calibration finds; {first}"
+
+    async def story(person: Person) -> None:
+        for each, reason in ((learned, looks), (static, within)):
+            await person.open(each)
+            await person.press(Qt.Key.Key_F8)
+            assert person.dialog("form") is None and not person.context.jobs.views
+            assert person.context.messages.entries[-1].text == reason
+            person.window.reveal("deploy")
+            await person.until(lambda: person.window.is_drawn)
+            forms = person.window.panels["deploy"].forms
+            assert not forms.export.isEnabled() and forms.export.toolTip() == reason
+        await person.open(replace(session, plan=session.plan.assign([name], weights="int4-g32-asym")))
+        assert person.window.bars.actions["evaluate"].isEnabled() and forms.export.isEnabled()
+
+    live(story)
+
+
+def test_a_form_says_why_it_does_not_know_how_long_a_run_takes(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def costs(model: object, data: Sized, **options: object) -> Estimate:
+        raise DataError("notes.txt holds 3 tokens; a sample takes 256: give more text")
+
+    monkeypatch.setattr(preflight_costs, "calibration", costs)
+    monkeypatch.setattr(step, "_estimates", {})
+
+    async def story(person: Person) -> None:
+        await person.open(start(open_model("demo:language-model")))
+        await person.act(lambda: person.context.trigger("calibrate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        line = line_below(person)
+        await person.until(lambda: "Estimating" not in line().text(), 20)
+        assert line().text() == (
+            "It is not known how long it takes: notes.txt holds 3 tokens; a sample takes 256: give more text"
+        )
+        assert person.dialog("error") is None, "it was no work of the user's that failed"
+        await person.act(person.dialog("form").reject)
+
+    live(story)
+
+
+def test_a_model_of_pictures_is_asked_for_no_tokens(qapp: QApplication) -> None:
+    pictures, text = (open_model(f"demo:{name}").summary for name in ("digits-classifier", "language-model"))
+    for options in (CalibrateOptions(), EvaluateOptions()):
+        fields = Form(options, model=pictures).widgets
+        assert fields.keys() & {"window", "stride", "imatrix"} == set() and {"data", "column"} <= fields.keys()
+        assert "window" in Form(options, model=text).widgets

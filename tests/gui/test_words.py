@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt, QTranslator
@@ -17,6 +18,10 @@ from tests.gui.spoken import catalogue, of_jobs, of_sources, spoken
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import words
+from workbench.gui.shell.step_keys import missing
+from workbench.models.sources import open_model
+from workbench.steps.files.first_session import start
+from workbench.steps.requirements import CALIBRATED, PLAN_CALIBRATED, PREDICTED, QUANTIZES, SCORED
 
 CATALOGUE = catalogue()
 WORDS = re.compile(
@@ -26,8 +31,8 @@ WORDS = re.compile(
 )
 """Words of English sentences that are none of German ones."""
 
-NAMES = re.compile(r"[\w-]+(\.[\w-]+)+|within .* per weight|INT\d.*|cpu: .*|Cortex.*")
-"""Layers, numbers, plans as a search named them, what a kernel calls itself."""
+NAMES = re.compile(r"[\w-]+(\.[\w-]+)+|within .* per weight|INT\d.*|cpu: .*|Cortex.*|(?<=ist nicht bekannt: ).*")
+"""Layers, numbers, plans as a search named them, what a kernel calls itself, what the engine says."""
 
 
 def uninstall(app: QApplication) -> None:
@@ -84,6 +89,18 @@ def test_a_pattern_keeps_names_and_translates_words(german: None) -> None:
     ]
     for name in ("model.embed_tokens", "layers {} of {w}", "mine; yours", "a\nb", "plan (2)"):
         assert words.tr(name) == name
+
+
+def test_what_a_step_lacks_is_said_in_german(german: None) -> None:
+    session = start(open_model("demo:language-model"))
+    name = session.model.layers[3].name
+    plans = [session.plan.assign([name], weights="int8-channel", **chosen)
+             for chosen in ({"algorithm": "gptq"}, {"inputs": "int8-tensor"}, {})]  # fmt: skip
+    plans.append(replace(plans[-1], transforms=("awq",)))
+    lacking = [missing(replace(session, plan=plan), [each])[0] for plan in plans
+               for each in (CALIBRATED, SCORED, PREDICTED, QUANTIZES, PLAN_CALIBRATED)]  # fmt: skip
+    lacking.append(missing(session, [QUANTIZES])[0])
+    assert len({*lacking}) == 8 and not [text for text in lacking if text and words.tr(text) == text]
 
 
 def test_english_has_no_patterns(qapp: QApplication) -> None:

@@ -18,11 +18,12 @@ from workbench.session.table import of_tap, overlaid
 from workbench.steps import session_data
 from workbench.steps.changed_files import unchanged
 from workbench.steps.files.first_session import start
-from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, OptionInfo, option
+from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, OptionInfo, option, takes_tokens
 from workbench.steps.requirements import RUNS, without_results
 from workbench.steps.step import Context, Step, arguments, short
 
 IMATRIX = OptionInfo(
+    suits=takes_tokens,
     label="Importance matrix", path="file", metavar="FILE", empty="none: the inputs are those of the data",
     help="llama.cpp's importance matrix (.gguf or .dat) to take the inputs' mean squares from; needs no data",
 )  # fmt: skip

@@ -32,7 +32,7 @@ from workbench.steps.options import (
     option,
 )
 from workbench.steps.quantize import quantize, require_same
-from workbench.steps.requirements import RUNS, tables, with_moments
+from workbench.steps.requirements import PLAN_CALIBRATED, RUNS, tables, with_moments
 from workbench.steps.step import Context, Step, plan_name, short
 
 if TYPE_CHECKING:
@@ -179,7 +179,8 @@ def _join(session: Session, options: EvaluateOptions, evaluation: Evaluation) ->
 
 EVALUATE: Step[EvaluateOptions, Evaluation] = Step(
     runs_model=True, costs=_costs,
-    name="evaluate", title="Evaluate", options=EvaluateOptions, requires=(RUNS,), join=_join, call="wb.evaluate",
+    name="evaluate", title="Evaluate", options=EvaluateOptions, requires=(RUNS, PLAN_CALIBRATED), join=_join,
+    call="wb.evaluate",
     summary="Runs the quantized model beside the floating-point model on held-out data.",
     run=lambda context, options: evaluate(
         context.session, model=context.model(), trust=context.trust, progress=context.progress, **asdict(options)
@@ -192,6 +193,6 @@ EVALUATE: Step[EvaluateOptions, Evaluation] = Step(
     ),
     first=lambda session: EvaluateOptions(data=session_data.last_data(session, session.evaluation)),
     missing=lambda session, options: (
-        {} if session.calibration or options.tasks else session_data.missing_data(session, options.data)
+        {} if options.tasks else session_data.missing_data(session, options.data, held=True)
     ),
 )  # fmt: skip

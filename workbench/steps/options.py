@@ -151,12 +151,19 @@ COLUMN = OptionInfo(
     label="Column", metavar="NAME", empty="a column with a usual name, such as text or messages",
     help="the column of a table to read; by commas two texts of a pair, or texts and their label or score",
 )  # fmt: skip
+def takes_tokens(model: ModelSummary) -> bool:
+    """Return whether a model looks tokens up, so that windows of text are its samples."""
+    return model.output.per_token or bool(model.embeddings)
+
+
 WINDOW = OptionInfo(
+    suits=takes_tokens,
     label="Window", minimum=2, maximum=1 << 20, unit="tokens", metavar="N",
     help="tokens of a window of running text, the most of a sentence, points of a frame of sound",
     empty="256 tokens, or as many as the model takes",
 )  # fmt: skip
 STRIDE = OptionInfo(
+    suits=takes_tokens,
     label="Stride", minimum=1, maximum=1 << 20, unit="tokens", metavar="N", empty="the window: none overlap",
     help="tokens from one window to the next; perplexity then scores each token once, with the context before it",
 )  # fmt: skip

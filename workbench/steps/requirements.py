@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from workbench.errors import CannotRunError, MissingResultError, PlanError, WorkbenchError
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.numerics.rounding import REGISTRY, Need
-from workbench.planning.plan import KEEP, Rule
+from workbench.numerics.rounding.round_weight import is_weights_only
+from workbench.planning.plan import KEEP, Rule, resolve_some
 from workbench.sensitivity.metrics import BY_NAME
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.calibrated_ranges import statistics_for_plan
@@ -54,6 +56,31 @@ def _quantizes(rule: Rule) -> bool:
     return rule.assignment.weights != KEEP or rule.assignment.inputs is not None
 
 
+def _plan_uncalibrated(session: Session) -> str | None:
+    """Return what of the plan takes a calibration that there is none of; asked at every redraw, as above."""
+    plan, static = session.plan, takes_range
+    if session.calibration is not None or session.model.cannot_run is not None:
+        return None
+    for name in {"awq", "smoothquant", "bias-correction", "norm-reestimation"}.intersection(plan.transforms):
+        return f"the plan's {name} looks at calibration data; calibrate first, or take it out of the plan"
+    if all(rule.assignment.inputs is None and _is_free(rule.assignment.algorithm) for rule in plan.rules):
+        return None
+    for name, chosen in resolve_some(plan, session.model.layers).items():
+        weighted = chosen.algorithm == "rtn-weighted" and session.curvature
+        if not (chosen.weights == KEEP or _is_free(chosen.algorithm) or weighted):
+            what = f"the layer {name} is rounded by {chosen.algorithm}, which looks at calibration data"
+        elif chosen.inputs and (name, "input") not in session.active_ranges and static(parse_scheme(chosen.inputs)):
+            what = f"the inputs of {name} are rounded within a range that calibration finds"
+        else:
+            continue
+        return f"{what}; calibrate first, or change the plan"
+    return None
+
+
+def _is_free(algorithm: str) -> bool:
+    return algorithm not in REGISTRY or is_weights_only(algorithm)  # the plan's own error is another
+
+
 def _result(present: Callable[[Session], object], reason: str, step: str) -> Requirement:
     return Requirement(unmet=lambda session: None if present(session) else reason, step=step)
 
@@ -72,6 +99,9 @@ PREDICTED = _result(
     lambda session: "predicted_kl" in session.sensitivities,
     "no predicted losses have been computed; compute the sensitivity by predicted KL first", "sensitivity",
 )  # fmt: skip
+PLAN_CALIBRATED = Requirement(unmet=_plan_uncalibrated, step="calibrate")
+"""There is a calibration, or nothing in the plan that looks at one."""
+
 QUANTIZES = Requirement(unmet=_quantizes_nothing, error=PlanError, step="plan")
 
 

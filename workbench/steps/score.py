@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.errors import CannotRunError, MissingResultError, PlanError
+from workbench.errors import PlanError
 from workbench.measurement.units import loss_unit
 from workbench.models.model import Model
 from workbench.models.placement import Placement, place_notes
@@ -22,7 +22,7 @@ from workbench.session.calibrated_ranges import ranges_in_force
 from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.options import BATCH_SIZE, SAMPLES, SCHEMES, SEED, Choice, OptionInfo, option, scheme_names
-from workbench.steps.requirements import moments, tables, without_results
+from workbench.steps.requirements import CALIBRATED, RUNS, Requirement, moments, tables, without_results
 from workbench.steps.step import Context, Step
 
 if TYPE_CHECKING:
@@ -90,9 +90,6 @@ def score(
 
 def _run(context: Context, options: ScoreOptions) -> Sensitivity:
     metric, notes = find_metric(options.metric), list[str]()
-    from_imatrix = metric.moments and context.session.calibration is None and context.session.curvature
-    if metric.part != "weights" or (metric.needs_data and not from_imatrix):
-        _require_calibrated(context.session, metric.name)
     table = (_weight_table if metric.part == "weights" else _activation_table)(context, options, notes)
     notes += place_notes(context.model(), "computed")
     noted = (f"{metric.name}: {note}" for note in dict.fromkeys(notes))
@@ -135,18 +132,11 @@ def _activation_table(context: Context, options: ScoreOptions, notes: list[str])
     return _beside(session.sensitivities.get(metric), table)
 
 
-def _require_calibrated(session: Session, metric: str) -> None:
-    if session.model.cannot_run is not None:
-        raise CannotRunError(
-            f"{session.model.name} cannot be scored by {metric}: {session.model.cannot_run}; the metric weight_error "
-            "needs weights only"
-        )
-    if session.calibration is None:
-        raise MissingResultError(
-            f"the metric {metric} needs calibration data, and the session was not calibrated yet; calibrate first, or "
-            "use the metric weight_error",
-            command="workbench calibrate MODEL --data DATA --out S.qwb",
-        )
+def _wants(session: Session, options: ScoreOptions) -> tuple[Requirement, ...]:
+    """Return what a metric needs: a model that runs, and a calibration; an importance matrix may stand in for that."""
+    metric = find_metric(options.metric)
+    from_imatrix = metric.moments and session.calibration is None and session.curvature
+    return (RUNS, CALIBRATED) if metric.part != "weights" or (metric.needs_data and not from_imatrix) else ()
 
 
 def _data(context: Context, options: ScoreOptions) -> Dataset:
@@ -244,7 +234,7 @@ SCORE = Step(
     summary="Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; "
     "measured KL runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's "
     "totals.",
-    run=_run, needs=_needs, join=with_table, keep=with_more_cells,
+    run=_run, needs=_needs, wants=_wants, join=with_table, keep=with_more_cells,
     heading=lambda options, session: (
         f"Sensitivity by {metric_phrase(options.metric, loss_unit(session.model.output) if session else '')}"
     ),

@@ -217,12 +217,12 @@ def data_beside(path: str) -> str:
     return "" if file is None else str(file)
 
 
-def missing_data(session: Session, data: str) -> Mapping[str, str]:
+def missing_data(session: Session, data: str, *, held: bool = False) -> Mapping[str, str]:
     """Return what a run on ``data`` lacks, as :attr:`Step.missing` does: data, where none are named and none came with
-    the model."""
+    the model; ``held``: a run on those of a calibration needs none named."""
     model = session.model
     known = data or model.cannot_run is not None or bundled_data(model.source.path)
-    return {} if known else {"data": KINDS}
+    return {} if known or held and (session.calibration or session.evaluation) else {"data": KINDS}
 
 
 def offered_data(model: ModelSummary) -> tuple[str, ...]:

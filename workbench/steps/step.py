@@ -91,7 +91,8 @@ class Step(Generic[O, R]):
     ``keep(session, options, partial)`` what a cancelled run had computed. ``undo(options)`` names the edit, where the
     result is one. ``requires`` must be met before the step can run; ``document``: it works on a session.
     ``first(session)`` returns the options that a form starts with, ``missing(session, options)`` what they lack on this
-    session: names of options, and what to give. ``call`` is the step's function in the public
+    session: names of options, and what to give; ``wants(session, options)`` what these options add to ``requires``.
+    ``call`` is the step's function in the public
     interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
     ``listed``: it stands in the list of jobs.  ``aside`` is the role of the process that runs it beside other jobs,
     without a model: ``files`` writes the document, ``drawing`` pictures of it (empty: the engine).
@@ -114,6 +115,7 @@ class Step(Generic[O, R]):
     undo: Callable[[O], str] | None = None
     first: Callable[[Session], O] | None = None
     missing: Callable[[Session, O], Mapping[str, str]] = lambda session, options: {}
+    wants: Callable[[Session, O], tuple[Requirement, ...]] = lambda session, options: ()
     requires: tuple[Requirement, ...] = ()
     document: bool = True
     call: str = ""
@@ -151,7 +153,7 @@ class Step(Generic[O, R]):
         step goes on from an interrupted run.  Raises MemoryLimitError where all this does not help.
         """
         if context.document is not None:
-            for requirement in self.requires:
+            for requirement in (*self.requires, *self.wants(context.document, options)):
                 requirement.require(context.document)
         with remembered(context.notes), opened_once():
             return self._with_memory(context, options)
@@ -186,8 +188,9 @@ class Step(Generic[O, R]):
             context.progress(0.0, f"The memory ran out; again with {words}")
             free()
 
-    def estimate(self, context: Context, options: O) -> Estimate | None:
-        """Return what a run will take, from short trials; None for a short one, and where that cannot be told."""
+    def estimate(self, context: Context, options: O, *, strict: bool = False) -> Estimate | None:
+        """Return what a run will take, from short trials; None for a short one, and where that cannot be told unless
+        ``strict``, which raises why."""
         if self.costs is None:
             return None
         about, samples = _about(self, context, options), getattr(options, "samples", None)
@@ -200,10 +203,10 @@ class Step(Generic[O, R]):
                 _estimates.clear()  # of another state, perhaps
                 _estimates[about] = samples, expected
             return expected
-        except CancelledError:
-            raise
         except Exception as error:  # the run itself says what is wrong
             log.info("%s: no estimate", self.title, exc_info=error)
+            if strict or isinstance(error, CancelledError):
+                raise
             return None
 
     @contextmanager

@@ -21,7 +21,7 @@ from workbench.steps.changed_files import unchanged
 from workbench.steps.files.export import KIND, OUT, require_place
 from workbench.steps.options import BATCH_SIZE, DATA, SAMPLES, SEED, Choice, OptionInfo, option
 from workbench.steps.quantize import require_same
-from workbench.steps.requirements import QUANTIZES, RUNS
+from workbench.steps.requirements import PLAN_CALIBRATED, QUANTIZES, RUNS
 from workbench.steps.step import Context, Step, short
 
 if TYPE_CHECKING:
@@ -156,7 +156,9 @@ def _first(session: Session) -> TrainOptions:
 
 TRAIN: Step[TrainOptions, tuple[str, ...]] = Step(
     runs_model=True, costs=_costs,
-    name="train", title="Train", options=TrainOptions, requires=(RUNS, QUANTIZES), run=_run, first=_first,
+    name="train", title="Train", options=TrainOptions, requires=(RUNS, QUANTIZES, PLAN_CALIBRATED), run=_run,
+    first=_first,
+    missing=lambda session, options: session_data.missing_data(session, options.data, held=True),
     summary="Trains new weights on the grids of the plan's schemes, from the floating-point model, and writes them. "
     "The run is saved every 50 steps and when it is cancelled: Retry goes on from there. The model itself stays as it "
     "is.",

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QDialog, QWidget
 from workbench.gui.commands.document import Document
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import Panel
-from workbench.gui.shell import dialogs, settings
+from workbench.gui.shell import dialogs, settings, step_keys
 from workbench.gui.shell.forecast import ForecastLine
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.theme import Colours
@@ -121,8 +121,14 @@ class Command:
         model = None if session is None else session.model
         form = Form(options, missing=missing, folder=folder_of(session), bundled=bundled, model=model)
         if step.costs is not None and runs:
-            ForecastLine(form, lambda value, answer: ask(FORECAST.request(session, step.request(None, value)), answer))
-        dialog = dialogs.FormDialog(self.window.widget, step.title, step.summary, form, start)
+            ForecastLine(form, lambda value, *then: ask(FORECAST.request(session, step.request(None, value)), *then))
+
+        def lacking(value: Any) -> tuple[str, str]:
+            return ("", "") if session is None else step_keys.missing(session, step.wants(session, value))
+
+        dialog = dialogs.FormDialog(
+            self.window.widget, step.title, step.summary, form, start, lacking, self.context.trigger
+        )  # fmt: skip
         if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
             return None
         answer: O = form.value()

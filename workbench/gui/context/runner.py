@@ -128,11 +128,11 @@ class JobRunner:
         """Start :meth:`work` in the background."""
         self._tasks.start(self.work(request, on_error=on_error))
 
-    def ask(self, request: Request[O, R], answered: Callable[[R], object]) -> None:
+    def ask(self, request: Request[O, R], answered: Callable[[R], object], failed: ErrorHandler = show_dialog) -> None:
         """Run a request in the background without joining its result; ``answered(result)`` unless it fails."""
 
         async def asking() -> None:
-            result = await self.run(request.reduced(), lambda: self.ask(request, answered))
+            result = await self.run(request.reduced(), lambda: self.ask(request, answered, failed), on_error=failed)
             if result is not None:
                 answered(result)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QFileDialog, QFrame, QMessageBox, QWidget
@@ -12,7 +13,8 @@ from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QFileDial
 from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.forms import Form
-from workbench.gui.shell.widgets import fill_dialog, label
+from workbench.gui.shell.step_keys import BUTTONS
+from workbench.gui.shell.widgets import button, fill_dialog, label, page, row
 from workbench.gui.shell.words import tr
 
 Button = QMessageBox.StandardButton
@@ -177,11 +179,17 @@ def _use_suffix(dialog: QFileDialog, chosen: str) -> None:
 
 
 class FormDialog(QDialog):
-    """A dialog around a form: an explanation, the form, ``Start`` and ``Cancel``."""
+    """A dialog around a form: an explanation, the form, ``Start`` and ``Cancel``.
 
-    def __init__(self, parent: QWidget, title: str, explanation: str, form: Form, start: str) -> None:
+    ``lacking(options)`` says what must be done before, and by which step: ``trigger(action)`` starts that.
+    """
+
+    def __init__(
+        self, parent: QWidget, title: str, explanation: str, form: Form, start: str,
+        lacking: Callable[[Any], tuple[str, str]] = lambda value: ("", ""), trigger: Callable[[str], object] = str,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._form = form
+        self._form, self._lacking = form, lacking
         self.setObjectName("form")
         self.setWindowTitle(tr(title))
         buttons = QDialogButtonBox()
@@ -190,11 +198,25 @@ class FormDialog(QDialog):
         self.start_button.setProperty("role", "primary")
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
+        self.reason = label(role="error", name="What must be done first", wrap=True)
+        self.first = button("", self.reject, role="primary")
+        self.first.clicked.connect(lambda: trigger(BUTTONS[lacking(form.value())[1]][0]))
+        form.add(page(row(self.reason, self.first, stretch=self.reason), top=0))
+        form.changed.connect(self._allow)
+        self._allow()
         layout = fill_dialog(self, label(title, "heading"), label(explanation, "muted", wrap=True), form, buttons)
         layout.setSpacing(10)
         self.start_button.setDefault(True)
         self.setMinimumWidth(600)
         form.grown.connect(lambda: QTimer.singleShot(0, self, self.adjustSize))
+
+    def _allow(self) -> None:
+        reason, step = self._lacking(self._form.value())
+        self.start_button.setDisabled(bool(reason))
+        self.reason.setText(tr(reason))
+        self.first.setText(tr(BUTTONS[step][1]) if step in BUTTONS else "")
+        self.reason.setVisible(bool(reason))
+        self.first.setVisible(step in BUTTONS)
 
     def accept(self) -> None:
         """Start, unless a field is not valid."""

@@ -22,13 +22,14 @@ PATIENCE = 300.0
 
 
 class ForecastLine(Label):
-    """Shows what ``ask(options, answer)`` expects of the options in ``form``: it calls ``answer`` some time later.
+    """Shows what ``ask(options, answer, failed)`` expects of the options in ``form``: it calls ``answer`` some time
+    later, or ``failed``, whose answer is whether the error was shown.
 
     One question waits at a time, as a trial takes up to minutes: what changes meanwhile is asked when it is answered.
     Where all samples would take too long, and the user has chosen no number of them, the form gets as many as fit.
     """
 
-    def __init__(self, form: Form, ask: Callable[[Any, Callable[[tuple[Estimate | None]], None]], None]) -> None:
+    def __init__(self, form: Form, ask: Callable[[Any, Callable[[Any], None], Callable[[Any], bool]], None]) -> None:
         super().__init__("")
         named(self, "How long it takes").setProperty("role", "muted")
         self.setWordWrap(True)
@@ -48,9 +49,10 @@ class ForecastLine(Label):
         self.setText("" if self._form.problems() else tr("Estimating how long it takes…"))
         if self.text() and not (self._waiting or self._closed):
             self._waiting = True
-            self._ask(self._form.value(), partial(self._answer, self._form.value()))
+            answer = partial(self._answer, self._form.value())
+            self._ask(self._form.value(), answer, lambda error: answer((str(error),)) or True)
 
-    def _answer(self, options: Any, answer: tuple[Estimate | None]) -> None:
+    def _answer(self, options: Any, answer: tuple[Estimate | str | None]) -> None:
         if not isValid(self) or self._closed:
             return
         self._waiting = False
@@ -58,6 +60,9 @@ class ForecastLine(Label):
             self._begin()
             return
         (expected,), field = answer, self._form.widgets.get("samples")
+        if isinstance(expected, str):
+            self.setText(tr("It is not known how long it takes: {}").format(tr(expected)))
+            return
         fewer = fitting_samples(expected) if expected else 0
         free = isinstance(field, NumberField) and field.number is None and not field.hasFocus() and not self._whole
         if expected and isinstance(field, NumberField) and free and fewer < expected.samples:

@@ -18,17 +18,9 @@ from workbench.sensitivity.metrics.refined import REFINED as REFINED
 from workbench.sensitivity.metrics.weight_error import WEIGHT_ERROR
 
 METRICS: tuple[SensitivityMetric, ...] = (
-    PREDICTED_KL,
-    MEASURED_KL,
-    OUTPUT_ERROR,
-    WEIGHT_ERROR,
-    HESSIAN_TRACE,
-    REFINED,
-    PREDICTED_KL_INPUTS,
-    MEASURED_KL_INPUTS,
-    PREDICTED_KL_CACHE,
-    MEASURED_KL_CACHE,
-)
+    PREDICTED_KL, MEASURED_KL, OUTPUT_ERROR, WEIGHT_ERROR, HESSIAN_TRACE, REFINED, PREDICTED_KL_INPUTS,
+    MEASURED_KL_INPUTS, PREDICTED_KL_CACHE, MEASURED_KL_CACHE,
+)  # fmt: skip
 """Of weights first, the best to plan with before the others."""
 
 BY_NAME = {metric.name: metric for metric in METRICS}

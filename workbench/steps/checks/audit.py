@@ -13,7 +13,7 @@ from workbench.sensitivity.audit import Audit, PlanAudit, audit_weights
 from workbench.steps import session_data
 from workbench.steps.options import BATCH_SIZE, EVALUATION_DATA, SAMPLES, option
 from workbench.steps.quantize import quantize
-from workbench.steps.requirements import QUANTIZES, RUNS, tables, with_moments
+from workbench.steps.requirements import PLAN_CALIBRATED, QUANTIZES, RUNS, tables, with_moments
 from workbench.steps.step import Context, Step, plan_name
 
 if TYPE_CHECKING:
@@ -91,11 +91,12 @@ def _uniform(context: Context, layers: list[str], nbytes: int) -> dict[tuple[str
 
 AUDIT = Step(
     runs_model=True,
-    name="audit", title="Audit the plan", options=AuditOptions, requires=(RUNS, QUANTIZES), run=_run,
+    name="audit", title="Audit the plan", options=AuditOptions, requires=(RUNS, QUANTIZES, PLAN_CALIBRATED), run=_run,
     summary="Measures the loss of each of the plan's layers quantized alone, of all together, and of all but one: "
     "whether the losses add up, and which layers make each other's worse. Takes two runs over the data for each layer.",
     heading=lambda options, session: f"Audit {plan_name(session)}",
     needs=lambda session, options: replace(with_moments(session), sensitivities=tables(session, "predicted_kl")),
     join=lambda session, options, audit: replace(session, audit=audit),
     first=lambda session: AuditOptions(data=session_data.last_data(session, session.evaluation)),
+    missing=lambda session, options: session_data.missing_data(session, options.data, held=True),
 )  # fmt: skip

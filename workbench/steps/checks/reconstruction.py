@@ -11,7 +11,7 @@ from workbench.progress import part_of
 from workbench.session.results import StepResult
 from workbench.session.session import Session
 from workbench.steps.quantize import quantize
-from workbench.steps.requirements import QUANTIZES, with_moments
+from workbench.steps.requirements import PLAN_CALIBRATED, QUANTIZES, with_moments
 from workbench.steps.step import Context, Step, plan_name
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _reconstruction(layer: str, scheme: str, weight: torch.Tensor, decoded: torc
 
 RECONSTRUCTION = Step(
     runs_model=True,
-    name=NAME, title="Reconstruction", options=ReconstructionOptions, requires=(QUANTIZES,), run=_run,
+    name=NAME, title="Reconstruction", options=ReconstructionOptions, requires=(QUANTIZES, PLAN_CALIBRATED), run=_run,
     summary="Quantizes the model by the plan and compares each weight with the original: SQNR, largest error, zeros.",
     heading=lambda options, session: f"Reconstruction by {plan_name(session)}",
     needs=with_moments,

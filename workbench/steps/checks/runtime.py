@@ -18,7 +18,7 @@ from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.options import EVALUATION_DATA, SAMPLES, SEED, Choice, OptionInfo, option
 from workbench.steps.quantize import quantize
-from workbench.steps.requirements import RUNS, with_moments
+from workbench.steps.requirements import CALIBRATED, PLAN_CALIBRATED, RUNS, with_moments
 from workbench.steps.step import Context, Step, plan_name
 
 if TYPE_CHECKING:
@@ -183,12 +183,15 @@ def _text(model: Model, samples: torch.Tensor) -> tuple[str, list[int]]:
 
 RUNTIME: Step[RuntimeOptions, StepResult] = Step(
     runs_model=True,
-    name=NAME, title="Run in a runtime", options=RuntimeOptions, requires=(RUNS,), run=_run,
+    name=NAME, title="Run in a runtime", options=RuntimeOptions, requires=(RUNS, PLAN_CALIBRATED), run=_run,
     summary="Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory.",
     heading=lambda options, session: f"Run {plan_name(session)} in {options.runtime}",
     needs=lambda session, options: replace(with_moments(session), results={
         name: result for name, result in session.results.items() if name == NAME
     }),
     join=lambda session, options, result: replace(session, results={**session.results, NAME: result}),
+    wants=lambda session, options: (
+        (CALIBRATED,) if session_data.missing_data(session, options.data, held=True) else ()
+    ),
     first=lambda session: RuntimeOptions(data=session_data.last_data(session, session.evaluation)),
 )  # fmt: skip

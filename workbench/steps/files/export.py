@@ -25,7 +25,7 @@ from workbench.session.session import Session
 from workbench.steps.changed_files import unchanged
 from workbench.steps.options import Choice, OptionInfo, option
 from workbench.steps.quantize import costs, quantize, require_same
-from workbench.steps.requirements import with_moments
+from workbench.steps.requirements import CALIBRATED, PLAN_CALIBRATED, Requirement, with_moments
 from workbench.steps.session_data import shown_inputs
 from workbench.steps.step import Context, Step, short
 
@@ -192,9 +192,7 @@ def _run(context: Context, options: ExportOptions) -> tuple[str, ...]:
 
     require_place(options.kind, options.out, context.session.model.source)  # before a model is opened
     model = context.model() if exporter(options.kind).needs_model else None
-    paths = export(
-        context.session, model=model, notes=context.notes, progress=context.progress, **asdict(options)
-    )
+    paths = export(context.session, model=model, notes=context.notes, progress=context.progress, **asdict(options))
     return tuple(str(path) for path in paths)
 
 
@@ -219,9 +217,17 @@ def _needs(session: Session, options: ExportOptions) -> Session:
     return replace(reduced, curvature=session.curvature) if options.kind == "imatrix" else reduced
 
 
+def _wants(session: Session, options: ExportOptions) -> tuple[Requirement, ...]:
+    from workbench.deployment.exporters import exporter
+
+    if options.kind == "imatrix":
+        return () if session.curvature else (CALIBRATED,)
+    return (PLAN_CALIBRATED,) if exporter(options.kind).needs_model else ()
+
+
 EXPORT: Step[ExportOptions, tuple[str, ...]] = Step(
     runs_model=True, costs=_costs,
-    name="export", title="Export", options=ExportOptions, run=_run, needs=_needs, call="wb.export",
+    name="export", title="Export", options=ExportOptions, run=_run, needs=_needs, wants=_wants, call="wb.export",
     summary="Writes the plan, or the quantized model, for another program.",
     heading=lambda options, session: f"Export {options.kind} to {short(options.out)}",
     first=lambda session: ExportOptions(kind=kinds()[0].value, out=""),

@@ -40,7 +40,7 @@ def estimate(
 
 FORECAST = Step(
     name="forecast", title="Estimate", options=Request[Any, Any], runs_model=True, listed=False,
-    run=lambda context, request: (request.step.estimate(context, request.options),),
-    summary="Says what another step, given as its request, would take.",
+    run=lambda context, request: (request.step.estimate(context, request.options, strict=True),),
+    summary="Says what another step, given as its request, would take; raises what its trials raise.",
     needs=lambda session, request: request.step.needs(session, request.options),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.panels.plan.target import repair
+from workbench.gui.shell import step_keys
 from workbench.gui.shell.dialogs import SELECTABLE
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.forms import PathField
@@ -87,10 +88,12 @@ class DeployForms(PanelPart):
         for widget in (self.place, self.export, self.copy, self.folder):
             widget.setEnabled(chosen is not None)
         self.repair.setVisible(chosen is not None and bool(chosen.refused) and not chosen.unfit)
-        if chosen is None:
+        if chosen is None or self.state.session is None:
             return
-        self.export.setEnabled(chosen.is_possible)
-        self.export.setToolTip(tr(EXPORT_TIP if chosen.is_possible else chosen.reasons))
+        wants = EXPORT.wants(self.state.session, ExportOptions(kind=chosen.form.kind, out=""))
+        reason = step_keys.why_not(self.state.session, wants) if chosen.is_possible else chosen.reasons
+        self.export.setEnabled(not reason)
+        self.export.setToolTip(tr(reason or EXPORT_TIP))
         if self.place.text() == self._suggested:  # else it is the user's
             self._suggest(chosen.form)
         possible = bool(command(self.state, chosen.form, self.place.text()))

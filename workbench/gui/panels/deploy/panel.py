@@ -8,6 +8,7 @@ from functools import partial
 from workbench.deployment.proof.child import missing_package
 from workbench.gui.panels.deploy.forms import DeployForms
 from workbench.gui.panels.panel import Panel
+from workbench.gui.shell import step_keys
 from workbench.gui.shell.foreign import as_tip
 from workbench.gui.shell.widgets import button, fitted, row
 from workbench.gui.shell.words import tr
@@ -15,7 +16,7 @@ from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.session.workspace import State
-from workbench.steps.checks.runtime import LLAMA_CPP, RUNTIME, TRANSFORMERS, proofs
+from workbench.steps.checks.runtime import LLAMA_CPP, RUNTIME, TRANSFORMERS, RuntimeOptions, proofs
 from workbench.steps.files.first_session import is_first_look
 
 FIELDS = (
@@ -84,7 +85,8 @@ class DeployPanel(Panel):
         if session is None:
             return
         self.forms.show_state(new)
-        reason, rows = RUNTIME.why_not(session), proofs(session)
+        wants, rows = RUNTIME.wants(session, RuntimeOptions()), proofs(session)
+        reason = step_keys.why_not(session, (*RUNTIME.requires, *wants))
         forms = {each.form.kind: each for each in self.forms.table.records.records}
         for name, each in self.buttons.items():
             form = forms.get(WRITTEN[name])
