@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.models.data.test_datasets import model
 from workbench.errors import DataError
@@ -44,4 +46,48 @@ def test_a_rate_that_no_sound_has_is_refused(tmp_path: Path) -> None:
     """The filter from a prime sampling rate to a usual one would take gigabytes."""
     soundfile.write(tmp_path / "x.wav", np.zeros(100, np.float32), 4_194_429)
     with pytest.raises(DataError, match="has the sampling rate 4194429 Hz"):
+        open_dataset(tmp_path, model(tokens=False, rate=16000))
+
+
+def spoken(folder: Path, **extractor: object) -> None:
+    """Lay out a tokenizer that knows the capitals A to D, and a processor."""
+    import transformers
+
+    folder.mkdir()
+    words = {name: number for number, name in enumerate(("<pad>", "<s>", "</s>", "<unk>", "|", *"ABCD"))}
+    (folder / "vocab.json").write_text(json.dumps(words))
+    transformers.Wav2Vec2CTCTokenizer(str(folder / "vocab.json")).save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(json.dumps(extractor))
+
+
+def test_a_folder_that_metadata_describe_is_read_with_its_transcripts(tmp_path: Path) -> None:
+    spoken(tmp_path / "model", feature_extractor_type="Wav2Vec2FeatureExtractor")
+    (tmp_path / "sounds").mkdir()
+    for number, text in enumerate(("ab, c", "d ab")):
+        soundfile.write(tmp_path / "sounds" / f"{number}.wav", np.full(70, number / 8, np.float32), 16000)
+        (tmp_path / "sounds" / f"{number}.txt").write_text(text)
+    (tmp_path / "sounds" / "metadata.csv").write_text('file_name,transcription\n0.wav,"ab, c"\n1.wav,d ab\n')
+    own = tmp_path / "model"
+    data = open_dataset(tmp_path / "sounds", model(tokens=False, folder=own, tokenizer=own, main="input_values"))
+    assert data.tensors["labels"].tolist() == [[5, 6, 3, 4, 7], [8, 4, 5, 6, -100]]  # capitals; the comma is unknown
+    assert ["capitals" in note for note in data.notes] == [True, False]
+    assert "does not know 1 letters or words" in data.notes[1]
+    (tmp_path / "sounds" / "metadata.csv").unlink()
+    assert len(open_dataset(tmp_path / "sounds", model(tokens=False, folder=own, main="input_values"))) == 2
+
+
+def test_a_processor_that_fills_up_to_its_window_does(tmp_path: Path) -> None:
+    spoken(tmp_path / "model", feature_extractor_type="WhisperFeatureExtractor", chunk_length=2)
+    soundfile.write(tmp_path / "x.wav", np.zeros(9000, np.float32), 16000)
+    data = open_dataset(tmp_path / "x.wav", model(tokens=False, folder=tmp_path / "model", main="input_features"))
+    assert data.tensors["inputs"].shape == (1, 80, 200)
+
+
+def test_pictures_for_a_model_of_sounds_and_a_readme_beside_pictures(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("what this is")
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        Image.new("L", (4, 4)).save(tmp_path / name / "x.png")
+    assert len(open_dataset(tmp_path, model(tokens=False, channels=1))) == 2
+    with pytest.raises(DataError, match="holds images, the model takes sounds"):
         open_dataset(tmp_path, model(tokens=False, rate=16000))

@@ -165,6 +165,8 @@ def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
     if part.kind in ("images", "sounds") and spec.tokens and "pixel_values" not in spec.takes:
         raise DataError(f"{part.file} holds {part.kind}, the model takes token ids; give a text file or token windows")
     if part.kind == "images":
+        if spec.takes_sound:
+            raise DataError(f"{part.file} holds images, the model takes sounds; give a folder or a table of sounds")
         return read_images(part.file, spec)
     if part.kind == "sounds":
         files, names = sounds_in(part.file) if part.file.is_dir() else ([part.file], None)

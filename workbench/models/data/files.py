@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -38,6 +39,8 @@ EXPECTED = (
     "a text file, a table (.jsonl, .json, .csv, .parquet, .arrow), a .npy/.npz/.pt/.safetensors file of arrays, a "
     "folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*"
 )
+DESCRIBED = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+"""Tables of a folder's files, as ``datasets`` knows them: a column ``file_name``, and labels or transcripts."""
 ABOUT = ("readme", "license", "licence")
 """Files that tell of data, and are none."""
 
@@ -151,21 +154,22 @@ def _kind(file: Path) -> str:
 
 
 def _kind_of_folder(folder: Path) -> str:
-    """Recognize what a folder holds by the first file, in it or in the folders in it, that says so."""
-    kinds = {"sounds": SOUNDS, "texts": TEXT, "images": PICTURES}
-    for inner in (folder, *sorted(entry for entry in folder.iterdir() if entry.is_dir())):
-        for entry in sorted(inner.iterdir()):
-            for kind, suffixes in kinds.items():
-                if entry.suffix.lower() in suffixes:
-                    return kind
-    return "images"
+    """Recognize what a folder holds by most files in it and in the folders in it: a list of classes is no text."""
+    entries = [folder, *(entry for entry in folder.iterdir() if entry.is_dir())]
+    counts = Counter(entry.suffix.lower() for inner in entries for entry in inner.iterdir())
+    kinds = {"images": PICTURES, "sounds": SOUNDS, "texts": TEXT}
+    return max(kinds, key=lambda kind: sum(counts[suffix] for suffix in kinds[kind]))
 
 
 def _table_in(folder: Path) -> Path:
-    """Return the one table of a data set's folder, as ``datasets`` saves it or the Hub has it; else the folder itself.
+    """Return the one table of a data set's folder, as ``datasets`` saves it or the Hub has it, or which describes its
+    images or sounds; else the folder itself.
 
     Raises DataError where there are several.
     """
+    described = next((folder / name for name in DESCRIBED if (folder / name).is_file()), None)
+    if described is not None:
+        return described
     inner = (folder, *sorted(entry for entry in folder.iterdir() if entry.is_dir()))
     entries = [entry for each in inner for entry in sorted(each.iterdir()) if entry.stem.lower() not in ABOUT]
     if any(entry.suffix.lower() in (*SOUNDS, *TEXT, *PICTURES) for entry in entries):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import math
 from collections.abc import Sequence
@@ -71,7 +72,8 @@ def read_sounds(
     if len(made) > 1:
         tensors["attention_mask"] = torch.from_numpy(made[1]).to(torch.int64)
     if labels is not None and isinstance(labels[0], str) and spec.tokenizer is not None:
-        tensors["labels"] = padded(ids_of(labels, spec, file), -100)
+        ids, more = _transcripts(labels, spec, file)
+        tensors["labels"], notes = padded(ids, -100), (*notes, *more)
         tensors = with_decoder_mask(tensors) if spec.has_decoder else tensors
     else:
         classes = classes_of(labels, spec.folder, file)
@@ -82,6 +84,19 @@ def read_sounds(
     if spec.tokenizer is not None and tensors.get("labels", torch.zeros(1)).ndim == 2:
         text = Transcriber(tokenizer_of(spec, file), spec.tokenizer)
     return Stored(count=len(decoded), load=lambda rows: rows_of(tensors, rows), notes=notes, text=text)
+
+
+def _transcripts(texts: Sequence[str], spec: InputSpec, file: Path) -> tuple[list[list[int]], tuple[str, ...]]:
+    """Return transcripts as token ids, in capitals or small letters where the tokenizer knows more of them so."""
+    unknown = tokenizer_of(spec, file).unk_token_id
+    ways = [ids_of([write(text) for text in texts], spec, file) for write in (str, str.upper, str.lower)]
+    missing = [sum(row.count(unknown) for row in rows) for rows in ways]
+    best = missing.index(min(missing))
+    cases = ("", "capitals", "small letters")
+    notes = [f"{file.name}: transcripts are read in {cases[best]}, which the model writes"] if best else []
+    if missing[best]:
+        notes += [f"{file.name}: the tokenizer does not know {missing[best]} letters or words of the transcripts"]
+    return ways[best], tuple(notes)
 
 
 def _processor(spec: InputSpec) -> Any:
@@ -114,6 +129,8 @@ def _made(
     mask.  Untrusted settings can make that endless: it is done in a limited process.
     """
     same = all(own == (rate or own) for _, own in decoded)
+    usual = None if processor is None else inspect.signature(type(processor).__call__).parameters.get("padding")
+    padding = {"padding": True} if usual is None or usual.default is False else {}  # Whisper's pads to its window
     if not same:
         import scipy.signal  # noqa: F401 - here, because the limited process cannot
 
@@ -123,7 +140,7 @@ def _made(
         if processor is None:
             return waves
         try:
-            features = processor(waves, sampling_rate=rate, return_tensors="np", padding=True)
+            features = processor(waves, sampling_rate=rate, return_tensors="np", **padding)
             masks = ["attention_mask"] if "attention_mask" in features and "attention_mask" in spec.takes else []
             return [np.ascontiguousarray(features[name]) for name in (spec.main, *masks)]
         except MemoryError:
