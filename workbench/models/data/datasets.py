@@ -12,13 +12,13 @@ import torch
 from workbench.errors import DataError, naming_damage
 from workbench.models.data.arrays import read_arrays
 from workbench.models.data.classes import classes_of
-from workbench.models.data.files import ALL, TEXT, Part, Prepare, Stored, half_of, locate
+from workbench.models.data.files import ALL, SOUNDS, TEXT, Part, Prepare, Stored, half_of, in_class_folders, locate
 from workbench.models.data.images import read_images
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.reading import SENTENCES, STREAM, USUAL_WINDOW, WINDOWS, Reading
 from workbench.models.data.record import DataRecord
 from workbench.models.data.rows import read_rows, running
-from workbench.models.data.sounds import read_sounds, sounds_in
+from workbench.models.data.sounds import read_sounds
 from workbench.models.data.tables import Table, read_table, read_texts
 from workbench.models.data.text import Transcriber, encode, first_tokens, read_text
 from workbench.models.dtypes import hash_of
@@ -169,7 +169,7 @@ def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
             raise DataError(f"{part.file} holds images, the model takes sounds; give a folder or a table of sounds")
         return read_images(part.file, spec)
     if part.kind == "sounds":
-        files, names = sounds_in(part.file) if part.file.is_dir() else ([part.file], None)
+        files, names = in_class_folders(part.file, SOUNDS) if part.file.is_dir() else ([part.file], None)
         classes = classes_of(names, spec.folder, part.file)  # not transcripts, which texts would be
         sounds = read_sounds(files, classes.numbers, part.file, spec, reading)
         return replace(sounds, notes=(*sounds.notes, *classes.notes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -179,6 +179,16 @@ def _table_in(folder: Path) -> Path:
         names = few([str(table.relative_to(folder)) for table in tables])
         raise DataError(f"{folder} holds {len(tables)} tables ({names}); give one of them, or put them into one file")
     return tables[0] if tables else folder
+
+
+def in_class_folders(folder: Path, suffixes: Sequence[str]) -> tuple[list[Path], list[str] | None]:
+    """Return the files of a folder in the order of their paths, with the names of their class folders or None."""
+    own = sorted(folder.iterdir())
+    classes = [entry for entry in own if entry.is_dir() and not entry.name.startswith(".")]
+    found = [file for each in classes for file in sorted(each.iterdir()) if file.suffix.lower() in suffixes]
+    if found:
+        return found, [file.parent.name for file in found]
+    return [file for file in own if file.suffix.lower() in suffixes], None
 
 
 def half_of(count: int, half: int | None, groups: np.ndarray | None = None) -> np.ndarray:

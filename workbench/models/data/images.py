@@ -15,8 +15,8 @@ import torch
 
 from workbench.errors import DataError, first_line
 from workbench.limited import SECONDS, limited
-from workbench.models.data.classes import NO_CLASSES, Classes, classes_of
-from workbench.models.data.files import EXPECTED, PICTURES, Stored
+from workbench.models.data.classes import Classes, classes_of
+from workbench.models.data.files import EXPECTED, PICTURES, Stored, in_class_folders
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.picture_processor import PictureProcessor, picture_processor
 from workbench.plain_file import read_bytes
@@ -43,15 +43,10 @@ def read_images(folder: Path, spec: InputSpec) -> Stored:
 
     Images that lie in the folder itself have no labels.  Raises DataError where there is none.
     """
-    folders = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    entries = [(file, entry.name) for entry in folders for file in _pictures(entry)]
-    if entries:
-        classes = classes_of([name for _, name in entries], spec.folder, folder)
-        return read_pictures([file for file, _ in entries], classes, spec)
-    files = _pictures(folder)
+    files, names = in_class_folders(folder, PICTURES)
     if not files:
         raise DataError(f"{folder} holds nothing that is read; expected {EXPECTED}")
-    return read_pictures(files, NO_CLASSES, spec)
+    return read_pictures(files, classes_of(names, spec.folder, folder), spec)
 
 
 def read_pictures(sources: Sequence[Path | bytes], classes: Classes, spec: InputSpec) -> Stored:
@@ -67,10 +62,6 @@ def read_pictures(sources: Sequence[Path | bytes], classes: Classes, spec: Input
 
     stored = processor is not None and not processor.compact
     return Stored(count=len(sources), load=load, prepare=None if stored else preparation(spec), notes=classes.notes)
-
-
-def _pictures(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.iterdir() if file.suffix.lower() in PICTURES)
 
 
 def _stack(paths: list[Path | bytes], spec: InputSpec) -> dict[str, torch.Tensor]:

@@ -17,7 +17,7 @@ from workbench.errors import BackendUnavailableError, DataError, first_line
 from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.data.arrays import rows_of, with_decoder_mask
 from workbench.models.data.classes import classes_of
-from workbench.models.data.files import SOUNDS, Stored
+from workbench.models.data.files import Stored
 from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.picture_processor import FILES
@@ -33,19 +33,6 @@ RATES = LOW, HIGH = (100, 1_000_000)
 BYTES_A_SECOND, SECONDS_A_SOUND, POINTS_A_SECOND = 5e6, 1.0, 1e6
 ROOM_A_SOUND, ROOM_A_POINT = 1 << 26, 64
 """Processor time and memory (bytes) that sounds may take: some processors fill each up to half a minute."""
-
-
-def sounds_in(folder: Path) -> tuple[list[Path], list[str] | None]:
-    """Return the sounds of a folder in the order of their paths, with the names of their class folders or None."""
-    classes = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    entries = [(file, entry.name) for entry in classes for file in _sounds(entry)]
-    if entries:
-        return [file for file, _ in entries], [name for _, name in entries]
-    return _sounds(folder), None
-
-
-def _sounds(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.iterdir() if file.suffix.lower() in SOUNDS)
 
 
 def read_sounds(
