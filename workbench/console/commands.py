@@ -14,6 +14,7 @@ from workbench.console.repair import REPAIR
 from workbench.console.reports.checks import audited, budgeted, compared, judged
 from workbench.console.reports.evaluations import evaluated
 from workbench.console.reports.plans import explained, listed
+from workbench.console.reports.runtimes import ran
 from workbench.console.reports.tables import refined, scored
 from workbench.console.tensors import CHANNELS, OUTLIERS, RANGES
 from workbench.steps import REGISTRY
@@ -21,6 +22,7 @@ from workbench.steps.checks.audit import AUDIT
 from workbench.steps.checks.error_budget import ERROR_BUDGET
 from workbench.steps.checks.quality import QUALITY
 from workbench.steps.checks.refine import REFINE
+from workbench.steps.checks.runtime import RUNTIME
 from workbench.steps.compare import COMPARE
 from workbench.steps.evaluate import EVALUATE
 from workbench.steps.explain import EXPLAIN
@@ -41,6 +43,7 @@ _OWN = (
     of_step(QUALITY, "S.qwb", judged, most("tensors")),
     of_step(REFINE, "S.qwb --bits-per-weight 4.5", refined, saves="to --out"),
     of_step(ERROR_BUDGET, "S.qwb --plan plan.json", budgeted, most("layers"), with_plan=True),
+    of_step(RUNTIME, "S.qwb --plan plan.json --runtime llama.cpp --file model.gguf", ran, with_plan=True),
     OUTLIERS,
     of_step(COMPARE, "A.qwb B.qwb", compared, ALL),
     APPLY,
