@@ -25,7 +25,11 @@ _ended_with: list[int] = []
 
 def _stop(number: int, frame: FrameType | None) -> None:
     _received.append(number)
-    raise KeyboardInterrupt(number)
+    while frame is not None and frame.f_code is not _again.__code__:
+        frame = frame.f_back
+    if frame is None:
+        raise KeyboardInterrupt(number)
+    _later(number)  # what is raised in the hook would be shown with its traceback
 
 
 def _again(unraisable: UnraisableHookArgs) -> None:
@@ -34,9 +38,13 @@ def _again(unraisable: UnraisableHookArgs) -> None:
     Anything else is shown, but not after a signal: a finalizer that was interrupted fails for that reason.
     """
     if issubclass(unraisable.exc_type, KeyboardInterrupt) and _received:
-        threading.Thread(target=_send_again, args=(_received[-1],), daemon=True).start()
+        _later(_received[-1])
     elif not _received:
         sys.__unraisablehook__(unraisable)
+
+
+def _later(number: int) -> None:
+    threading.Thread(target=_send_again, args=(number,), daemon=True).start()
 
 
 def _send_again(number: int) -> None:

@@ -126,6 +126,20 @@ def test_a_signal_in_a_finalizer_is_not_lost() -> None:
     assert ended.returncode == 130 and ended.stderr == "workbench: cancelled\n", ended
 
 
+SLOW = """
+import threading, time
+start = threading.Thread.start
+threading.Thread.start = lambda thread: (start(thread), [time.sleep(0.002) for _ in range(50)])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_signal_that_comes_again_too_early_shows_no_traceback() -> None:
+    """On a busy machine the hook that has it sent again is not over when it comes."""
+    ended = subprocess.run([sys.executable, "-c", SLOW + FINALIZER], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 130 and ended.stderr == "workbench: cancelled\n", ended
+
+
 NATIVE = """
 import hashlib, subprocess, sys
 from pathlib import Path

@@ -79,10 +79,11 @@ def test_values_of_every_kind(tmp_path: Path) -> None:
 
 
 def _write(folder: Path, name: str, values: Any) -> None:
-    """Write a table of one column, ``text``, as a Parquet file or a compressed Arrow stream or file."""
+    """Write a table of columns, or of one (``text``), as a Parquet file or a compressed Arrow stream or file."""
     from pyarrow import ipc, parquet
 
-    table, file = pyarrow.table({"text": values}), str(folder / name)
+    columns = values if isinstance(values, dict) else {"text": values}
+    table, file = pyarrow.table(columns), str(folder / name)
     if name.endswith("parquet"):
         parquet.write_table(table, file, compression="zstd")
         return
@@ -204,3 +205,50 @@ def test_pictures_of_mostly_zeros_have_more_cells_than_bytes(tmp_path: Path) -> 
     assert 3 * (tmp_path / "x.parquet").stat().st_size < pixels.size > table_file.LEAST_CELLS
     read = read_table(tmp_path / "x.parquet", "")
     assert np.array_equal(np.array(list(read.values.values())).T, pixels)
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "stream.arrow"])
+def test_padded_ids_and_masks_take_hardly_a_byte_each(tmp_path: Path, name: str) -> None:
+    """Tables of ids are nearly all zeros where texts are short; as JSON they were far more than their file."""
+    ids = np.zeros((8000, 512), np.int64)
+    ids[:, :8] = np.random.default_rng(0).integers(1, 30000, (8000, 8))
+    masks = (ids > 0).astype(np.int8)
+    _write(tmp_path, name, {"input_ids": list(ids), "attention_mask": list(masks)})
+    assert 40 * (tmp_path / name).stat().st_size < 3 * 2 * ids.size, "JSON writes three characters for each"
+    read = read_columns(tmp_path / name, lambda table: ["input_ids", "attention_mask"])
+    assert [*read] == ["input_ids", "attention_mask"]
+    assert np.array_equal(read["input_ids"], ids) and np.array_equal(read["attention_mask"], masks)
+
+
+def test_numbers_are_the_same_as_one_by_one(tmp_path: Path) -> None:
+    """Of every type and in lists of any length, with nothing among them or not."""
+    from pyarrow import parquet
+
+    numbers = np.random.default_rng(0)
+    kinds = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+    bounds = {
+        kind: np.array([0, 1, 100] if "f" in kind else [np.iinfo(kind).min, np.iinfo(kind).max, 7], kind)
+        for kind in kinds
+    }
+    columns = {kind: pyarrow.array(values) for kind, values in bounds.items()}
+    for kind, values in bounds.items():
+        rows = [values[: numbers.integers(0, 4)].tolist() for _ in range(3)]
+        columns[f"{kind} lists"] = pyarrow.array(rows, pyarrow.list_(pyarrow.from_numpy_dtype(kind)))
+    columns |= {"gaps": pyarrow.array([1, None, 3]), "gaps in lists": pyarrow.array([[1, None], [], [3]]),
+                "no lists": pyarrow.array([[1], None, [3]]), "truths": pyarrow.array([True, False, True]),
+                "fixed": pyarrow.array([[1, 2]] * 3, pyarrow.list_(pyarrow.int32(), 2)),
+                "deep": pyarrow.array([[[1], [2]], [], [[3, 4]]])}  # fmt: skip
+    table = pyarrow.table(columns)
+    parquet.write_table(table, tmp_path / "x.parquet", row_group_size=2)
+    read = read_columns(tmp_path / "x.parquet", lambda table: list(table.kinds))
+    for name, column in table.to_pydict().items():
+        assert read[name] == column and list(map(type, read[name])) == list(map(type, column)), name
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow"])
+def test_more_numbers_than_memory_is_for_are_one_line(tmp_path: Path, name: str) -> None:
+    many = pyarrow.array(np.zeros(table_file.LEAST_NUMBERS + 2_000_000, np.int8))
+    lists = pyarrow.ListArray.from_arrays(pyarrow.array([0, len(many)], pyarrow.int32()), many)
+    _write(tmp_path, name, lists)
+    with pytest.raises(DataError, match="holds 10,388,608 numbers in .*: cut it into parts"):
+        read_columns(tmp_path / name, lambda table: ["text"])

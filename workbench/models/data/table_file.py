@@ -1,7 +1,8 @@
 """A table's columns as plain values: pyarrow parses the file in a limited process, which hands over JSON and bytes.
 
 A few bytes of Parquet or Arrow say a value a billion times.  What a file of a size may become is bounded: its values as
-they lie in memory and its cells before they are read, its JSON as it is written.
+they lie in memory and its cells before they are read, its JSON as it is written.  Numbers and lists of whole numbers
+are handed over as arrays: of honest ones that are nearly all zeros (padded ids, their masks) a file holds little.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ LEAST, ROOM, SPEED = 1 << 29, 40, 2e6
 LEAST_JSON, LEAST_CELLS, CELLS = 1 << 24, 1 << 20, 16
 """Bytes of JSON and cells that any file may become; a byte adds half of ROOM, and CELLS (pictures of mostly zeros)."""
 
+LEAST_NUMBERS = 1 << 23
+"""Numbers that any file may become, as CELLS: half a gigabyte as Python's own."""
+
 EMPTY = frozenset(["", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "NA", "N/A", "n/a", "#N/A"])
 TRUTHS = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
 """Cells of a CSV file without a value, and truths, as pyarrow has them."""
@@ -55,6 +59,10 @@ WIDE, COLUMNS_A_SECOND = 4_000, 8e3
 second at least."""
 
 
+Numbers = tuple[np.ndarray, ...]
+"""One number for each row; or the lengths of the rows' lists (int64) and what all hold together."""
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """A parsed table: ``kinds`` of its columns (string, number, other; what lies in objects is other), their values."""
@@ -64,6 +72,9 @@ class Columns:
     rows: int
     nbytes: Callable[[str], int] = lambda name: 0
     """What the file says that a column takes in memory."""
+
+    numbers: Callable[[str], Numbers | None] = lambda name: None
+    """A column's numbers, where it holds nothing else."""
 
 
 def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict[str, list[Any]]:
@@ -92,21 +103,44 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
             raise DataError(f"{file} is empty; give at least one row")
         names = choose(table)
         _require_room(file, content.size, table, names)
-        columns = {name: table.values(name) for name in names}
-        if {len(values) for values in columns.values()} != {table.rows}:
+        numbers = {name: own for name in names if (own := table.numbers(name)) is not None}
+        columns = {name: table.values(name) for name in names if name not in numbers}
+        if {*map(len, columns.values()), *(len(own[0]) for own in numbers.values())} != {table.rows}:
             raise DataError(f"{file} is damaged: its columns do not have the {table.rows} rows that it names")
-        return [np.frombuffer(json.dumps(columns, default=_plain).encode(), np.uint8)]
+        count, room = sum(len(own[-1]) for own in numbers.values()), LEAST_NUMBERS + CELLS * content.size
+        if count > room:
+            raise DataError(f"{file} holds {count:,} numbers in {size_text(content.size)}; a file of its size may have "
+                            f"{room:,}: cut it into parts")  # fmt: skip
+        text = json.dumps([names, {name: len(own) for name, own in numbers.items()}, columns], default=_plain).encode()
+        if len(text) > most:
+            raise DataError(f"{file} becomes {size_text(len(text))} of text, and {size_text(most)} is the most for a "
+                            "file of its size; cut it into parts, or it is damaged or malicious")  # fmt: skip
+        return [np.frombuffer(text, np.uint8), *(array for own in numbers.values() for array in own)]
 
     seconds = SECONDS + content.size / SPEED + min(_marks(content), WIDE) / COLUMNS_A_SECOND
-    most = LEAST_JSON + ROOM * content.size // 2
-    (answer,) = limited(work, str(file), DataError, seconds=seconds, memory=LEAST + ROOM * content.size, answer=most)
-    values: dict[str, list[Any]] = json.loads(answer.tobytes(), object_hook=_value)
-    return values
+    most, memory = LEAST_JSON + ROOM * content.size // 2, LEAST + ROOM * content.size
+    answer = most + 16 * LEAST_NUMBERS
+    text, *arrays = limited(work, str(file), DataError, seconds=seconds, memory=memory, answer=answer)
+    names, numbers, columns = json.loads(text.tobytes(), object_hook=_value)
+    left = iter(arrays)
+    columns |= {name: _listed([next(left) for _ in range(count)]) for name, count in numbers.items()}
+    return {name: columns[name] for name in names}
+
+
+def _listed(numbers: Sequence[np.ndarray]) -> list[Any]:
+    """Return what :data:`Numbers` hold as Python's own, row by row."""
+    if len(numbers) == 1:
+        plain: list[Any] = numbers[0].tolist()
+        return plain
+    lengths, values = numbers
+    ends = lengths.cumsum()
+    return [values[start:end].tolist() for start, end in zip((ends - lengths).tolist(), ends.tolist(), strict=True)]
 
 
 def _require_room(file: Path, size: int, table: Columns, names: Sequence[str]) -> None:
     """Raise DataError where chosen columns say that they are far more than a file of ``size`` bytes holds."""
-    cells, most = table.rows * len(names), LEAST_CELLS + CELLS * size
+    least = LEAST_NUMBERS if all(table.kinds[name] == "number" for name in names) else LEAST_CELLS
+    cells, most = table.rows * len(names), least + CELLS * size
     if cells > most:
         raise DataError(f"{file} has {table.rows:,} rows of {len(names):,} columns in {size_text(size)}; a file of its "
                         f"size may have {most:,} cells: choose fewer columns (--column), or cut it")  # fmt: skip
@@ -304,4 +338,31 @@ def _of_arrow(schema: Any, column: Callable[[str], Any], rows: int, nbytes: Call
         raise ValueError("it has two columns with the same name")
     paths = {".".join(path): path for path in paths_of(schema)}  # a column's own name counts
     kinds = {name: kind(schema.field(name).type) if len(path) == 1 else "other" for name, path in paths.items()}
-    return Columns(kinds, values, rows, lambda name: nbytes(paths[name][0]))
+
+    def numbers(name: str) -> Numbers | None:
+        plain = len(paths[name]) == 1 and _holds_numbers(schema.field(name).type)
+        return _numbers_of(column(name)) if plain else None
+
+    return Columns(kinds, values, rows, lambda name: nbytes(paths[name][0]), numbers)
+
+
+def _holds_numbers(stored: Any) -> bool:
+    """Return whether an Arrow type is of numbers, or of lists of whole ones; but for 64 bits unsigned."""
+    from pyarrow import types
+
+    lists = types.is_list(stored) or types.is_large_list(stored) or types.is_fixed_size_list(stored)
+    inner = stored.value_type if lists else stored
+    whole = types.is_integer(inner) and not types.is_uint64(inner)
+    return bool(whole or (not lists and (types.is_float32(inner) or types.is_float64(inner))))
+
+
+def _numbers_of(cells: Any) -> Numbers | None:
+    """Return the numbers of such a column; None where something is missing."""
+    from pyarrow import compute, types
+
+    if types.is_primitive(cells.type):
+        return None if cells.null_count else (cells.to_numpy(),)
+    values = compute.list_flatten(cells)
+    if cells.null_count or values.null_count:
+        return None
+    return compute.list_value_length(cells).to_numpy().astype(np.int64), values.to_numpy()
