@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QDesktopServices, QImage
+from PySide6.QtGui import QDesktopServices, QImage, QTextDocument
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QLineEdit, QTableView, QTreeView
 
@@ -338,3 +339,30 @@ def test_the_text_of_the_pdf_is_as_large_as_that_of_the_page(qapp: QApplication)
         block = block.next()
     assert min(sizes) >= 7 and max(sizes) <= 20, sizes
     assert sizes[7.2] > sizes.total() / 2, "most of it are tables"
+
+
+def letters_from_headings(pdf: Path) -> list[int]:
+    """Return how many letters each page with a heading has from its last heading on, the page's number included."""
+    streams = re.findall(rb"stream\r?\n(.*?)endstream", pdf.read_bytes(), re.DOTALL)
+    pages = [zlib.decompress(each) for each in streams if each.startswith(b"x")]
+    after = [re.split(rb"/F\d+ 225 Tf", each)[1:] for each in pages if b" Tf" in each]
+    return [len(re.findall(rb"T[jJ]", each[-1])) for each in after if each]
+
+
+def test_no_heading_of_the_pdf_stands_alone_at_the_foot_of_a_page(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.pdf"
+    table = "<table>" + "<tr><td>one</td><td>two</td><td>three</td></tr>" * 8 + "</table>"
+
+    def fewest(lines: int) -> int:
+        document = QTextDocument()
+        document.setHtml(f'{"<p>text</p>" * lines}<h2>Heading</h2>{table}')
+        monkeypatch.setattr(report, "laid_out", lambda state, progress: (document, []))
+        report.write(Workspace().state, path)
+        return min(letters_from_headings(path))
+
+    lengths, alone = range(33, 38), len("Heading1")
+    assert min(map(fewest, lengths)) > alone
+    monkeypatch.setattr(report, "keep_headings", lambda document, paper: None)
+    assert min(map(fewest, lengths)) == alone, "Qt alone leaves it there"

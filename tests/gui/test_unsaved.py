@@ -108,6 +108,11 @@ def test_edits_are_written_within_a_second_and_recovered(live: Callable[..., Non
         await person.until(lambda: person.state.session is not None)
         assert person.state.assignments[LAYER].weights == "keep" and person.state.dirty
         assert person.state.session.sensitivities, "the results come from the session's own file"
+        assert person.state.undo_name == "Recovered Edits"
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert person.state.assignments[LAYER].weights != "keep" and not person.state.undo_name
+        await person.act(person.context.workspace.redo)
+        assert person.state.assignments[LAYER].weights == "keep" and person.state.dirty
         await person.until(lambda: not any(recovery._busy.values()), 20)
         recovery.end(discard=True)
         assert not recoverable() and not window_folders()

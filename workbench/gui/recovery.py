@@ -94,16 +94,20 @@ class Recovery:
                 return
 
     async def restore(self, entry: Recoverable) -> bool:
-        """Open a copy as the unsaved state of the file that it belongs to; returns whether it could be opened."""
-        session = await self._read(entry)
+        """Open a copy as the unsaved state of the file that it belongs to; returns whether it could be opened.
+
+        The edits that are newer than the copy are one step to undo.
+        """
+        edited = session = await self._read(entry)
         if session is not None and entry.edits is not None:
             try:
-                session = await asyncio.to_thread(read_journal, entry.edits, session)
+                edited = await asyncio.to_thread(read_journal, entry.edits, session)
             except SessionError as error:
                 self._context.messages.say("The newest edits could not be recovered", str(error), "warning")
         if session is None:
             return False
         self._context.workspace.open(session, entry.original, unsaved=True)
+        self._context.workspace.edit("Recovered Edits", lambda current: edited or current)
         self._restored = entry.file
         await self.copy()
         self._context.messages.say(f"Recovered {session.model.name}", "save it to keep it")

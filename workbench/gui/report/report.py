@@ -34,7 +34,7 @@ POINTS = 0.6
 """Points on paper for each pixel on the screen: a table of ten columns fits the width of A4."""
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QImage, QTextDocument
+    from PySide6.QtGui import QImage, QPagedPaintDevice, QTextBlock, QTextDocument
 
     from workbench.gui.report.sections import Figure, Section
 
@@ -91,8 +91,43 @@ def _write_pdf(state: State, path: Path, progress: Progress) -> None:
         writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
         name = readable(state.session.model.name, LONGEST_TITLE) if state.session else ""
         writer.setTitle(f"Quantization of {name}")
+        keep_headings(document, writer)
         document.print_(writer)
         del writer, pictures  # it writes the end of the file
+
+
+def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
+    """Have headings begin a page that would be the last line of one, laid out as Qt prints: margins of 2 cm."""
+    from PySide6.QtCore import QSizeF
+    from PySide6.QtGui import QGuiApplication, QTextCursor, QTextFormat
+
+    BEFORE = QTextFormat.PageBreakFlag.PageBreak_AlwaysBefore  # noqa: N806
+
+    def page_of(block: QTextBlock) -> int:
+        top, text = printed.documentLayout().blockBoundingRect(block).top(), block.layout()
+        return int((top + (text.lineAt(0).y() if text.lineCount() else 0)) // paper.height())
+
+    def alone(block: QTextBlock) -> bool:
+        after, layout = block.next(), block.blockFormat()
+        if not layout.headingLevel() or layout.pageBreakPolicy() == BEFORE:
+            return False
+        while after.isValid() and not after.text():
+            after = after.next()
+        return after.isValid() and page_of(after) > page_of(block)
+
+    printed = document.clone()
+    printed.documentLayout().setPaintDevice(paper)
+    frame = printed.rootFrame().frameFormat()
+    frame.setMargin(int(2 / 2.54 * QGuiApplication.primaryScreen().logicalDotsPerInch()))
+    printed.rootFrame().setFrameFormat(frame)
+    printed.setPageSize(QSizeF(paper.width(), paper.height()))
+    for number in range(document.blockCount()):
+        if alone(printed.findBlockByNumber(number)):
+            for each in (document, printed):
+                cursor = QTextCursor(each.findBlockByNumber(number))
+                moved = cursor.blockFormat()
+                moved.setPageBreakPolicy(BEFORE)
+                cursor.setBlockFormat(moved)
 
 
 def laid_out(state: State, progress: Progress = silent) -> tuple[QTextDocument, list[QImage]]:
