@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -14,13 +14,16 @@ import torch
 
 from tests.session.sessions import identical
 from workbench.errors import CancelledError
-from workbench.measurement import partial_results
+from workbench.measurement import calibrate, partial_results
 from workbench.measurement.token_outliers import BatchPlaces
+from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.planning.plan import Plan
+from workbench.sensitivity import score
+from workbench.sensitivity.checks.plan_checks import PlanChecks
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.files.export import EXPORT, ExportOptions
-from workbench.steps.score import SCORE, ScoreOptions
+from workbench.steps.score import SCORE, ScoreOptions, with_table
 
 DATA = "demo:digits-classifier"
 OPTIONS = CalibrateOptions(data=DATA, samples=40, batch_size=8)
@@ -181,3 +184,25 @@ def test_pieces_that_a_full_disk_does_not_take_stop_no_step(folder: Path, monkey
     monkeypatch.setattr(safetensors.numpy, "save_file", full)
     again = CALIBRATE(start, OPTIONS)
     assert identical(again.statistics, whole.statistics) and not pieces(folder)
+
+
+def test_a_table_with_measured_plans_gets_more_columns(folder: Path) -> None:
+    options = ScoreOptions(metric="predicted_kl", schemes=("int4-g32", "int3-g32"), samples=16)
+    one = np.array([1.0])
+    checks = PlanChecks(predicted=one, measured=one, error=one, bits=one, samples=16)
+    session = with_table(calibrated(), options, replace(SCORE(calibrated(), options), checks=checks))
+    more = SCORE(session, replace(options, schemes=("int4-g32", "int3-g32", "int6")))
+    assert np.isfinite(more.score).all() and more.schemes[-1] == "int6-channel"
+
+
+def records_in(hint: Any) -> Iterator[type]:
+    if isinstance(hint, type) and is_dataclass(hint):
+        yield hint
+    for each in get_args(hint):
+        yield from records_in(each)
+
+
+@pytest.mark.parametrize("kinds", [calibrate.SAVED, score.SAVED, (QuantizedTensor,)])
+def test_every_record_within_a_saved_one_can_be_saved(kinds: tuple[type, ...]) -> None:
+    within = {record for kind in kinds for hint in get_type_hints(kind).values() for record in records_in(hint)}
+    assert within <= {*kinds}

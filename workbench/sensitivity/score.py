@@ -24,12 +24,16 @@ from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.progress import Progress, part_of, rising, silent
 from workbench.readable import few
 from workbench.sensitivity.activations import scored_layers
+from workbench.sensitivity.checks.plan_checks import PlanChecks
 from workbench.sensitivity.interaction import Directions
 from workbench.sensitivity.metrics import find_metric
 from workbench.sensitivity.metrics.metric import Part, SensitivityMetric
 from workbench.sensitivity.scoring import Scoring
 from workbench.sensitivity.table import Sensitivity
 from workbench.sensitivity.worker_scoring import can_spread, fill_spread
+
+SAVED = (Sensitivity, Directions, PlanChecks)
+"""What a table that is not full is made of."""
 
 FILLED = 0.8
 """The share of the progress at which the table is full, where a few measurements check it afterwards."""
@@ -62,7 +66,7 @@ def score(
         raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
     if table.samples:
         table = _without_unused(model, table, dataset)
-    saved = pieces_of("scoring", (Sensitivity, Directions), lambda: {
+    saved = pieces_of("scoring", SAVED, lambda: {
         "model": model.summary.fingerprint, "place": ran_on(model), "metric": metric, "layers": table.layers,
         "schemes": table.schemes, "seed": seed, "algorithm": table.algorithm, "data": table.data_hash,
         "samples": table.samples, "batch_size": batch_size, "ranges": repr(ranges),
