@@ -1008,6 +1008,18 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>keine: die Eingaben sind die der Daten</translation>
     </message>
     <message>
+        <source>Gradients at inputs</source>
+        <translation>Gradienten an Eingaben</translation>
+    </message>
+    <message>
+        <source>Notes what an error costs at each value of every layer&apos;s input, as the range method loss needs for static inputs; takes about as long again.</source>
+        <translation>Hält fest, was ein Fehler bei jedem Wert der Eingaben jeder Schicht kostet, wie es die Bereichsmethode Verlust für statische Eingaben braucht; dauert etwa noch einmal so lang.</translation>
+    </message>
+    <message>
+        <source>the range method loss needs gradients at the inputs; calibrate with --input-gradients</source>
+        <translation>die Bereichsmethode Verlust braucht Gradienten an den Eingaben; mit Gradienten an Eingaben (--input-gradients) kalibrieren</translation>
+    </message>
+    <message>
         <source>All tokens through all experts</source>
         <translation>Alle Token durch alle Experten</translation>
     </message>

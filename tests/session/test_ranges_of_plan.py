@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import workbench as wb
@@ -18,6 +19,7 @@ from workbench.planning.plan import Plan, resolve
 from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand, statistics_for_plan
 from workbench.session.session import Session
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
+from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeightsOptions
 
 SCHEME = "int4-tensor-asym"
 
@@ -29,14 +31,14 @@ def model(llama: Path) -> Model:
 
 @pytest.fixture(scope="module")
 def session(model: Model, tokens: Path) -> Session:
-    return wb.calibrate(model, tokens, batch_size=4)
+    return wb.calibrate(model, tokens, batch_size=4, input_gradients=True)
 
 
 def layer_of(session: Session) -> str:
     return next(layer.name for layer in session.model.stored if layer.name.endswith("down_proj"))
 
 
-@pytest.mark.parametrize("method", ["min-max", "moving-average", "percentile", "entropy", "mse"])
+@pytest.mark.parametrize("method", ["min-max", "moving-average", "percentile", "entropy", "mse", "loss"])
 def test_the_plan_says_which_method(session: Session, method: str) -> None:
     name = layer_of(session)
     plan = Plan().assign([name], inputs=SCHEME, range_method=method)
@@ -46,6 +48,36 @@ def test_the_plan_says_which_method(session: Session, method: str) -> None:
     assert ranges_of_plan(bare, plan)[name, "input"] == session.ranges[name, "input", method]
     others = {key: value for key, value in ranges_of_plan(session, plan).items() if key != (name, "input")}
     assert others == {key: one for key, one in session.active_ranges.items() if key != (name, "input")}
+
+
+def test_the_method_loss_has_the_least_predicted_loss(session: Session, model: Model, tokens: Path) -> None:
+    names = [layer.name for layer in session.model.stored if (layer.name, "input") in session.statistics]
+    names = [name for name in names if session.statistics[name, "input"].costs.size]
+    assert len(names) == len(session.model.stored) - 1, "all but the embedding"
+    losses = {}
+    for method in ("loss", "min-max", "percentile", "mse"):
+        plan = Plan().assign(names, inputs=SCHEME, range_method=method)
+        planned = replace(session, plan=plan, active_ranges=ranges_of_plan(session, plan))
+        table = wb.score(planned, model=model, metric="predicted_kl_inputs", schemes=(SCHEME,))
+        losses[method] = table.sensitivities["predicted_kl_inputs"].score[:, 0]
+    for method in ("min-max", "percentile", "mse"):
+        assert (losses["loss"] <= losses[method] * 1.05).all(), method
+        assert losses["loss"].sum() < 0.98 * losses[method].sum(), method
+
+
+def test_costs_are_kept_and_their_lack_is_told(
+    session: Session, model: Model, tokens: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, name = tmp_path / "s.qwb", layer_of(session)
+    session.save(path)
+    plan = Plan().assign([name], inputs=SCHEME, range_method="loss")
+    assert ranges_of_plan(Session.load(path), plan) == ranges_of_plan(session, plan)
+    own = INPUT_WEIGHTS(session, InputWeightsOptions(layer=name, batch_size=4), model=model)
+    assert own is not None and np.array_equal(own.weights, session.statistics[name, "input"].costs)
+    wb.calibrate(model, tokens, samples=4).save(path)
+    words = ["--uniform", "int8-channel", "--inputs", SCHEME, "--range-method", "loss", "--quiet"]
+    assert main(["plan", str(path), *words]) == 1
+    assert "needs gradients at the inputs; calibrate with --input-gradients" in capsys.readouterr().err
 
 
 def test_what_is_evaluated_follows_it(session: Session, model: Model) -> None:
@@ -94,7 +126,7 @@ def test_the_command_line_lists_sets_and_plans(
     assert main(["ranges", str(path), "--layer", name, "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)["layers"]
     methods = [entry["method"] for entry in listed["ranges"]]
-    assert methods == ["min-max", "moving-average", "percentile", "entropy", "mse"]
+    assert methods == ["min-max", "moving-average", "percentile", "entropy", "mse", "loss"]
     assert listed["in_force"]["method"] == "min-max"
     words = ["plan", str(path), "--bits-per-weight", "9", "--inputs", SCHEME, "--range-method", "entropy", "--quiet"]
     assert main(words) == 0

@@ -7,6 +7,8 @@ equal values can be added up beforehand: one run forward and backward then serve
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 
@@ -18,30 +20,31 @@ from workbench.sensitivity.activations import ActivationGradients
 
 
 def input_weights(
-    model: Model, layer: str, dataset: Data, edge: float, *, batch_size: int = 8, seed: int = 0,
+    model: Model, edges: Mapping[str, float], dataset: Data, *, batch_size: int = 8, seed: int = 0,
     progress: Progress = silent,
-) -> np.ndarray | None:  # fmt: skip
-    """Return half the sums of squared gradients at the values of ``layer``'s input, float64 ``[BINS]``.
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """Return half the sums of squared gradients at the values of layers' inputs, float64 ``[BINS]`` each.
 
-    Bins are equal over ``[-edge, edge]``; values beyond count in the outer ones.  In nats per squared unit of the
-    input, a mean over units (tokens or samples), so that weights times squared errors add up to the loss that
-    ``predicted_kl_inputs`` predicts with the same data and seed.  None where no number that can be rounded enters the
-    layer.  A batch whose output is not finite is left out.  Raises DataError, CannotRunError.
+    Bins are equal over ``[-edge, edge]`` of the layer; values beyond count in the outer ones.  In nats per squared
+    unit of the input, a mean over units (tokens or samples), so that weights times squared errors add up to the loss
+    that ``predicted_kl_inputs`` predicts with the same data and seed.  Layers that no gradient reaches, and batches
+    whose output is not finite, are left out.  Raises DataError, CannotRunError.
     """
     require_data(model, dataset, "the loss of an input range")
-    units, sums = 0, np.zeros(BINS)
-    parts: list[np.ndarray] = []
+    units, sums, parts = 0, dict[str, np.ndarray](), dict[str, np.ndarray]()
 
-    def weigh(_: str, values: torch.Tensor, gradient: torch.Tensor) -> None:
+    def weigh(name: str, values: torch.Tensor, gradient: torch.Tensor) -> None:
+        edge = edges[name]
         place = ((values.double() + edge) * (BINS / (2 * edge))).floor().clamp(0, BINS - 1).long()
         squares = 0.5 * gradient.double().square()
-        parts.append(torch.bincount(place.reshape(-1), squares.reshape(-1), BINS).cpu().numpy())
+        found = torch.bincount(place.reshape(-1), squares.reshape(-1), BINS).cpu().numpy()
+        parts[name] = parts.get(name, 0) + found
 
-    gradients = ActivationGradients(model=model, layers=(layer,), part="inputs", weigh=weigh)
+    gradients = ActivationGradients(model=model, layers=tuple(edges), part="inputs", weigh=weigh)
     for number, batch in numbered_batches(model, dataset, batch_size, progress, "gradients"):
         parts.clear()
         output = gradients.forward(batch)
         if bool(output.detach().isfinite().all()) and gradients.backward(output, batch, number * batch_size, seed):
             units += units_of(batch, model.summary)
-            sums += np.sum(parts, axis=0)
-    return sums / units if units else None
+            sums |= {name: sums.get(name, 0) + part for name, part in parts.items()}
+    return {name: each / units for name, each in sums.items()}

@@ -52,7 +52,7 @@ def all_ranges(statistics: Statistics, progress: Progress = silent) -> dict[tupl
 
 def _content(statistics: LayerStatistics) -> bytes:
     """Return a hash of all that a range depends on."""
-    hashed = hashlib.sha256(statistics.counts.tobytes())
+    hashed = hashlib.sha256(statistics.counts.tobytes() + statistics.costs.tobytes())
     extremes = (statistics.minimum, statistics.maximum, statistics.minimum_total, statistics.maximum_total)
     hashed.update(repr((statistics.exponent, statistics.batches, extremes)).encode())
     return hashed.digest()

@@ -121,13 +121,16 @@ def with_activations(
 
 
 def with_range_method(session: Session, base: Plan, method: str, locked: frozenset[str]) -> Plan:
-    """Return the plan with static inputs calibrated by ``method``; RangeError if it does not exist."""
+    """Return the plan with static inputs calibrated by ``method``; RangeError if it is none or lacks something."""
     from workbench.numerics.ranges import range_method
 
     assignments = resolve(base, session.model.layers)
     rounded = [name for name, assignment in assignments.items() if assignment.inputs is not None and name not in locked]
     if not rounded:
         raise PlanError(f"the range method {method} is for inputs, and the plan rounds none; give a scheme (--inputs)")
+    seen = session.statistics.get((rounded[0], "input"))
+    if seen is not None and seen.count:
+        range_method(method).range(seen, parse_scheme(str(assignments[rounded[0]].inputs)))
     return base.assign(rounded, range_method=range_method(method).name)
 
 

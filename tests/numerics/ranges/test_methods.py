@@ -16,6 +16,7 @@ from workbench.numerics.ranges import (
     METHODS,
     BatchMean,
     Entropy,
+    Loss,
     MinMax,
     Mse,
     Percentile,
@@ -38,6 +39,14 @@ SAMPLES = {
     "shifted": NORMAL + 3,
 }
 SCHEMES = ("int8-tensor", "int8-tensor-asym", "int4-tensor", "int4-tensor-asym", "fp8-e4m3-tensor", "fp16", "fp32")
+
+
+def seen(values: torch.Tensor) -> LayerStatistics:
+    """Return statistics with which every method can do: a squared error of each value costs the same."""
+    observed = observe(values, 1)
+    return replace(observed, costs=observed.counts.astype(np.float64))
+
+
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 
 
@@ -45,7 +54,7 @@ every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: met
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("name", SCHEMES)
 def test_promises(method: RangeMethod, sample: str, name: str) -> None:
-    observed, scheme = observe(SAMPLES[sample], 1), parse_scheme(name)
+    observed, scheme = seen(SAMPLES[sample]), parse_scheme(name)
     result = method.range(observed, scheme)
     assert result.method == method.name
     assert result.low <= 0 <= result.high
@@ -63,7 +72,7 @@ def test_promises(method: RangeMethod, sample: str, name: str) -> None:
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("value", [0.0, 2.5, -2.5, 1e-42, 3e38])
 def test_constants(method: RangeMethod, name: str, value: float) -> None:
-    observed, scheme = observe(torch.full((3, 4), value), 1), parse_scheme(name)
+    observed, scheme = seen(torch.full((3, 4), value)), parse_scheme(name)
     result = method.range(observed, scheme)
     assert result.low <= 0 <= result.high
     quality = histogram_error(observed, scheme, result.low, result.high)
@@ -186,8 +195,36 @@ def test_entropy_cuts_an_outlier_and_keeps_a_uniform_range() -> None:
     assert Entropy().range(observe(uniform, 1), parse_scheme("int8-tensor")).high > 0.95
 
 
+@pytest.mark.parametrize("name", ["int8-tensor", "int8-tensor-asym", "int4-tensor"])
+def test_loss_serves_the_values_that_cost(name: str) -> None:
+    values, scheme = OUTLIER[:10].double().numpy().ravel(), parse_scheme(name)
+    observed, drawn = observe(OUTLIER[:10], 1), np.random.default_rng(0).exponential(size=values.size)
+    bins = np.floor((values / observed.bin_width) + observed.counts.size / 2).astype(int)
+    for costs in (1.0 * (np.abs(values) < 1), 1.0 * (np.abs(values) > 2), drawn):
+        noted = replace(observed, costs=np.bincount(bins, costs, observed.counts.size))
+        chosen = Loss().range(noted, scheme)
+
+        def loss(low: float, high: float, costs: np.ndarray = costs) -> float:
+            grid = scheme.grid(low, high)
+            nearest = grid[np.searchsorted((grid[1:] + grid[:-1]) / 2, values)]
+            return float((costs * (values - nearest) ** 2).sum())
+
+        ends = np.geomspace(30, 0.6, 60)
+        pairs = [(low, high) for low in ends[::6] for high in ends] if "asym" in name else zip(ends, ends, strict=True)
+        assert loss(chosen.low, chosen.high) <= 1.05 * min(loss(-low, high) for low, high in pairs)
+
+
+def test_loss_is_mse_where_all_costs_the_same_or_nothing_and_tells_what_it_needs() -> None:
+    observed, scheme = observe(OUTLIER, 1), parse_scheme("int8-tensor-asym")
+    expected = replace(Mse().range(observed, scheme), method="loss")
+    for costs in (observed.counts * 0.25, np.zeros(observed.counts.size)):
+        assert Loss().range(replace(observed, costs=costs), scheme) == expected
+    with pytest.raises(RangeError, match="calibrate with --input-gradients"):
+        Loss().range(observed, scheme)
+
+
 def test_names_and_options() -> None:
-    assert [method.name for method in METHODS] == ["min-max", "moving-average", "percentile", "entropy", "mse"]
+    assert [method.name for method in METHODS] == ["min-max", "moving-average", "percentile", "entropy", "mse", "loss"]
     assert range_method("MSE") == Mse()
     with pytest.raises(RangeError, match="closest are entropy"):
         range_method("entropie")

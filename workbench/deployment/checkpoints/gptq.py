@@ -165,33 +165,23 @@ class GptqMethod(Method):
 
 
 def remarks_on(quantized: QuantizedModel) -> list[str]:
-    """Return which programs do not load the checkpoint, and why: a sentence each.
+    """Return a sentence for each program that does not load the checkpoint.
 
-    transformers (optimum's ``GPTQQuantizer``) makes every layer that it replaces of one width and group size, and
-    replaces none outside the blocks.  vLLM joins layers into one matrix.
+    transformers (optimum's ``GPTQQuantizer``) replaces layers in blocks alone, all by one width and group size.
     """
-    packed = {
-        name: _settings_of(stored.scheme)[:2] for name, stored in quantized.tensors.items()
-        if not _scheme_refusal(stored.scheme)
-    }  # fmt: skip
-    layers, usual = quantized.summary.layers, Counter(packed.values()).most_common(1)
-    others = [
-        layer.name for layer in layers
-        if layer.name in packed and (packed[layer.name] != usual[0][0] or not layer.block[-1:].isdigit())
-    ]  # fmt: skip
+    packed = {name: _settings_of(each.scheme)[:2] for name, each in quantized.tensors.items()
+              if not _scheme_refusal(each.scheme)}  # fmt: skip
+    layers, by_name = quantized.summary.layers, quantized.summary.by_name
+    usual = [settings for settings, _ in Counter(packed.values()).most_common(1)]
+    others = [name for name, mine in packed.items() if [mine] != usual or not by_name[name].block[-1:].isdigit()]
     joined = [bond for bond in target("vllm").bonds(layers) if len({packed.get(name) for name in bond}) > 1]
-    said = []
-    if others:
-        said.append(
-            "transformers does not load this checkpoint: it gives all layers one width and group size, a head none; "
-            f"{few(others, 3)} differ. GPTQModel, vLLM and SGLang read the rules in its configuration"
-        )
-    if joined:
-        said.append(
-            f"vLLM runs {few(joined[0], 4)} as one matrix and does not load them in several forms; "
-            "workbench check --target vllm --repair changes the plan"
-        )
-    return said
+    return [
+        "transformers does not load this checkpoint: it gives all layers one width and group size, a head none; "
+        f"{few(others, 3)} differ. GPTQModel, vLLM and SGLang read the rules in its configuration"
+    ][: len(others)] + [
+        f"vLLM runs {few(bond, 4)} as one matrix and does not load them in several forms; "
+        "workbench check --target vllm --repair changes the plan" for bond in joined[:1]
+    ]  # fmt: skip
 
 
 def _has_zero_point_0(stored: QuantizedTensor) -> bool:

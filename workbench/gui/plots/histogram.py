@@ -48,8 +48,8 @@ REASON_MARGIN = 12
 NEAR_LEFT = 0.35
 """A line in this part of the plot has its label on its right."""
 
-METHOD_LABELS = {"min-max": "min–max", "percentile": "percentile", "entropy": "entropy", "mse": "MSE",
-                 "moving-average": "moving average"}  # fmt: skip
+METHOD_LABELS = {"min-max": "min–max", "mse": "MSE", "moving-average": "moving average"}
+"""Those that are not called by their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

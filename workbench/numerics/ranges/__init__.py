@@ -10,17 +10,18 @@ from workbench.errors import RangeError
 from workbench.numerics.ranges.batch_mean import BatchMean
 from workbench.numerics.ranges.calibrated import Range, RangeMethod
 from workbench.numerics.ranges.entropy import Entropy
+from workbench.numerics.ranges.loss import Loss
 from workbench.numerics.ranges.min_max import MinMax
 from workbench.numerics.ranges.mse import Mse
 from workbench.numerics.ranges.percentile import Percentile
 from workbench.registry import Registry
 
 __all__ = [
-    "METHODS", "REGISTRY", "Entropy", "MinMax", "BatchMean", "Mse", "Percentile", "Range", "RangeMethod",
+    "METHODS", "REGISTRY", "Entropy", "Loss", "MinMax", "BatchMean", "Mse", "Percentile", "Range", "RangeMethod",
     "range_method",
 ]  # fmt: skip
 
-METHODS: tuple[RangeMethod, ...] = (MinMax(), BatchMean(), Percentile(), Entropy(), Mse())
+METHODS: tuple[RangeMethod, ...] = (MinMax(), BatchMean(), Percentile(), Entropy(), Mse(), Loss())
 
 REGISTRY: Registry[RangeMethod] = Registry(
     METHODS, "workbench.ranges", kind="range method", error=RangeError, member_type=RangeMethod

@@ -33,18 +33,21 @@ class Mse:
 
     def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
         """Return the range with the least error as the histogram tells it; never worse than the full range."""
+        return self._least(statistics, scheme)
+
+    def _least(self, statistics: LayerStatistics, scheme: Scheme, weights: np.ndarray | None = None) -> Range:
         low, high = full_range(statistics, scheme)
         if not scheme.grids(np.array([low]), np.array([high])).size:
             return clipping_range(statistics, low, high, self.name)
         least, most = low, high
-        moments = Moments.of(statistics)
+        moments = Moments.of(statistics, weights)
         shares = np.geomspace(1.0, self.least, self.candidates)
         low, high = _best(moments, scheme, low * shares, high * shares)
         step = shares[0] / shares[1]
         fine = np.concatenate([[1.0], np.linspace(1 / step, step, 24)])
         for _ in range(1 if is_symmetric(scheme) else 2):
             if not is_symmetric(scheme):
-                wide = np.concatenate([[1.0], np.linspace(0.5, 1.5, 24)])
+                wide = np.concatenate([[1.0], np.geomspace(0.1, 1.5, 40)])
                 low, high = _best(moments, scheme, np.maximum(low * wide, least), np.full(wide.size, high))
                 low, high = _best(moments, scheme, np.full(wide.size, low), np.minimum(high * wide, most))
             low, high = _best(moments, scheme, np.maximum(low * fine, least), np.minimum(high * fine, most))

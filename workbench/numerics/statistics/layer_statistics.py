@@ -8,7 +8,7 @@ power-of-two scaling, so merging histograms of parts gives the exact counts of t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,7 +25,9 @@ class LayerStatistics:
     ``total_squares`` (sums of values and of squares); ``counts`` int64 ``[2048]``; ``channel_minimum``,
     ``channel_maximum`` and ``channel_absmax`` float32 ``[channels]``, +inf, -inf and 0 for a channel without values.
     ``batches`` counts the observed tensors that held finite values; ``minimum_total`` and ``maximum_total`` are sums of
-    their least and greatest values (0 batches in statistics that an earlier version stored).
+    their least and greatest values (0 batches in statistics that an earlier version stored).  ``costs`` float64
+    ``[2048]`` is what a squared error of 1 costs at all values of each bin, in nats (see
+    :mod:`workbench.sensitivity.input_weights`); empty where no gradients were asked for, and in merged statistics.
     """
 
     count: int
@@ -42,6 +44,7 @@ class LayerStatistics:
     batches: int = 0
     minimum_total: float = 0.0
     maximum_total: float = 0.0
+    costs: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if self.counts.shape != (BINS,) or self.counts.dtype != np.int64:

@@ -46,9 +46,9 @@ def _run(context: Context, options: InputWeightsOptions) -> InputWeights | None:
         raise MissingResultError("the loss of an input range needs a calibration that saw the input; calibrate first")
     data = session_data.recorded(model, session.calibration, samples=min(options.samples, session.calibration.samples))
     weights = input_weights(
-        model, options.layer, data, 2.0**observed.exponent, batch_size=options.batch_size, seed=options.seed,
+        model, {options.layer: 2.0**observed.exponent}, data, batch_size=options.batch_size, seed=options.seed,
         progress=context.progress,
-    )  # fmt: skip
+    ).get(options.layer)  # fmt: skip
     return None if weights is None else InputWeights(layer=options.layer, weights=weights, samples=len(data))
 
 
