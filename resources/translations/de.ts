@@ -1016,8 +1016,8 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Hält fest, was ein Fehler bei jedem Wert der Eingaben jeder Schicht kostet, wie es die Bereichsmethode Verlust für statische Eingaben braucht; dauert etwa noch einmal so lang.</translation>
     </message>
     <message>
-        <source>the range method loss needs gradients at the inputs; calibrate with --input-gradients</source>
-        <translation>die Bereichsmethode Verlust braucht Gradienten an den Eingaben; mit Gradienten an Eingaben (--input-gradients) kalibrieren</translation>
+        <source>the range method loss lacks the gradients at inputs; calibrate with --input-gradients</source>
+        <translation>der Bereichsmethode Verlust fehlen die Gradienten an Eingaben; mit Gradienten an Eingaben (--input-gradients) kalibrieren</translation>
     </message>
     <message>
         <source>All tokens through all experts</source>

@@ -25,7 +25,7 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 counts = np.zeros(2048, np.int64)
 counts[1000:1100] = 7
 seen = replace(LayerStatistics.empty(3), counts=counts, count=700, exponent=3, minimum=-0.2, maximum=0.6,
-               total=20.0, total_squares=50.0)
+               total=20.0, total_squares=50.0, costs=counts / 4)
 for scheme in standard_schemes() + activation_schemes():
     assert scheme.bits((64, 64)) > 0 and scheme.name and scheme.values() is not None
     for method in METHODS:

@@ -77,7 +77,7 @@ def test_costs_are_kept_and_their_lack_is_told(
     wb.calibrate(model, tokens, samples=4).save(path)
     words = ["--uniform", "int8-channel", "--inputs", SCHEME, "--range-method", "loss", "--quiet"]
     assert main(["plan", str(path), *words]) == 1
-    assert "needs gradients at the inputs; calibrate with --input-gradients" in capsys.readouterr().err
+    assert "lacks the gradients at inputs; calibrate with --input-gradients" in capsys.readouterr().err
 
 
 def test_what_is_evaluated_follows_it(session: Session, model: Model) -> None:

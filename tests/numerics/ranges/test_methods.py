@@ -219,7 +219,7 @@ def test_loss_is_mse_where_all_costs_the_same_or_nothing_and_tells_what_it_needs
     expected = replace(Mse().range(observed, scheme), method="loss")
     for costs in (observed.counts * 0.25, np.zeros(observed.counts.size)):
         assert Loss().range(replace(observed, costs=costs), scheme) == expected
-    with pytest.raises(RangeError, match="calibrate with --input-gradients"):
+    with pytest.raises(RangeError, match="lacks the gradients at inputs; calibrate with --input-gradients"):
         Loss().range(observed, scheme)
 
 

@@ -49,7 +49,6 @@ NEAR_LEFT = 0.35
 """A line in this part of the plot has its label on its right."""
 
 METHOD_LABELS = {"min-max": "min–max", "mse": "MSE", "moving-average": "moving average"}
-"""Those that are not called by their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

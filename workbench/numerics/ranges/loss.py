@@ -1,7 +1,4 @@
-"""The range that costs the model least: squared errors weighted by squared gradients at each value.
-
-Some large values may be clipped at no cost and others carry everything: no rule on values alone tells them apart.
-"""
+"""The range that costs the model least: no rule on values alone tells which of them may be clipped at no cost."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,5 +20,5 @@ class Loss(Mse):
         """Return the range with the least predicted loss; RangeError where gradients were not noted."""
         costs = statistics.costs
         if statistics.count and not costs.size:
-            raise RangeError("the range method loss needs gradients at the inputs; calibrate with --input-gradients")
+            raise RangeError("the range method loss lacks the gradients at inputs; calibrate with --input-gradients")
         return self._least(statistics, scheme, costs if costs.any() else None)
