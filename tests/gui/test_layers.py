@@ -171,7 +171,7 @@ def test_a_block_shows_the_sums_and_the_worst_of_its_layers(live: Callable[..., 
         index = model.index_of(block[0].name).parent()
         assert max(losses, key=losses.get) in index.data(Qt.ItemDataRole.ToolTipRole)
         told = model.index_of(block[0].name).data(Qt.ItemDataRole.ToolTipRole)
-        assert f"{quantities.data_size(block[0].nbytes)} unquantized" in told, "a quantized file holds it in fewer bytes"
+        assert f"{quantities.data_size(block[0].nbytes)} unquantized" in told, "a file can hold it in fewer bytes"
         await person.layer(block[0].name)
         await person.press(Qt.Key.Key_0, person.window, control=True)
         assert shown(SIZE) != quantities.data_size(bits / 8), "an edit changes the sums"
