@@ -24,7 +24,7 @@ from workbench.progress import silent
 from workbench.quantization.quantize import quantize
 from workbench.steps.files.first_session import as_stored
 
-LENGTH, SAMPLES, POSITIONS = 128, 2, 8
+LENGTH, SAMPLES, POSITIONS = 128, 2, 100
 
 
 def main(place: str, text: str, *schemes: str) -> None:
