@@ -149,3 +149,18 @@ def test_constants_that_take_each_other_twice_are_made_once(tmp_path: Path) -> N
     nodes = [node("Reshape", [f"n{at}", f"n{at}"], [f"n{at + 1}"]) for at in range(50)]
     with pytest.raises(NotAModelError):
         opened(save(tmp_path, [*nodes, node("MatMul", ["x", "n50"], ["y"])], [number([1], "n0")]))
+
+
+@pytest.mark.parametrize("name", [b"wwww", b"mmmm", b"xxxx"])
+def test_a_name_that_is_not_text_is_named(tmp_path: Path, name: bytes) -> None:
+    """A tensor's, a node's and the input's; protobuf leaves them as bytes."""
+    weight = number(np.eye(16, dtype=np.float32), "wwww")
+    graph = helper.make_graph(
+        [node("MatMul", ["xxxx", "wwww"], ["y"], name="mmmm")], "g",
+        [helper.make_tensor_value_info("xxxx", FLOAT, ["N", 16])], [helper.make_tensor_value_info("y", FLOAT, None)],
+        [weight],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString().replace(name, b"a\xff\xfeb"))
+    with pytest.raises(NotAModelError, match=r"^its name a\\xff\\xfeb is not UTF-8; save it again$"):
+        open_model(tmp_path / "m.onnx")

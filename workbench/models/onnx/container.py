@@ -150,6 +150,14 @@ def read_onnx(path: Path) -> OnnxFile:
     return OnnxFile(path=path, model=model, arrays=_arrays(path, json.loads(table.tobytes()), data))
 
 
+def _require_text(graph: Any) -> None:
+    """Raise NotAModelError for a name that is not UTF-8, which protobuf leaves as bytes."""
+    nodes = (name for node in graph.node for name in (node.name, node.op_type, node.domain, *node.input, *node.output))
+    named = (each.name for each in (*graph.initializer, *graph.input, *graph.output))
+    if odd := next((name for name in (*nodes, *named) if isinstance(name, bytes)), b""):
+        raise NotAModelError(f"its name {odd.decode(errors='backslashreplace')} is not UTF-8; save it again")
+
+
 def _parsed(document: bytes) -> list[np.ndarray]:
     """Return the graph without its tensors, a table of these (JSON), and their bytes; in the limited process."""
     import onnx
@@ -157,6 +165,7 @@ def _parsed(document: bytes) -> list[np.ndarray]:
     model = onnx.load_model_from_string(document)
     if not model.graph.node or not model.opset_import:
         raise NotAModelError("it holds no graph of ONNX; fetch it again")
+    _require_text(model.graph)
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     for field in ("functions", "training_info", "metadata_props", "doc_string"):
