@@ -6123,5 +6123,9 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>{} cannot be run: {}</source>
         <translation>{} lässt sich nicht ausführen: {}</translation>
     </message>
+    <message>
+        <source>&amp;Zoom to the Range</source>
+        <translation>Auf den &amp;Bereich zoomen</translation>
+    </message>
 </context>
 </TS>

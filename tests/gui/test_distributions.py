@@ -439,3 +439,19 @@ def test_names_of_layers_without_a_block_are_not_doubled(live: Callable[..., Non
         assert person.window.panels["distributions"].title.text() == "inp"
 
     live(story)
+
+
+def test_a_right_click_looks_closer_at_the_range(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
+        plot = person.window.panels["distributions"].plots["output"]
+        middle = range_of(person.state.session, Q_PROJ, "output")
+        low, high = middle.low / 4, middle.high / 4
+        await person.act(lambda: plot.region.setRegion((low, high)))
+        actions = {action.text().replace("&", ""): action for action in plot.context_menu().actions()}
+        await person.act(actions["Zoom to the Range"].trigger)
+        seen = plot.item.viewRange()[0]
+        assert seen[0] < low < high < seen[1] and seen[1] - seen[0] < 1.3 * (high - low)
+
+    live(story)

@@ -11,6 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QPainter, QResizeEvent
+from PySide6.QtWidgets import QMenu
 
 from workbench.gui.plots.plot import AXES, Plot, faded, pen
 from workbench.gui.shell.foreign import as_line
@@ -211,6 +212,14 @@ class Histogram(Plot):
 
     def show_all(self) -> None:
         self.redraw()
+
+    def context_menu(self) -> QMenu:
+        """Return what a right click offers; where a range is drawn, a closer look at it as well."""
+        menu = super().context_menu()
+        if self.region is not None:
+            low, high = self.region.getRegion()
+            menu.addAction(tr("&Zoom to the Range"), lambda: self.item.setXRange(low, high, padding=0.05))
+        return menu
 
     def _rows_below(self, grids: Mapping[str, np.ndarray]) -> int:
         """Return how many rows lower the names at the right start: none if those of the formats fit beside them."""
