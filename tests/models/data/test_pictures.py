@@ -217,3 +217,11 @@ def test_formats_that_start_programs_are_not_read(tmp_path: Path, monkeypatch: p
     (tmp_path / "x.png").write_bytes(eps)
     with pytest.raises(DataError, match=r"x\.png cannot be read as an image: cannot identify"):
         next(iter(open_dataset(tmp_path, model(tokens=False, channels=3)).batches(1)))
+
+
+def test_masks_are_not_taken_for_a_class_of_pictures(tmp_path: Path) -> None:
+    for name in ("images", "masks"):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (4, 4)).save(tmp_path / name / "x.png")
+    with pytest.raises(DataError, match=r"masks holds masks.*npz of pixel_values, and labels"):
+        open_dataset(tmp_path, model(tokens=False, channels=3))

@@ -31,6 +31,9 @@ MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 LEAST, ROOM = 1 << 29, 40
 """Memory that decoding any picture may take, and what a byte of its file adds."""
 
+MASKS = frozenset(["mask", "masks", "annotations", "segmentations", "SegmentationClass"])
+"""Folders beside that of the pictures, in data sets of segmentation."""
+
 PIXEL = 8
 """Bytes that Pillow takes for a pixel while it turns or converts a picture; a photograph's file takes about 0.3."""
 
@@ -46,6 +49,9 @@ def read_images(folder: Path, spec: InputSpec) -> Stored:
     files, names = in_class_folders(folder, PICTURES)
     if not files:
         raise DataError(f"{folder} holds nothing that is read; expected {EXPECTED}")
+    if masks := {*(names or ())} & MASKS:
+        raise DataError(f"{folder / min(masks)} holds masks, which are not a class of pictures; give the pictures and "
+                        "masks as arrays (.npz of pixel_values, and labels: samples x height x width)")  # fmt: skip
     return read_pictures(files, classes_of(names, spec.folder, folder), spec)
 
 
