@@ -166,6 +166,31 @@ def test_a_cancelled_score_keeps_its_cells_and_goes_on_to_the_same_bits(live: Ca
     live(story)
 
 
+def test_a_cancelled_score_that_knows_less_than_the_session_leaves_its_table_on_the_map(
+    live: Callable[..., None],
+) -> None:
+    session = scored()
+    finest = replace(session.sensitivities["predicted_kl"], metric="measured_kl", samples=10_000)
+    session = replace(session, sensitivities={"measured_kl": finest})
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.context.workspace.show_metric("measured_kl"))
+        panel, jobs = person.window.panels["sensitivity"], person.context.jobs
+        await person.until(lambda: panel.heatmap.cells is not None)
+        before = panel.heatmap.cells.score.copy()
+        options = ScoreOptions(metric="measured_kl", schemes=SCHEMES, batch_size=1, samples=24)
+        await person.act(lambda: person.context.runner.submit(SCORE.request(session, options)))
+        await person.until(lambda: bool(np.isnan(panel.heatmap.cells.score).any()))
+        await person.click(person.window.status.cancel_button)
+        await person.until(lambda: jobs.views[-1].status == "cancelled", 10)
+        await person.settle()
+        assert person.state.session.sensitivities["measured_kl"] is finest
+        assert np.array_equal(panel.heatmap.cells.score, before)
+
+    live(story)
+
+
 def test_a_cancelled_refinement_does_not_replace_a_table_that_knows_more() -> None:
     session = sessions.full(1)
     full = sessions.table(session.model, "measured_kl")

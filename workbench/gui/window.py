@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QShowEvent
@@ -42,6 +42,9 @@ from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import Budget, State
 
+if TYPE_CHECKING:
+    from workbench.gui.panels.sensitivity import SensitivityPanel
+
 P = TypeVar("P", bound=Panel)
 
 POLL_MS = 33
@@ -62,6 +65,7 @@ class Window(QMainWindow):
         self.closed = self._asking = False
         self.on_closed: Callable[[], None] = lambda: None
         self._statuses: list[JobStatus] = []
+        self._fruitless: set[int] = set()
         self.setAcceptDrops(True)
         self.setWindowIcon(icons.icon("workbench", colours))
         self.area = Docks(context, colours)
@@ -210,6 +214,10 @@ class Window(QMainWindow):
         if statuses != self._statuses:
             self._statuses = statuses
             self._enable()
+            fruitless = {view.id for view in views if view.status in ("failed", "cancelled")}
+            if fruitless - self._fruitless and "sensitivity" in self.panels:
+                self._panel_of_scores().forget_partial()  # what a job kept becomes the session's
+            self._fruitless = fruitless
         self.start_page.show_opening(self.stages.opening())
         for view in views:
             if view.status == "running":
@@ -219,11 +227,14 @@ class Window(QMainWindow):
         self.status.say(message)
         self.panel(JobsPanel).show_messages()
 
+    def _panel_of_scores(self) -> SensitivityPanel:
+        from workbench.gui.panels.sensitivity import SensitivityPanel  # loads pyqtgraph
+
+        return self.panel(SensitivityPanel)
+
     def _show_partial(self, partial: object) -> None:
         if isinstance(partial, Sensitivity):
-            from workbench.gui.panels.sensitivity import SensitivityPanel  # loads pyqtgraph
-
-            self.panel(SensitivityPanel).show_partial(partial)
+            self._panel_of_scores().show_partial(partial)
         elif isinstance(partial, Session):
             self.document.show_first_look(partial)
 

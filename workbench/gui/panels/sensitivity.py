@@ -155,6 +155,13 @@ class SensitivityPanel(Panel):
         elif self.is_seen:
             self._show(table, state)
 
+    def forget_partial(self) -> None:
+        """Show the session's tables again: the job whose cells stood here ended without its result."""
+        if self._partial is not None and self.state.session is not None:
+            self._partial = None
+            self._offer_metrics(self.state.session)
+            self._show(self.state.session.table(self.state.shown_metric), self.state)
+
     def _partial_of(self, metric: str) -> Sensitivity | None:
         """Return what a running job has computed so far of a metric's table."""
         return self._partial if self._partial is not None and self._partial.metric == metric else None
