@@ -51,9 +51,12 @@ LAYERS = re.compile(r"(^|_)(layers?|blocks?)$")
 SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|ff|channels|inner|groups?|labels)$")
 """What networks are built by, among the names of config.json."""
 
-DEPTHS = re.compile(r"(^|_)(depths?|layers?|blocks?)$")
+DEPTHS = re.compile(r"^(layers|blocks)$|(^|_)(depths?|n(umb?)?_(\w+_)?(layers|blocks)|repeats|blocks_per_stage|block_sizes)$")
 LISTS = re.compile(r"(^|_)(depths?|layers?|blocks?|dims?|sizes|channels|kernels?|strides?|dilations?)$")
-"""Names of lists with a number for each stage: how many blocks it has, or what these are built by."""
+"""Names of lists with a number for each stage: how many blocks it has, or what these are built by.
+
+Other lists of layers (``moe_layers``, ``cross_attention_layers``) number some of them.
+"""
 
 LEAST = 10**6
 """Sizes up to this one are possible whatever the weights: they may be windows or pictures."""
@@ -173,9 +176,9 @@ def require_possible(config: Mapping[str, Any], store: TensorStore, file: Path) 
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, Mapping):
                 require_possible(part, store, file)
-        if isinstance(value, list) and LISTS.search(key):
-            numbers = [part for part in value if isinstance(part, int)]
-            count = max(len(value), sum(numbers) if DEPTHS.search(key) else 0)
+        counts = DEPTHS.search(key) is not None
+        if isinstance(value, list) and (counts or LISTS.search(key)):
+            count = max(len(value), sum(part for part in value if isinstance(part, int)) if counts else 0)
             if count > max(len(store.tensors), LEAST_LAYERS):
                 raise NotAModelError(
                     f"{file} counts {_few_digits(count)} blocks in {key}, but the weights are {len(store.tensors):,} "
