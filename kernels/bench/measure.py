@@ -69,9 +69,7 @@ def measure(
     return Samples(kernel=times[0], baseline=times[1], device=cpu_name())
 
 
-def _measure_cuda(
-    rows: int, columns: int, batch: int, kernel: Op, baseline: Op, repeats: int, seed: int
-) -> Samples:
+def _measure_cuda(rows: int, columns: int, batch: int, kernel: Op, baseline: Op, repeats: int, seed: int) -> Samples:
     from .cuda import times_of
     from .cuda_layers import device
 

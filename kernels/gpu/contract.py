@@ -32,9 +32,7 @@ def check_tensor(
         raise ArgumentError(f"{name} is a {type(x).__name__}; expected a tensor")
     if x.dtype not in dtypes:
         raise ArgumentError(f"{name} is {_plain(x.dtype)}; expected {' or '.join(map(_plain, dtypes))}")
-    fits = x.ndim == len(shape) and all(
-        size is None or size == own for size, own in zip(shape, x.shape, strict=True)
-    )
+    fits = x.ndim == len(shape) and all(size is None or size == own for size, own in zip(shape, x.shape, strict=True))
     if not fits:
         expected = ", ".join("any" if size is None else str(size) for size in shape)
         raise ArgumentError(f"{name} has shape {tuple(x.shape)}; expected ({expected})")

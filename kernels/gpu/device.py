@@ -129,7 +129,6 @@ def _module(source: CudaSource, index: int, capability: tuple[int, int]) -> Any:
 def _arguments(arguments: tuple[Argument, ...]) -> tuple[Any, ...]:
     import numpy as np
 
-
     def plain(argument: Argument) -> Any:
         if argument is None:
             return np.uint64(0)

@@ -35,6 +35,7 @@ def warm(model: Any, place: int) -> int:
 
 def worked(model: Any, data: str, samples: int, batch: int, kill: bool = False) -> tuple[float, Any]:
     """Return wall seconds and the session; ``kill`` ends a worker in the middle of the calibration."""
+
     def progress(fraction: float, text: str, partial: object = None) -> None:
         workers = [p for p in psutil.Process().children(recursive=True) if "spawn_main" in " ".join(p.cmdline())]
         if kill and fraction > 0.4 and workers and not killed:

@@ -1,6 +1,6 @@
 """Predicted against measured losses of CREPE on pure tones: rank agreement within each scheme, and a line of JSON.
 
-    python tests/benchmarks/crepe.py WEIGHTS [--samples 64]
+python tests/benchmarks/crepe.py WEIGHTS [--samples 64]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from workbench.models.sources import open_model
 from workbench.sensitivity.score import score
 
 RANKED = ("int4-channel", "int5-channel", "int6-channel", "int8-channel")
-CREPE = '''
+CREPE = """
 import torch
 from torch import nn
 from torch.nn.functional import pad
@@ -44,7 +44,7 @@ class Crepe(nn.Module):
 
 def build():
     return Crepe()
-'''
+"""
 
 
 def tones(samples: int, folder: Path) -> Path:

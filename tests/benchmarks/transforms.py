@@ -97,7 +97,11 @@ def row(
 
 
 def kl(
-    model: Model, plan: Plan, ranges: Mapping[tuple[str, str], Range], calibration: Calibration, data: Data,
+    model: Model,
+    plan: Plan,
+    ranges: Mapping[tuple[str, str], Range],
+    calibration: Calibration,
+    data: Data,
     held_out: Data,
 ) -> Metric:
     """Return the KL of the quantized model in nats per token."""

@@ -98,9 +98,7 @@ def test_hyphens_are_as_good_as_underscores() -> None:
         (["--schemes", ","], "names nothing"),
     ],
 )
-def test_a_flag_is_read_as_its_option_says(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_flag_is_read_as_its_option_says(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["sensitivity", "S.qwb", *words])
     assert ended.value.code == 2 and message in capsys.readouterr().err

@@ -72,8 +72,9 @@ def test_a_second_failure_of_an_onnx_file_with_its_data_takes_the_place_of_the_f
         written = tmp_path / "temporary"
         written.mkdir()
         (written / "m.onnx").write_text(text)
-        with pytest.raises(ExportError, match=r"The folder is kept as .*m.onnx.failed$"), keeping_failed(
-            written, tmp_path / "m.onnx"
+        with (
+            pytest.raises(ExportError, match=r"The folder is kept as .*m.onnx.failed$"),
+            keeping_failed(written, tmp_path / "m.onnx"),
         ):
             raise ExportError("a[0]")
     assert os.listdir(tmp_path) == ["m.onnx.failed"]
@@ -86,8 +87,9 @@ def test_a_folder_that_no_export_made_stays(tmp_path: Path) -> None:
     for text in ("first", "second"):
         written = tmp_path / "temporary"
         written.write_text(text)
-        with pytest.raises(ExportError, match=r"a\[0\]. The file is kept as .*m.failed-2"), keeping_failed(
-            written, tmp_path / "m"
+        with (
+            pytest.raises(ExportError, match=r"a\[0\]. The file is kept as .*m.failed-2"),
+            keeping_failed(written, tmp_path / "m"),
         ):
             raise ExportError("a[0]")
         assert (tmp_path / "m.failed-2").read_text() == text

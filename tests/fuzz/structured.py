@@ -117,6 +117,7 @@ def gguf_metadata(file: Path) -> Path:
 
 def gguf_of(structure: Any, tensors: bytes) -> bytes:
     """Form a GGUF file of what :func:`gguf_metadata` wrote, however it was changed since."""
+
     def rows(name: str, length: int) -> list[list[Any]]:
         value = structure.get(name) if isinstance(structure, dict) else None
         return [row for row in value if isinstance(row, list) and len(row) == length] if isinstance(value, list) else []

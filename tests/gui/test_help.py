@@ -175,9 +175,7 @@ def test_an_error_says_what_to_do_in_the_window_and_nothing_to_type(live: Callab
     error = MissingResultError("needs calibration data; calibrate first, or stop", command="workbench calibrate MODEL")
 
     async def story(person: Person) -> None:
-        await person.act(
-            lambda: person.context.tasks.start(person.context.runner.run(failing(error), lambda: None))
-        )
+        await person.act(lambda: person.context.tasks.start(person.context.runner.run(failing(error), lambda: None)))
         await person.until(lambda: person.dialog("error"), 5)
         box, words = person.dialog("error"), "needs calibration data; calibrate first, or stop"
         assert box.informativeText() == words and not box.detailedText()

@@ -59,9 +59,7 @@ def problems(dialog: FormDialog) -> list[str]:
     [("bits", "5.25", 5.25), ("bits", "5.", 5.0), ("rate", "0.001", 0.001), ("rate", ".5", 0.5), ("rate", "1e-4", 1e-4),
      ("steps", "20000", 20000), ("samples", "64", 64), ("samples", "all", None)],
 )  # fmt: skip
-def test_a_decimal_point_is_read_in_every_locale(
-    dialog: FormDialog, name: str, text: str, value: float | None
-) -> None:
+def test_a_decimal_point_is_read_in_every_locale(dialog: FormDialog, name: str, text: str, value: float | None) -> None:
     box = type_into(dialog, name, text)
     QTest.keyClick(box, Qt.Key.Key_Return)
     assert dialog.result() == QDialog.DialogCode.Accepted

@@ -357,7 +357,7 @@ def test_no_heading_of_the_pdf_stands_alone_at_the_foot_of_a_page(
 
     def fewest(lines: int) -> int:
         document = QTextDocument()
-        document.setHtml(f'{"<p>text</p>" * lines}<h2>Heading</h2>{table}')
+        document.setHtml(f"{'<p>text</p>' * lines}<h2>Heading</h2>{table}")
         monkeypatch.setattr(report, "laid_out", lambda state, progress: (document, []))
         report.write(Workspace().state, path)
         return min(letters_from_headings(path))

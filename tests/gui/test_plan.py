@@ -173,8 +173,8 @@ def test_key_figures_say_what_changed_since_the_saved_plan_and_against_uniform_o
             if uniform.nbytes <= after.nbytes:
                 fitting.append((uniform.predicted, scheme))
         assert loss.changes[1].text().endswith(f" vs {min(fitting)[1]} everywhere")
-        assert loss.changes[1].text().startswith(
-            quantities.signed(after.predicted - min(fitting)[0], quantities.number)
+        assert (
+            loss.changes[1].text().startswith(quantities.signed(after.predicted - min(fitting)[0], quantities.number))
         )
         run = replace(sessions.evaluation(4.5, 0.12), plan_hash=person.state.session.plan.hash, nbytes=after.nbytes)
         await person.open(replace(person.state.session, evaluations=(run,)))

@@ -187,9 +187,7 @@ def test_a_range_is_dragged_typed_and_chosen(live: Callable[..., None]) -> None:
     live(story, size=HD)
 
 
-def test_a_killed_job_is_done_again_and_edits_are_saved(
-    live: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_killed_job_is_done_again_and_edits_are_saved(live: Callable[..., None], tmp_path: Path) -> None:
     engine = Engine()
 
     async def story(person: Person) -> None:

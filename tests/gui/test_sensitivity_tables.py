@@ -32,9 +32,7 @@ def _activations(session: Session) -> Session:
 
     def of(metric: str, layers: tuple[str, ...]) -> Sensitivity:
         score = np.tile([0.1, 0.025, 0.00625], (len(layers), 1)) * np.arange(1, len(layers) + 1)[:, None]
-        return Sensitivity(
-            metric=metric, unit="nats", layers=layers, schemes=SCHEMES, score=score, samples=8, seed=0
-        )
+        return Sensitivity(metric=metric, unit="nats", layers=layers, schemes=SCHEMES, score=score, samples=8, seed=0)
 
     layers = tuple(layer.name for layer in session.model.layers[1:-1])
     cached = tuple(layer.name for layer in session.model.layers if makes_keys_or_values(layer))

@@ -34,7 +34,8 @@ TENSOR_CORE = {  # source -> what its product kernels must contain, by architect
     "w4a16.cu": {None: "HMMA"},
     "gemm_int8.cu": {None: "IMMA"},
     "gemm_fp8.cu": {"sm_89": "QMMA", "sm_120": "QMMA", "sm_90": "HMMA", "sm_100": "HMMA"},
-    "gemm_fp8_wgmma.cu": {None: "QGMMA"}, "gemm_int8_wgmma.cu": {None: "IGMMA"},
+    "gemm_fp8_wgmma.cu": {None: "QGMMA"},
+    "gemm_int8_wgmma.cu": {None: "IGMMA"},
 }
 
 

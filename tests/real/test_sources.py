@@ -37,9 +37,7 @@ def test_llama_layers() -> None:
 @needs_llama
 def test_llama_folder_and_file_are_one_model() -> None:
     folder, file = open_model(LLAMA), open_model(LLAMA / "model.safetensors")
-    assert (
-        folder.summary.fingerprint == file.summary.fingerprint == reopen(folder.summary).summary.fingerprint
-    )
+    assert folder.summary.fingerprint == file.summary.fingerprint == reopen(folder.summary).summary.fingerprint
     name = "model.layers.2.mlp.down_proj"
     assert torch.equal(folder.weight(name), file.weight(name))
     assert folder.summary.by_name[name] == file.summary.by_name[name] or file.summary.by_name[name].macs is None

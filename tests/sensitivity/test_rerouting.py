@@ -83,9 +83,7 @@ def scored(network: type[Mixed] = Mixed) -> tuple[NetworkModel, Sensitivity, Sen
     model = opened(network(), OutputKind.TOKEN_LOGITS, IDS)
     curvature = calibrate(model, IDS, batch_size=64).curvature
     layers = ["before", "middle", "head", *model.routed]
-    predicted = score(
-        model, "predicted_kl", (SCHEME,), curvature=curvature, dataset=IDS, batch_size=64, layers=layers
-    )
+    predicted = score(model, "predicted_kl", (SCHEME,), curvature=curvature, dataset=IDS, batch_size=64, layers=layers)
     return model, predicted, score(model, "measured_kl", (SCHEME,), dataset=IDS, batch_size=64, layers=layers)
 
 

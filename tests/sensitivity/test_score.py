@@ -289,9 +289,7 @@ def test_layers_whose_gradient_is_zero_are_measured(calibrated):
     assert (predicted.score[predicted.row["shut"]] == 0).all()
     assert predicted.unused == measured.unused == again.unused == ("shut",)  # data that open the gate would need it
     assert any("the same however shut is rounded" in note for note in notes)
-    np.testing.assert_array_equal(
-        predicted.score[predicted.row["chosen"]], measured.score[measured.row["chosen"]]
-    )
+    np.testing.assert_array_equal(predicted.score[predicted.row["chosen"]], measured.score[measured.row["chosen"]])
     assert predicted.of("chosen", SCHEMES[0]) > 0
 
 
@@ -328,9 +326,7 @@ def test_a_resumed_table_has_the_bits_of_an_uninterrupted_one(metric):
     with pytest.raises(CancelledError):
         score(model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4, progress=cancel)
     assert np.isnan(saved[-1].score).any() and np.isfinite(saved[-1].score).any()
-    resumed = score(
-        model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4, previous=saved[-1]
-    )
+    resumed = score(model, metric, SCHEMES, curvature=curvature, dataset=data, batch_size=4, previous=saved[-1])
     assert resumed.score.tobytes() == whole.score.tobytes()
     if metric == "predicted_kl":
         assert resumed.directions.layers == whole.directions.layers

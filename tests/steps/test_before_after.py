@@ -31,6 +31,7 @@ def weigh_input(session, layer, *, model, **options):
 def channel_errors(session, layer, *, model):
     return CHANNEL_ERRORS(session, ChannelErrorsOptions(layer=layer), model=model)
 
+
 DIGITS = "demo:digits-classifier"
 
 

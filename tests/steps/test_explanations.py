@@ -26,6 +26,7 @@ from workbench.steps.search_rules import correction_of
 def explain_plan(session: Session, plan: Plan | None = None, *, layer: str = "*") -> Explained:
     return EXPLAIN(session if plan is None else replace(session, plan=plan), ExplainOptions(layer=layer))
 
+
 SCHEMES = ("int4-g32", "int8-channel")
 
 

@@ -70,9 +70,7 @@ class Row:
         )
 
 
-HEADING = (
-    f"{'architecture':44s} lays seen/matter kept unu  ratio min med max  in..       KL    reload  secs  refusal"
-)
+HEADING = f"{'architecture':44s} lays seen/matter kept unu  ratio min med max  in..       KL    reload  secs  refusal"
 
 
 def samples(model: Model, count: int) -> Rows:

@@ -107,9 +107,7 @@ def with_tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
 
-def estimate(
-    layer: Layer, weights: str, inputs: str | None, profile: Hardware, batch: int = 1
-) -> Estimate | None:
+def estimate(layer: Layer, weights: str, inputs: str | None, profile: Hardware, batch: int = 1) -> Estimate | None:
     """Return the roofline of one layer for ``batch`` rows of inputs (samples, for convolutions); None if refused.
 
     Time is the longer of moving weights, inputs and outputs once and of computing at the peak of the arithmetic used.

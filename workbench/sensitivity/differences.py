@@ -14,6 +14,7 @@ TILE = 1 << 14
 DIFFERENCE_CELL = 2
 """The bytes of a cell."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Differences:
     """``values`` float16 ``[schemes, rows, columns]`` times ``scale`` float32 ``[schemes]``.

@@ -114,8 +114,13 @@ def _going_on(previous: Sensitivity, table: Sensitivity) -> Sensitivity:
         [previous.error[previous.row[name]] if name in previous.row else np.nan for name in table.layers]
     )  # fmt: skip
     return replace(
-        table, score=np.where(np.isnan(known), table.score, known), directions=previous.directions, error=error,
-        rerouting=_rerouting(previous, table), measured=previous.measured, checks=previous.checks,
+        table,
+        score=np.where(np.isnan(known), table.score, known),
+        directions=previous.directions,
+        error=error,
+        rerouting=_rerouting(previous, table),
+        measured=previous.measured,
+        checks=previous.checks,
     )
 
 

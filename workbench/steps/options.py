@@ -151,6 +151,8 @@ COLUMN = OptionInfo(
     label="Column", metavar="NAME", empty="a column with a usual name, such as text or messages",
     help="the column of a table to read; by commas two texts of a pair, or texts and their label or score",
 )  # fmt: skip
+
+
 def takes_tokens(model: ModelSummary) -> bool:
     """Return whether a model looks tokens up, so that windows of text are its samples."""
     return model.output.per_token or bool(model.embeddings)

@@ -167,7 +167,10 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     rules = constraints_of(session, options.target, options.lock, options.schemes or None, options.allow, table)
     rules = replace(rules, shrink_unused=options.shrink_unused)
     base, rules, activations = with_activations(
-        session, rules, session.inputs_table(table.metric), input_names(session, options.inputs, options.target),
+        session,
+        rules,
+        session.inputs_table(table.metric),
+        input_names(session, options.inputs, options.target),
         options.cache,
     )
     if options.range_method is not None:
@@ -187,9 +190,7 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     return replace(plan, name=plan.name.replace(str(budgets), f"{options.budgets}, corrected by an audit"))
 
 
-def _by_strategy(
-    session: Session, options: SearchOptions, table: Sensitivity, base: Plan, rules: Constraints
-) -> Plan:
+def _by_strategy(session: Session, options: SearchOptions, table: Sensitivity, base: Plan, rules: Constraints) -> Plan:
     if options.minimise != "loss":
         raise PlanError(f"the strategy {options.strategy} minimises nothing; use the strategy optimal")
     if len(options.inputs) > 1:

@@ -72,9 +72,7 @@ def empty_cache(on: Executor, tokens: int, groups: int, size: int, dtype: torch.
     return Cache(keys=codes[0], values=codes[1], key_scales=scales[0], value_scales=scales[1])
 
 
-def prepare(
-    on: Executor, seed: int, *, heads: int, groups: int, tokens: int, size: int, dtype: torch.dtype
-) -> Problem:
+def prepare(on: Executor, seed: int, *, heads: int, groups: int, tokens: int, size: int, dtype: torch.dtype) -> Problem:
     """Draw a token for the last place; the first head of its key is zero."""
     query, key, value = (drawn(on, seed + i, h, size).half() for i, h in enumerate((heads, groups, groups)))
     key[0] = 0

@@ -56,9 +56,7 @@ def check_cache(query: torch.Tensor, cache: Cache, on: Executor) -> None:
     check_tensor("value_scales", cache.value_scales, on, (torch.float32,), (tokens, groups))
 
 
-def attend(
-    query: torch.Tensor, cache: Cache, length: torch.Tensor | None = None, *, on: Executor
-) -> torch.Tensor:
+def attend(query: torch.Tensor, cache: Cache, length: torch.Tensor | None = None, *, on: Executor) -> torch.Tensor:
     """Return float16 ``[H, D]`` for a float16 ``query`` ``[H, D]``; H is a multiple of G.
 
     ``length``, int32 ``[1]`` on the device, says how many of the cache's tokens are in use, at least 1 (None: all), so

@@ -44,9 +44,7 @@ def _entries(prefix: str) -> tuple[str, ...]:
 
 
 INT8 = CudaSource(file="gemm_int8.cu", entries=_entries("gemm_int8"))
-FP8 = CudaSource(
-    file="gemm_fp8.cu", entries=_entries("gemm_fp8"), architectures=("sm_89", "sm_90", "sm_100", "sm_120")
-)
+FP8 = CudaSource(file="gemm_fp8.cu", entries=_entries("gemm_fp8"), architectures=("sm_89", "sm_90", "sm_100", "sm_120"))
 FEW = (1, 4, 8)
 """Rows of activations that the kernels without tensor cores are made for."""
 GEMV_OUTPUTS = 8
@@ -58,9 +56,7 @@ def _few_entries(code: str) -> tuple[str, ...]:
 
 GEMV = {
     torch.int8: CudaSource(file="gemv_int8.cu", entries=_few_entries("int8")),
-    torch.float8_e4m3fn: CudaSource(
-        file="gemv_fp8.cu", entries=_few_entries("e4m3"), architectures=FP8.architectures
-    ),
+    torch.float8_e4m3fn: CudaSource(file="gemv_fp8.cu", entries=_few_entries("e4m3"), architectures=FP8.architectures),
 }
 WGMMA = {
     dtype: CudaSource(file=f"gemm_{name}_wgmma.cu", entries=(f"gemm_{name}_wgmma_bf16",), architectures=("sm_90a",))
@@ -210,6 +206,8 @@ def _few_op(dtype: torch.dtype, name: str) -> CudaOp:
 GEMV_OPS = (_few_op(torch.int8, "int8"), _few_op(torch.float8_e4m3fn, "fp8"))
 INT8_OP = _op("w8a8 int8 gemm", INT8, torch.int8, "INT8 x INT8, 32-bit sums, scales per token and channel, bias")
 FP8_OP = _op("fp8 gemm", FP8, torch.float8_e4m3fn, "E4M3 x E4M3 by mma.sync, scales per token and channel, bias")
+
+
 def _wgmma_op(name: str, dtype: torch.dtype, tolerance: float) -> CudaOp:
     return CudaOp(
         name=f"{name} gemm wgmma", note=f"{name} x {name} by wgmma, Hopper only", source=WGMMA[dtype],

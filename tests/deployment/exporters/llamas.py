@@ -46,8 +46,13 @@ def _sizes(architecture: Architecture, config: type) -> dict[str, Any]:
     if architecture.name.startswith("qwen3"):
         sizes["head_dim"] = 32
     if architecture.name.endswith("moe"):
-        sizes |= {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64,
-                  "shared_expert_intermediate_size": 96, "norm_topk_prob": architecture.name == "qwen3moe"}
+        sizes |= {
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 64,
+            "shared_expert_intermediate_size": 96,
+            "norm_topk_prob": architecture.name == "qwen3moe",
+        }
     if architecture.name == "bert":
         del sizes["num_key_value_heads"]
     return sizes

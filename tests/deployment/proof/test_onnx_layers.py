@@ -27,6 +27,7 @@ from workbench.progress import silent  # noqa: E402
 
 def looked_at(model: Model, bound: Model, batch: Batch, folder: Path) -> ByLayers | None:
     """Look at ``m.onnx`` in the process that runs ONNX Runtime."""
+
     def run(file: Path, arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
         asked = {"output": "", "positions": [], "taps": list(names), "pieces": 0, "memory": memory_for(file)}
         out = onnx_proof._carry_out(file, arrays, folder, "onnxruntime", asked, 1, 60.0, silent)

@@ -116,9 +116,7 @@ def test_parts_that_do_not_fit_are_named():
         with pytest.raises(ArgumentError, match=message):
             block.Block(block.Projections(**{**parts, name: wrong}), made.norms, made.cache, made.turns, on=Nowhere())
     with pytest.raises(ArgumentError, match="norm is float32; expected float16"):
-        block.Block(
-            block.Projections(**parts), (made.norms[0].float(),) * 2, made.cache, made.turns, on=Nowhere()
-        )
+        block.Block(block.Projections(**parts), (made.norms[0].float(),) * 2, made.cache, made.turns, on=Nowhere())
     length = torch.ones(1, dtype=torch.int32)
     with pytest.raises(ArgumentError, match=r"x has shape \(2, 128\); expected \(1, 128\)"):
         made.step(torch.zeros(2, 128).half(), length)

@@ -254,9 +254,7 @@ def test_tiny_losses_are_predicted(
     names = [layer.name for layer in model.summary.stored if not layer.keep]
     curvature = calibrate(model, data, batch_size=batch).curvature
     schemes = ("int7-channel",)
-    predicted = score(
-        model, "predicted_kl", schemes, curvature=curvature, dataset=data, batch_size=batch, layers=names
-    )
+    predicted = score(model, "predicted_kl", schemes, curvature=curvature, dataset=data, batch_size=batch, layers=names)
     measured = score(model, "measured_kl", schemes, dataset=data, batch_size=batch, layers=names)
     ratios = {name: predicted.of(name, *schemes) / measured.of(name, *schemes) for name in names}
     assert all(0.6 <= ratio <= 1.4 for ratio in ratios.values()), ratios  # a few drawn labels: 0.66 to 0.84 by the seed

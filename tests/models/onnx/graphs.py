@@ -153,9 +153,7 @@ def in_integers(kind: str, path: Path, out: Path, *, dynamic: bool, per_channel:
 
     if dynamic:
         weights = QuantType.QInt8 if per_channel else QuantType.QUInt8
-        quantize_dynamic(
-            str(path), str(out), per_channel=per_channel, weight_type=weights, reduce_range=saturates()
-        )
+        quantize_dynamic(str(path), str(out), per_channel=per_channel, weight_type=weights, reduce_range=saturates())
         return
     quantize_static(
         str(path), str(out), calibration(kind), quant_format=QuantFormat.QOperator, per_channel=per_channel,

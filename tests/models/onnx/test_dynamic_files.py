@@ -60,10 +60,19 @@ def recurrent(out: Path, *, two: bool = False) -> Path:
     ways, hidden = 2 if two else 1, 12
     arrays = {"W": numbers(ways, 4 * hidden, 8), "R": numbers(ways, 4 * hidden, hidden), "B": numbers(ways, 8 * hidden),
               "head": numbers(ways * hidden, 5), "axes": np.array([0, 0, -1], np.int64)}  # fmt: skip
-    nodes = [helper.make_node("LSTM", ["x", "W", "R", "B"], ["h", "last", "cell"], hidden_size=hidden, name="lstm",
-                              direction="bidirectional" if two else "forward"),
-             helper.make_node("Transpose", ["h"], ["t"], perm=[0, 2, 1, 3]),
-             helper.make_node("Reshape", ["t", "axes"], ["f"]), helper.make_node("MatMul", ["f", "head"], ["y"])]
+    nodes = [
+        helper.make_node(
+            "LSTM",
+            ["x", "W", "R", "B"],
+            ["h", "last", "cell"],
+            hidden_size=hidden,
+            name="lstm",
+            direction="bidirectional" if two else "forward",
+        ),
+        helper.make_node("Transpose", ["h"], ["t"], perm=[0, 2, 1, 3]),
+        helper.make_node("Reshape", ["t", "axes"], ["f"]),
+        helper.make_node("MatMul", ["f", "head"], ["y"]),
+    ]
     return written(nodes, arrays, [7, "n", 8], out)
 
 
@@ -150,9 +159,7 @@ def test_quantized_recurrent_networks_are_layers_and_their_inputs_are_named(
     ([7, "n", 8], 1, None), (["steps", "rows", 8], 1, None), ([7, 2, 8], 1, 2), (["batch", 7, 8], 0, None),
     (["time", "batch_size", 8], 1, None),
 ])  # fmt: skip
-def test_samples_lie_where_the_graph_has_them(
-    takes: list[Any], axis: int, samples: int | None, tmp_path: Path
-) -> None:
+def test_samples_lie_where_the_graph_has_them(takes: list[Any], axis: int, samples: int | None, tmp_path: Path) -> None:
     path = recurrent(tmp_path / "m.onnx")
     document = onnx.load(path)
     for size, wanted in zip(document.graph.input[0].type.tensor_type.shape.dim, takes, strict=True):
@@ -174,9 +181,12 @@ def test_what_is_no_layer_is_counted(tmp_path: Path) -> None:
 
     arrays = {"codes": RNG.integers(0, 255, (8, 6)).astype(np.uint8), "zero": np.array(128, np.uint8),
               "last": numbers(6, 4)}  # fmt: skip
-    nodes = [helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
-             helper.make_node("MatMulInteger", ["q", "codes", "z", "zero"], ["i"]),
-             helper.make_node("Cast", ["i"], ["h"], to=1), helper.make_node("MatMul", ["h", "last"], ["y"])]
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "codes", "z", "zero"], ["i"]),
+        helper.make_node("Cast", ["i"], ["h"], to=1),
+        helper.make_node("MatMul", ["h", "last"], ["y"]),
+    ]
     model = open_model(written(nodes, arrays, ["n", 8], tmp_path / "m.onnx"))
     assert [layer.matrix for layer in model.summary.stored] == [(4, 6)]
     assert model.notes[0] == (

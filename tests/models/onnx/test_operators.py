@@ -128,8 +128,12 @@ def test_recurrent_layers(kind: str, direction: str, tmp_path: Path) -> None:
         helper.make_node("Transpose", ["y"], ["turned"], perm=[2, 0, 1, 3]),
         helper.make_node("Reshape", ["turned", "sizes"], ["out"]),
     ]  # fmt: skip
-    tensors = {"w": numbers(ways, gates * hidden, width), "r": numbers(ways, gates * hidden, hidden, seed=1),
-               "b": numbers(ways, 2 * gates * hidden, seed=2), "sizes": np.array([0, -1, ways * hidden], np.int64)}
+    tensors = {
+        "w": numbers(ways, gates * hidden, width),
+        "r": numbers(ways, gates * hidden, hidden, seed=1),
+        "b": numbers(ways, 2 * gates * hidden, seed=2),
+        "sizes": np.array([0, -1, ways * hidden], np.int64),
+    }
     takes: dict[str, Any] = {"x": (1, ["n", "t", width])}
     for name in states:
         takes[name] = (1, [ways, "n", hidden])
@@ -228,8 +232,12 @@ def test_plans_of_recurrent_layers_run_in_onnx_runtime(scheme: str, tmp_path: Pa
 def test_rows_of_an_odd_number_of_4_bit_codes(scheme: str, tmp_path: Path) -> None:
     from onnx import helper
 
-    nodes = [helper.make_node("Conv", ["x", "filter"], ["a"]), helper.make_node("Squeeze", ["a", "last"], ["b"]),
-             helper.make_node("MatMul", ["b", "w"], ["c"]), helper.make_node("Gemm", ["c", "v"], ["y"], transB=1)]
+    nodes = [
+        helper.make_node("Conv", ["x", "filter"], ["a"]),
+        helper.make_node("Squeeze", ["a", "last"], ["b"]),
+        helper.make_node("MatMul", ["b", "w"], ["c"]),
+        helper.make_node("Gemm", ["c", "v"], ["y"], transB=1),
+    ]
     tensors = {"filter": numbers(9, 3, 3), "w": numbers(9, 7, seed=1), "v": numbers(5, 7, seed=2),
                "last": np.array([2], np.int64)}  # fmt: skip
     path = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", 3, 3])}, ["y"], tensors)

@@ -257,7 +257,7 @@ def test_a_graph_without_the_structure_of_its_inputs_is_refused(tmp_path: Path, 
         open_model(path)
 
 
-SCRIPTED = '''import torch
+SCRIPTED = """import torch
 
 class Part(torch.nn.Module):
     def __init__(self):
@@ -280,7 +280,7 @@ class Net(torch.nn.Module):
 
 def build():
     return torch.jit.script(Net())
-'''
+"""
 
 
 def test_a_torchscript_program_is_opened_by_its_factory(tmp_path: Path) -> None:

@@ -30,7 +30,9 @@ SWIN = {"model_type": "swin", "depths": [2, 2, 10**8, 2]}
 def test_lists_that_count_blocks_without_end(tmp_path: Path, settings: dict[str, Any]) -> None:
     save_file({"a.weight": torch.ones(8, 8)}, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps(settings))
-    with pytest.raises(NotAModelError, match=r"config.json counts [0-9,]+ blocks in \w+, but the weights are 1 tensors"):
+    with pytest.raises(
+        NotAModelError, match=r"config.json counts [0-9,]+ blocks in \w+, but the weights are 1 tensors"
+    ):
         open_model(tmp_path)
 
 
@@ -57,6 +59,7 @@ def test_no_other_file_is_read_in_the_place_of_the_settings_that_were_checked(tm
 
 def test_no_part_begins_with_weights_of_its_own() -> None:
     """However deep it lies: a path is as good a name of a backbone as one of the Hub's."""
+
     class Settings(SimpleNamespace):
         model_type = "x"
 

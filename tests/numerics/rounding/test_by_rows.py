@@ -43,8 +43,9 @@ def test_bands_of_rows_give_the_bytes_of_the_whole(name: str) -> None:
     scheme, weight = parse_scheme(name), weight_of(name)
     for algorithm, clip_search in (("rtn", False), ("rtn-clip", True)):
         rounded = round_weight("layer", weight, name, algorithm)
-        whole, banded = scheme.encode(rounded.values, rounded.parameters), encode_by_rows(
-            weight, scheme, clip_search=clip_search
+        whole, banded = (
+            scheme.encode(rounded.values, rounded.parameters),
+            encode_by_rows(weight, scheme, clip_search=clip_search),
         )
         assert banded.scheme == whole.scheme and banded.arrays.keys() == whole.arrays.keys()
         for part, array in whole.arrays.items():

@@ -136,9 +136,7 @@ def with_outliers(model: NetworkModel, channels: tuple[int, ...] = (1, 6), facto
     return outliers_behind(model, readers, channels, factor)
 
 
-def llama_with_outliers(
-    model: NetworkModel, channels: tuple[int, ...] = (1, 6), factor: float = 64.0
-) -> NetworkModel:
+def llama_with_outliers(model: NetworkModel, channels: tuple[int, ...] = (1, 6), factor: float = 64.0) -> NetworkModel:
     """The same in every block of a Llama."""
     readers: dict[str, list[str]] = {}
     for layer in model.summary.layers:

@@ -51,8 +51,10 @@ def as_in_transformers(quantized: QuantizedModel, model: Model) -> Model | None:
     coarse = {name: stored for name, stored in quantized.tensors.items() if stored.scheme == "nvfp4"}
     if plain is None and not coarse:
         return None
-    return (plain or quantized).bind(model).with_weights(
-        {name: matrix.bfloat16().float() for name, matrix in decoded(coarse).items()}
+    return (
+        (plain or quantized)
+        .bind(model)
+        .with_weights({name: matrix.bfloat16().float() for name, matrix in decoded(coarse).items()})
     )
 
 

@@ -54,8 +54,10 @@ class AgreementPanel(Panel):
     def redraw(self, old: State, new: State) -> None:
         self._pairs = {} if new.session is None else comparable_metrics(new.session)
         if new.session is None or not self._pairs:
-            self.say_empty("Score by two metrics (F6), such as predicted and measured KL, to see whether they agree.",
-                           "sensitivity")
+            self.say_empty(
+                "Score by two metrics (F6), such as predicted and measured KL, to see whether they agree.",
+                "sensitivity",
+            )
             return
         self.say_empty("")
         before = old.session

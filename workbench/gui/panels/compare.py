@@ -113,9 +113,13 @@ class ComparePanel(Panel):
                            own=self.open if session else None)  # fmt: skip
             return
         self.say_empty("")
-        same = before is not None and old.compared is new.compared and all(
-            getattr(before, name) is getattr(session, name)
-            for name in ("model", "plan", "sensitivities", "evaluations", "calibration", "locked")
+        same = (
+            before is not None
+            and old.compared is new.compared
+            and all(
+                getattr(before, name) is getattr(session, name)
+                for name in ("model", "plan", "sensitivities", "evaluations", "calibration", "locked")
+            )
         )
         if not same:
             self._compare(new)

@@ -69,8 +69,10 @@ def bins_as_text(histograms: Iterable[tuple[str, LayerStatistics]]) -> str:
     rows = [("tensor", "from", "to", "count")]
     for name, statistics in histograms:
         edges, counts = statistics.trimmed()
-        rows += [(name, repr(low), repr(high), str(count))
-                 for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)]
+        rows += [
+            (name, repr(low), repr(high), str(count))
+            for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
+        ]
     return "\n".join(map("\t".join, rows))
 
 

@@ -68,7 +68,8 @@ class StartPage(QWidget):
     def _build_buttons(self, trigger: Callable[[str], None]) -> None:
         """Make the large buttons."""
         self.model_button = _large(
-            "Open a &model…", "A Hugging Face folder, .safetensors, .gguf, .onnx, .pt2 or Python file",
+            "Open a &model…",
+            "A Hugging Face folder, .safetensors, .gguf, .onnx, .pt2 or Python file",
             self._choose_model,
         )
         self.menu = QMenu(self.model_button)

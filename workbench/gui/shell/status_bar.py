@@ -145,9 +145,9 @@ class StatusBar(QStatusBar):
         ratio = quantities.reduction(session.model.nbytes, totals.nbytes)
         self.size_label.setText(f"{quantities.data_size(totals.nbytes)} ({tr(ratio)})")
         self.bits_label.setText(
-            tr("{n} bits/weight ({n} in all)").replace("{n}", "{}").format(
-                quantities.fixed(totals.bits_per_weight, 3), quantities.fixed(whole_bits(session, totals), 2)
-            )
+            tr("{n} bits/weight ({n} in all)")
+            .replace("{n}", "{}")
+            .format(quantities.fixed(totals.bits_per_weight, 3), quantities.fixed(whole_bits(session, totals), 2))
         )
         self.loss_label.setText(_loss(state))
         self.loss_label.setToolTip(f"{SUM} {_summed(state)}")

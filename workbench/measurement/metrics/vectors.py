@@ -52,7 +52,12 @@ def _half_distances(outputs: Outputs) -> torch.Tensor:
 
 
 COSINE = EvaluationMetric(
-    name="cosine", title="Cosine similarity", unit="", higher_is_better=True, measure=_cosine, compares_models=True,
+    name="cosine",
+    title="Cosine similarity",
+    unit="",
+    higher_is_better=True,
+    measure=_cosine,
+    compares_models=True,
     meaning="Cosine of the angle between both models' outputs; 1 is equal, higher is better",
 )
 RELATIVE_ERROR = EvaluationMetric(

@@ -81,8 +81,14 @@ def _matmul(first: int = 0, swapped: bool = False, names: tuple[str, str] = ("in
         if a.ndim > 1:
             batch = tuple(range(a.ndim - 2))
             left = Product(
-                kind=LayerKind.LINEAR, x=b, weight=a, place=bt, summed=(a.ndim - 1,), batch=batch,
-                plain=not batch and b.ndim > 2, left=True,
+                kind=LayerKind.LINEAR,
+                x=b,
+                weight=a,
+                place=bt,
+                summed=(a.ndim - 1,),
+                batch=batch,
+                plain=not batch and b.ndim > 2,
+                left=True,
             )
             products.append(left)
         return products
@@ -144,6 +150,7 @@ _CONVOLUTIONS = {
     F.conv_transpose1d: LayerKind.CONV_TRANSPOSE, F.conv_transpose2d: LayerKind.CONV_TRANSPOSE,
     F.conv_transpose3d: LayerKind.CONV_TRANSPOSE,
 }  # fmt: skip
+
 
 def _table_first(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Product]:
     operands = _two(args, kwargs, ("weight", "indices"))

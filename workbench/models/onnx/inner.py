@@ -126,7 +126,7 @@ class _Hoist:
             things = [maker for own, maker in parts.values() if own is scope]
             names: dict[str, str] = {}
             for maker in things:
-                for name in (maker.output if hasattr(maker, "op_type") else (maker.name,)):
+                for name in maker.output if hasattr(maker, "op_type") else (maker.name,):
                     names[name] = self._fresh(name)
             if things:
                 _rename(scope.graph, names)

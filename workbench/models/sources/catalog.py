@@ -39,6 +39,7 @@ REGISTRY: Registry[Source] = Registry(
     SOURCES, "workbench.sources", kind="model source", error=NotAModelError, member_type=Source
 )
 
+
 def kinds() -> str:
     """Return what can be opened, for messages."""
     *others, last = (source.description for source in REGISTRY)

@@ -55,9 +55,7 @@ class GgufSource:
         file = read_gguf(request.path)
         unknown = sorted({each.type for each in file.tensors.values() if each.type not in PLAIN and not _scheme(each)})
         if unknown:
-            raise NotAModelError(
-                f"{request.path} holds tensors of the type {few(unknown, 8)}, which is not read yet"
-            )
+            raise NotAModelError(f"{request.path} holds tensors of the type {few(unknown, 8)}, which is not read yet")
         source = ModelSource(kind=self.name, path=request.recorded)
         try:
             return _network(file, source)

@@ -51,7 +51,9 @@ LAYERS = re.compile(r"(^|_)(layers?|blocks?)$")
 SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|ff|channels|inner|groups?|labels)$")
 """What networks are built by, among the names of config.json."""
 
-DEPTHS = re.compile(r"^(layers|blocks)$|(^|_)(depths?|n(umb?)?_(\w+_)?(layers|blocks)|repeats|blocks_per_stage|block_sizes)$")
+DEPTHS = re.compile(
+    r"^(layers|blocks)$|(^|_)(depths?|n(umb?)?_(\w+_)?(layers|blocks)|repeats|blocks_per_stage|block_sizes)$"
+)
 LISTS = re.compile(r"(^|_)(depths?|layers?|blocks?|dims?|sizes|channels|kernels?|strides?|dilations?)$")
 """Names of lists with a number for each stage: how many blocks it has, or what these are built by.
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 LARGEST_CONFIG = 1 << 20
 
+
 @dataclass(frozen=True, slots=True)
 class OnnxSource:
     """A graph with its tensors, inside it or in a file beside it; or a folder that holds one."""

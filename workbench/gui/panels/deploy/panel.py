@@ -74,8 +74,11 @@ class DeployPanel(Panel):
         self.table = RecordsView("Plans in their runtime", FIELDS, lambda row: f"{row.plan} {row.runtime}")
         self.table.resizeColumnsToContents()
         self.column(
-            self.forms, row(*self.buttons.values(), self.summary, stretch=self.summary), self.table,
-            stretch=self.table, focus=self.forms.table,
+            self.forms,
+            row(*self.buttons.values(), self.summary, stretch=self.summary),
+            self.table,
+            stretch=self.table,
+            focus=self.forms.table,
         )
 
     def redraw(self, old: State, new: State) -> None:

@@ -201,7 +201,8 @@ def of_plan(session: Session, assignments: Mapping[str, Assignment], batch: int 
     used = {(layer.matrix, assignments[layer.name].weights) for layer in session.model.layers if assignments}
     shapes = {shape for shape, _ in used}
     return tuple(
-        timing for timing in session.timings
+        timing
+        for timing in session.timings
         if timing.batch == batch and ((timing.shape, timing.scheme) in used or timing.shape not in shapes)
     )
 

@@ -100,7 +100,8 @@ def _integer_codec(parameters: Parameters, element: Element) -> Codec:
         lambda tile, part, out: scaled_kernels.encode(tile, *groups(part), top, bits, out),
         lambda tile, part, out: scaled_kernels.round_to(tile, *groups(part), shifted, top, out),
         lambda packed, part, out: scaled_kernels.decode(packed, *groups(part), shifted, bits, out),
-        (*scale.shape, min(parameters.width, WIDEST)), large_bands=True,
+        (*scale.shape, min(parameters.width, WIDEST)),
+        large_bands=True,
     )
 
 
