@@ -33,6 +33,7 @@ from workbench.models.sources.huggingface_heads import (
     text_config,
 )
 from workbench.models.sources.layers import find_layers, stored_dtypes
+from workbench.models.sources.network_sizes import LEAST, require_possible
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import (
@@ -47,22 +48,6 @@ from workbench.models.summary import ModelSource, OutputKind
 from workbench.plain_file import read_json, require_files
 from workbench.readable import few
 
-LAYERS = re.compile(r"(^|_)(layers?|blocks?)$")
-SIZES = re.compile(r"(^|_)(layers?|blocks?|size|dim|embd|model|heads?|experts?|ff|channels|inner|groups?|labels)$")
-"""What networks are built by, among the names of config.json."""
-
-DEPTHS = re.compile(
-    r"^(layers|blocks)$|(^|_)(depths?|n(umb?)?_(\w+_)?(layers|blocks)|repeats|blocks_per_stage|block_sizes)$"
-)
-LISTS = re.compile(r"(^|_)(depths?|layers?|blocks?|dims?|sizes|channels|kernels?|strides?|dilations?)$")
-"""Names of lists with a number for each stage: how many blocks it has, or what these are built by.
-
-Other lists of layers (``moe_layers``, ``cross_attention_layers``) number some of them.
-"""
-
-LEAST = 10**6
-"""Sizes up to this one are possible whatever the weights: they may be windows or pictures."""
-
 TIMM_NAMES, TIMM_PLACE = ("architecture", "backbone"), re.compile(r"[\w-]*:")
 """What names a network of timm, and where to look for it instead (``hf-hub:``, ``local-dir:``)."""
 
@@ -75,10 +60,6 @@ LARGEST_PICTURE = 1 << 24
 
 TIED = 2
 """A network has at most so many weights for each one that is stored: an embedding and a head may share theirs."""
-
-LEAST_LAYERS = 1000
-"""So many layers are possible whatever the weights: layers may share them, and a setting may count past the last one
-(Qwen2's max_window_layers)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,36 +150,6 @@ def _require_no_pickles(config: Any, file: Path) -> None:
                     f"{file} has timm fetch the network or its weights from elsewhere ({key}), where a pickle can run "
                     "code; remove that, or open the .safetensors file for the weights only"
                 )
-
-
-def require_possible(config: Mapping[str, Any], store: TensorStore, file: Path) -> None:
-    """Raise NotAModelError for counts that the tensors cannot fill: building such a network would never end."""
-    elements = max(sum(math.prod(tensor.shape) for tensor in store.tensors.values()), LEAST)
-    for key, value in config.items():
-        for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, Mapping):
-                require_possible(part, store, file)
-        counts = DEPTHS.search(key) is not None
-        if isinstance(value, list) and (counts or LISTS.search(key)):
-            count = max(len(value), sum(part for part in value if isinstance(part, int)) if counts else 0)
-            if count > max(len(store.tensors), LEAST_LAYERS):
-                raise NotAModelError(
-                    f"{file} counts {_few_digits(count)} blocks in {key}, but the weights are {len(store.tensors):,} "
-                    "tensors; the file is damaged, or belongs to other weights"
-                )
-        if not isinstance(value, int) or not SIZES.search(key):
-            continue
-        layers = LAYERS.search(key) is not None
-        most, what = (len(store.tensors), "tensors") if layers else (elements, "weights")
-        if value > max(most, LEAST_LAYERS):
-            raise NotAModelError(
-                f"{file} says {key} is {_few_digits(value)}, but the weights are {most:,} {what}; the file is "
-                "damaged, or belongs to other weights"
-            )
-
-
-def _few_digits(value: int) -> str:
-    return f"{value:,}" if value < 10**15 else "a number of more than 15 digits"
 
 
 def _read_json(file: Path) -> Any:

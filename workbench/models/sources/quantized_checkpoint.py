@@ -31,10 +31,10 @@ from workbench.models.sources.huggingface import (
     load_network,
     names_in_network,
     read_config,
-    require_possible,
 )
 from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, sample_of
 from workbench.models.sources.layers import find_layers, stored_dtypes
+from workbench.models.sources.network_sizes import require_possible
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import (
