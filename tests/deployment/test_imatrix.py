@@ -129,6 +129,25 @@ def test_without_gradients_output_errors_are_scored_and_losses_refused(
         workbench.score(alone, model=model, schemes=("q4_0",))
 
 
+def test_a_shared_table_is_rounded_and_scored_by_what_enters_the_head(text: Path, tmp_path: Path) -> None:
+    model = workbench.open(folder_of("llama", tmp_path / "tied", tie_word_embeddings=True))
+    session = workbench.calibrate(model, text, **FEW)
+    workbench.export(session, "imatrix", tmp_path / "imatrix.gguf")
+    alone = workbench.calibrate(model, imatrix=tmp_path / "imatrix.gguf")
+    table = "model.embed_tokens"
+    plan = Plan().assign([table], weights="q4_0", algorithm="rtn-weighted")
+    stored = workbench.quantize(model, plan, session=alone).tensors[table]
+    columns = torch.from_numpy(session.curvature["lm_head"].columns)
+    weight = model.weight(table).double()
+    rounded = workbench.quantize(model, plan, session=alone).bind(model).weight(table).double()
+    plain = workbench.quantize(model, plan.assign([table], algorithm="rtn")).bind(model).weight(table).double()
+    assert ((rounded - weight).square() @ columns).sum() < ((plain - weight).square() @ columns).sum()
+    scored = workbench.score(alone, model=model, metric="output_error", schemes=("q4_0",), algorithm="rtn-weighted")
+    expected = float(((rounded - weight).square() @ columns).sum() / (weight.square() @ columns).sum())
+    assert scored.sensitivities["output_error"].cells([table], ("q4_0",))[0, 0] == pytest.approx(expected, rel=1e-4)
+    assert stored.scheme == "q4_0"
+
+
 def test_with_data_too_the_file_replaces_the_inputs_and_leaves_the_gradients(
     model: Model, session: Session, text: Path, tmp_path: Path
 ) -> None:

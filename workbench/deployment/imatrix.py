@@ -63,7 +63,8 @@ def with_imatrix(
 ) -> tuple[dict[str, Curvature], str]:
     """Return ``curvature`` with the file's input statistics, and a note that says what the file knew of the model.
 
-    A layer that no run has seen gets the file's columns and no gradients (NaN rows).  Raises DataError for a file whose
+    A layer that no run has seen gets the file's columns and no gradients (NaN rows), as does the weight that a head
+    shares.  Raises DataError for a file whose
     tensors are not this model's.
     """
     entries, names = read_imatrix(path), tensor_names(summary)
@@ -81,6 +82,10 @@ def with_imatrix(
             f"{path} matches none of the model's {len(layers)} layers: it has {few(list(entries))}, the model "
             f"{few([name for layer in layers for name in names[layer.name]])}; give this model's matrix"
         )
+    for layer in layers:
+        known = changed.get(layer.name)
+        if layer.tied_to is not None and known is not None and not known.has_gradients:
+            changed.setdefault(layer.tied_to, known)  # a table of tokens multiplies nothing but as the head
     unknown = [name for name in entries if name not in used]
     parts = [f"{Path(path).name} gave the input statistics of {len(used)} tensors"]
     parts += [f"it lacks {few(missing)}"] if missing else []
