@@ -1180,12 +1180,20 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Vorhersage zweiter Ordnung der KL, die die Quantisierung dieses Gewichts allein verursacht; braucht eine Kalibrierung</translation>
     </message>
     <message>
+        <source>½ Σ g·a·D², or ½ E⟨∇, D⟩² where positions are correlated; D: rounding error, a and g: mean squares of inputs and output gradients (K-FAC, Martens &amp; Grosse 2015)</source>
+        <translation>½ Σ g·a·D², oder ½ E⟨∇, D⟩², wo Positionen zusammenhängen; D: Rundungsfehler, a und g: mittlere Quadrate von Eingängen und Ausgangsgradienten (K-FAC, Martens &amp; Grosse 2015)</translation>
+    </message>
+    <message>
         <source>Measured KL</source>
         <translation>Gemessene KL</translation>
     </message>
     <message>
         <source>KL to the floating-point model with this weight alone quantized; one run of the model for each cell</source>
         <translation>KL zum Gleitkommamodell, wenn nur dieses Gewicht quantisiert ist; ein Lauf des Modells je Zelle</translation>
+    </message>
+    <message>
+        <source>mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with this weight rounded</source>
+        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Proben; p: Gleitkomma, q: mit diesem Gewicht gerundet</translation>
     </message>
     <message>
         <source>Layer-output error</source>
@@ -1196,12 +1204,20 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Quadrierter Fehler der eigenen Ausgabe der Schicht durch ihre quadrierte Größe</translation>
     </message>
     <message>
+        <source>Σ |D·x|² / Σ |W·x|²; D: rounding error, W: weight, x: the layer&apos;s inputs</source>
+        <translation>Σ |D·x|² / Σ |W·x|²; D: Rundungsfehler, W: Gewicht, x: Eingänge der Schicht</translation>
+    </message>
+    <message>
         <source>Weight error</source>
         <translation>Gewichtsfehler</translation>
     </message>
     <message>
         <source>Squared error of the weight over its squared size; needs neither data nor a calibration</source>
         <translation>Quadrierter Fehler des Gewichts durch seine quadrierte Größe; braucht weder Daten noch Kalibrierung</translation>
+    </message>
+    <message>
+        <source>Σ D² / Σ W²; D: rounding error, W: weight</source>
+        <translation>Σ D² / Σ W²; D: Rundungsfehler, W: Gewicht</translation>
     </message>
     <message>
         <source>Hessian trace (HAWQ)</source>
@@ -1212,12 +1228,20 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Mittlere Spur der Hesse-Matrix der Schicht mal dem quadrierten Fehler ihres Gewichts, wie in HAWQ-V2; braucht eine Kalibrierung</translation>
     </message>
     <message>
+        <source>½ mean(g)·mean(a)·Σ D²; a and g: mean squares of inputs and output gradients (Dong et al. 2020)</source>
+        <translation>½ Mittel(g)·Mittel(a)·Σ D²; a und g: mittlere Quadrate von Eingängen und Ausgangsgradienten (Dong et al. 2020)</translation>
+    </message>
+    <message>
         <source>Refined KL</source>
         <translation>Verfeinerte KL</translation>
     </message>
     <message>
         <source>The predicted losses with measured ones in place where decisions are close, the others corrected by them</source>
         <translation>Die vorhergesagten Verluste, durch gemessene ersetzt, wo Entscheidungen knapp sind, die anderen daran berichtigt</translation>
+    </message>
+    <message>
+        <source>the measurement, else the prediction times the factor of the measured cells near it</source>
+        <translation>die Messung, sonst die Vorhersage mal dem Faktor der gemessenen Zellen in ihrer Nähe</translation>
     </message>
     <message>
         <source>Predicted KL of inputs</source>
@@ -1228,12 +1252,20 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Vorhersage aus Gradienten der Ausgaben: die KL, die die Quantisierung der Eingabe dieser Schicht allein verursacht</translation>
     </message>
     <message>
+        <source>½ mean of Σ g²·(q(x) − x)²; x: the layer&apos;s inputs, q: rounding, g: gradients there</source>
+        <translation>½ Mittel von Σ g²·(q(x) − x)²; x: Eingänge der Schicht, q: Rundung, g: Gradienten dort</translation>
+    </message>
+    <message>
         <source>Measured KL of inputs</source>
         <translation>Gemessene KL der Eingaben</translation>
     </message>
     <message>
         <source>KL to the floating-point model with this layer's input alone quantized; one run for each cell</source>
         <translation>KL zum Gleitkommamodell, wenn nur die Eingabe dieser Schicht quantisiert ist; ein Lauf je Zelle</translation>
+    </message>
+    <message>
+        <source>mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with this input rounded</source>
+        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Proben; p: Gleitkomma, q: mit diesem Eingang gerundet</translation>
     </message>
     <message>
         <source>Predicted KL of the KV cache</source>
@@ -1244,12 +1276,20 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Vorhersage der KL, die die Quantisierung der Keys oder Values dieser Schicht allein im KV-Cache verursacht</translation>
     </message>
     <message>
+        <source>½ mean of Σ g²·(q(x) − x)²; x: keys or values, q: rounding, g: gradients there</source>
+        <translation>½ Mittel von Σ g²·(q(x) − x)²; x: Schlüssel oder Werte, q: Rundung, g: Gradienten dort</translation>
+    </message>
+    <message>
         <source>Measured KL of the KV cache</source>
         <translation>Gemessene KL des KV-Caches</translation>
     </message>
     <message>
         <source>KL with the keys or values of this layer alone quantized in the KV cache; one run for each cell</source>
         <translation>KL, wenn nur die Keys oder Values dieser Schicht im KV-Cache quantisiert sind; ein Lauf je Zelle</translation>
+    </message>
+    <message>
+        <source>mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with these keys or values rounded</source>
+        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Proben; p: Gleitkomma, q: mit diesen Schlüsseln oder Werten gerundet</translation>
     </message>
     <message>
         <source>Predicted distance</source>

@@ -93,7 +93,8 @@ def of_tables() -> set[str]:
     texts = {*MENUS, KINDS, *(text for action in ACTIONS for text in (action.text, action.tip))}
     texts |= {each.title for each in (*PANELS, *STAGES)} | {title for _, title in BUTTONS.values()}
     texts |= {text for each in ROLES for text in (each.title, each.text)} | {form.title for form in FORMS}
-    texts |= {text for metric in METRICS for text in (metric.title, metric.meaning)} | {*map(str, Order), *BudgetUnit}
+    texts |= {text for metric in METRICS for text in (metric.title, metric.meaning, metric.formula)}
+    texts |= {*map(str, Order), *BudgetUnit}
     texts |= {metric_phrase(metric.name, unit) for metric in METRICS for unit in (metric.unit, HALF_SQUARED_DISTANCE)}
     texts |= {text for metric in EVALUATED for text in (metric.title, metric.unit, metric.meaning)}
     texts |= {text for each in EXPORTERS for text in (each.title, each.description)} | {*MEANINGS.values()}

@@ -211,6 +211,8 @@ def test_a_scheme_in_a_list_says_what_it_would_change(live: Callable[..., None])
         heat.heatmap.cursor_cell = row, column - 1
         await person.press(Qt.Key.Key_Right, heat.heatmap)
         assert f"this cell: {size}" in heat.figure.text()
+        card = heat.heatmap.viewport().toolTip().splitlines()
+        assert any(line.startswith(f"this cell: {size}") for line in card) and "K-FAC" in card[-1]
         menu = person.window.panels["layers"]._menu((name,))
         family = next(action.menu() for action in menu.actions() if action.menu())
         family.aboutToShow.emit()

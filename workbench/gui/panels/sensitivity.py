@@ -18,6 +18,7 @@ from workbench.gui.plots.colour_bar import ColourBar
 from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.plots.minimap import Minimap
 from workbench.gui.shell import step_keys
+from workbench.gui.shell.foreign import as_tip
 from workbench.gui.shell.widgets import button, combo, fitted, label, row
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities, schemes
@@ -294,8 +295,16 @@ class SensitivityPanel(Panel):
         would = f" · this cell: {change}" if change else ""
         text, short = f"{layer} · {words}{would}", table.layers[row].rpartition(".")[2]
         self.figure.say(text, f"{short} · {words}{would}", f"{scheme}: {score}{would}", f"{scheme}: {score}{locked}")
-        self.heatmap.viewport().setToolTip(text)
+        self.heatmap.viewport().setToolTip(
+            as_tip("\n".join(filter(None, (tr(text).replace(" · ", "\n"), *self._formula))))
+        )
         self.heatmap.setAccessibleDescription(text)
+
+    @property
+    def _formula(self) -> tuple[str, str]:
+        """What a cell of the shown metric means, and how it comes about."""
+        metric = BY_NAME[self.state.shown_metric]
+        return tr(metric.meaning), tr(metric.formula).replace("; ", "\n")
 
     def _refusal(self, names: tuple[str, ...], scheme: str) -> str:
         """Explain why the target refuses a single layer's scheme of weights; empty where it does not."""

@@ -25,19 +25,23 @@ PREDICTED_KL_INPUTS = SensitivityMetric(
     name="predicted_kl_inputs", title="Predicted KL of inputs", unit=NATS, part="inputs",
     fill=partial(_fill, part="inputs", measured=False),
     meaning="Prediction, from output gradients, of the KL that quantizing this layer's input alone causes",
+    formula="½ mean of Σ g²·(q(x) − x)²; x: the layer's inputs, q: rounding, g: gradients there",
 )  # fmt: skip
 MEASURED_KL_INPUTS = SensitivityMetric(
     name="measured_kl_inputs", title="Measured KL of inputs", unit=NATS, part="inputs",
     fill=partial(_fill, part="inputs", measured=True),
     meaning="KL to the floating-point model with this layer's input alone quantized; one run for each cell",
+    formula="mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with this input rounded",
 )  # fmt: skip
 PREDICTED_KL_CACHE = SensitivityMetric(
     name="predicted_kl_cache", title="Predicted KL of the KV cache", unit=NATS, part="cache",
     fill=partial(_fill, part="cache", measured=False),
     meaning="Prediction of the KL that quantizing the keys or values of this layer alone in the KV cache causes",
+    formula="½ mean of Σ g²·(q(x) − x)²; x: keys or values, q: rounding, g: gradients there",
 )  # fmt: skip
 MEASURED_KL_CACHE = SensitivityMetric(
     name="measured_kl_cache", title="Measured KL of the KV cache", unit=NATS, part="cache",
     fill=partial(_fill, part="cache", measured=True),
     meaning="KL with the keys or values of this layer alone quantized in the KV cache; one run for each cell",
+    formula="mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with these keys or values rounded",
 )  # fmt: skip

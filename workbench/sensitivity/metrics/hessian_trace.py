@@ -36,4 +36,5 @@ HESSIAN_TRACE = SensitivityMetric(
     name="hessian_trace", title="Hessian trace (HAWQ)", unit=NATS, moments="diagonal", fill=_fill,
     meaning="Average Hessian trace of the layer times the squared error of its weight, as in HAWQ-V2; needs a "
     "calibration",
+    formula="½ mean(g)·mean(a)·Σ D²; a and g: mean squares of inputs and output gradients (Dong et al. 2020)",
 )  # fmt: skip

@@ -22,4 +22,5 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
 MEASURED_KL = SensitivityMetric(
     name="measured_kl", title="Measured KL", unit=NATS, fill=_fill,
     meaning="KL to the floating-point model with this weight alone quantized; one run of the model for each cell",
+    formula="mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with this weight rounded",
 )  # fmt: skip

@@ -33,15 +33,16 @@ class SensitivityMetric:
     """What a table of layers x schemes holds.  Higher is worse, always.
 
     ``name`` is what files and commands call it; ``unit`` is that of a model whose outputs are logits.  ``part`` is also
-    the field of an Assignment that a cell sets.  ``needs_data`` says whether the model runs on samples.  ``fill``
-    computes the cells, and ``check`` looks at the whole table; a table may be derived instead, from those of the
-    metrics in ``derived_from``.
+    the field of an Assignment that a cell sets.  ``formula`` says how a cell comes about, in symbols.  ``needs_data``
+    says whether the model runs on samples.  ``fill`` computes the cells, and ``check`` looks at the whole table; a
+    table may be derived instead, from those of the metrics in ``derived_from``.
     """
 
     name: str
     title: str
     unit: str
     meaning: str
+    formula: str = ""
     part: Part = "weights"
     needs_data: bool = True
     moments: Moments = "none"

@@ -25,4 +25,5 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
 OUTPUT_ERROR = SensitivityMetric(
     name="output_error", title="Layer-output error", unit=RELATIVE_SQUARED_ERROR, moments="full", fill=_fill,
     meaning="Squared error of the layer's own output over its squared size",
+    formula="Σ |D·x|² / Σ |W·x|²; D: rounding error, W: weight, x: the layer's inputs",
 )  # fmt: skip

@@ -131,4 +131,6 @@ def _check(scoring: Scoring, cells: OpenCells) -> None:
 PREDICTED_KL = SensitivityMetric(
     name="predicted_kl", title="Predicted KL", unit=NATS, moments="diagonal", fill=_fill, check=_check,
     meaning="Second-order prediction of the KL that quantizing this weight alone causes; needs a calibration",
+    formula="½ Σ g·a·D², or ½ E⟨∇, D⟩² where positions are correlated; D: rounding error, a and g: mean squares of "
+    "inputs and output gradients (K-FAC, Martens & Grosse 2015)",
 )  # fmt: skip

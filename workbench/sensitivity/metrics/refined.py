@@ -33,4 +33,5 @@ def refined_table(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
 REFINED = SensitivityMetric(
     name="refined", title="Refined KL", unit=NATS, derived_from=("predicted_kl", "measured_kl"),
     meaning="The predicted losses with measured ones in place where decisions are close, the others corrected by them",
+    formula="the measurement, else the prediction times the factor of the measured cells near it",
 )  # fmt: skip

@@ -25,4 +25,5 @@ def _errors(scoring: Scoring, name: str, schemes: Sequence[str]) -> dict[str, fl
 WEIGHT_ERROR = SensitivityMetric(
     name="weight_error", title="Weight error", unit=RELATIVE_SQUARED_ERROR, needs_data=False, fill=_fill,
     meaning="Squared error of the weight over its squared size; needs neither data nor a calibration",
+    formula="Σ D² / Σ W²; D: rounding error, W: weight",
 )  # fmt: skip
