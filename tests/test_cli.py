@@ -244,7 +244,7 @@ def test_an_error_says_what_to_type(tmp_path: Path, capsys: pytest.CaptureFixtur
     session = wb.start(wb.open(MODEL))
     session.save(plan)
     text = fails(capsys, "sensitivity", str(plan), "--metric", "predicted_kl")
-    assert text.strip().endswith("weight_error (workbench calibrate MODEL --data DATA --out S.qwb)")
+    assert text.strip().endswith("calibrate first (workbench calibrate MODEL --data DATA --out S.qwb)")
 
 
 def test_an_empty_data_set_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

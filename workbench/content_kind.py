@@ -55,11 +55,12 @@ def content_kind(path: Path, name: str = "") -> str | None:
 def require_replaceable(path: Path, kind: str | None, error: type[WorkbenchError], what: str) -> None:
     """Raise ``error`` where a file lies at ``path`` that holds something else than ``kind``, which would replace it.
 
-    ``kind`` None is a text whose beginning says nothing: it replaces any other such text, and nothing else does.
+    ``kind`` None is a text whose beginning says nothing: it replaces any other such text.  Through a link, nothing
+    else does.
     """
     there = content_kind(path, "" if kind is None else path.name)
-    if there is None and kind is not None and path.is_file() and path.stat().st_size:
-        there = "a file of another kind"  # behind a link, say, that somebody else made
+    if there is None and kind is not None and path.is_symlink() and path.is_file() and path.stat().st_size:
+        there = "a file of another kind"  # to which a link leads that somebody else may have made
     if there is not None and there != kind:
         raise error(
             f"{what} cannot be written to {path}: that is {there}, which it would replace; choose another name, or "

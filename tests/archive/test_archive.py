@@ -23,6 +23,9 @@ FILES = {
 }
 """Every archived file, and the digest of the arrays in it."""
 
+LATER = {"costs"}
+"""Fields that no archived file has; they are empty."""
+
 
 def digest(session: Session) -> str:
     """Return a hash over every array of the session, in a fixed order."""
@@ -39,7 +42,10 @@ def digest(session: Session) -> str:
                 add(entry)
         elif dataclasses.is_dataclass(value):
             for name in sorted(field.name for field in dataclasses.fields(value)):
-                add(getattr(value, name))
+                if name in LATER:
+                    assert getattr(value, name).size == 0
+                else:
+                    add(getattr(value, name))
 
     add(session)
     return hashed.hexdigest()

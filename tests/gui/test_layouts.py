@@ -13,7 +13,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.plots.cells import lookup
 from workbench.gui.shell import settings
-from workbench.gui.shell.settings import PRESETS
+from workbench.gui.shell.presets import PRESETS
 
 KEYS = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
 

@@ -81,16 +81,17 @@ def _is_free(algorithm: str) -> bool:
     return algorithm not in REGISTRY or is_weights_only(algorithm)  # the plan's own error is another
 
 
-def _result(present: Callable[[Session], object], reason: str, step: str) -> Requirement:
-    return Requirement(unmet=lambda session: None if present(session) else reason, step=step)
+def _result(present: Callable[[Session], object], reason: str, step: str, command: str = "") -> Requirement:
+    return Requirement(unmet=lambda session: None if present(session) else reason, step=step, command=command)
 
 
 RUNS = Requirement(unmet=_cannot_run, error=CannotRunError)
 """The model is more than weights."""
 
 CALIBRATED = _result(
-    lambda session: session.calibration, "the model has not been calibrated; calibrate first", "calibrate"
-)
+    lambda session: session.calibration, "the model has not been calibrated; calibrate first", "calibrate",
+    "workbench calibrate MODEL --data DATA --out S.qwb",
+)  # fmt: skip
 SCORED = _result(
     lambda session: session.sensitivities, "no sensitivity has been computed; compute the sensitivity first",
     "sensitivity",

@@ -132,11 +132,19 @@ def _activation_table(context: Context, options: ScoreOptions, notes: list[str])
     return _beside(session.sensitivities.get(metric), table)
 
 
+def _cannot_run(session: Session) -> str | None:
+    reason = RUNS.unmet(session)
+    return reason and f"{reason}; the metric weight_error needs the weights alone"
+
+
+_RUNS = replace(RUNS, unmet=_cannot_run)
+
+
 def _wants(session: Session, options: ScoreOptions) -> tuple[Requirement, ...]:
     """Return what a metric needs: a model that runs, and a calibration; an importance matrix may stand in for that."""
     metric = find_metric(options.metric)
     from_imatrix = metric.moments and session.calibration is None and session.curvature
-    return (RUNS, CALIBRATED) if metric.part != "weights" or (metric.needs_data and not from_imatrix) else ()
+    return (_RUNS, CALIBRATED) if metric.part != "weights" or (metric.needs_data and not from_imatrix) else ()
 
 
 def _data(context: Context, options: ScoreOptions) -> Dataset:
