@@ -199,7 +199,7 @@ class FormDialog(QDialog):
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         self.reason = label(role="error", name="What must be done first", wrap=True)
-        self.first = button("", self.reject, role="primary", name="Do what must be done first")
+        self.first = button("", self.reject, role="primary", name="What must be done first")
         self.first.clicked.connect(lambda: trigger(BUTTONS[lacking(form.value())[1]][0]))
         form.add(page(row(self.reason, self.first, stretch=self.reason), top=0))
         form.changed.connect(self._allow)
