@@ -27,7 +27,7 @@ from workbench.sensitivity.activations import scored_layers
 from workbench.sensitivity.checks.plan_checks import PlanChecks
 from workbench.sensitivity.interaction import Directions
 from workbench.sensitivity.metrics import find_metric
-from workbench.sensitivity.metrics.metric import Part, SensitivityMetric
+from workbench.sensitivity.metrics.metric import OpenCells, Part, SensitivityMetric
 from workbench.sensitivity.scoring import Scoring
 from workbench.sensitivity.table import Sensitivity
 from workbench.sensitivity.worker_scoring import can_spread, fill_spread
@@ -88,13 +88,9 @@ def score(
     )  # fmt: skip
     whole, filled = scoring.progress, 1.0 if record.check is None or dataset is None else FILLED
     scoring.progress = part_of(whole, 0.0, filled)
-    open_cells, workers = _open_cells(model, table, record.part), workers_in_use()
-    if workers is not None and open_cells and can_spread(scoring):
-        fill_spread(workers, scoring, open_cells)
-    elif open_cells:
-        if workers is not None:
-            scoring.finite.notes.append("scored in this process: workers take no tables of this kind")
-        record.fill(scoring, open_cells)
+    open_cells = _open_cells(model, table, record.part)
+    if open_cells:
+        _fill(scoring, record, open_cells)
     unchecked |= bool(open_cells)  # a run that was interrupted after its last cell has checked nothing yet
     if record.check is not None and unchecked:
         scoring.progress = part_of(whole, filled, 1.0)
@@ -105,6 +101,17 @@ def score(
         _set_aside(scoring)
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()
+
+
+def _fill(scoring: Scoring, record: SensitivityMetric, open_cells: OpenCells) -> None:
+    """Compute the open cells, on workers where there are some that take such tables."""
+    workers = workers_in_use()
+    if workers is not None and can_spread(scoring):
+        fill_spread(workers, scoring, open_cells)
+        return
+    if workers is not None:
+        scoring.finite.notes.append("scored in this process: workers take no tables of this kind")
+    record.fill(scoring, open_cells)
 
 
 def _going_on(previous: Sensitivity, table: Sensitivity) -> Sensitivity:

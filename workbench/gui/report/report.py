@@ -101,7 +101,7 @@ def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
     from PySide6.QtCore import QSizeF
     from PySide6.QtGui import QGuiApplication, QTextCursor, QTextFormat
 
-    BEFORE = QTextFormat.PageBreakFlag.PageBreak_AlwaysBefore  # noqa: N806
+    before = QTextFormat.PageBreakFlag.PageBreak_AlwaysBefore
 
     def page_of(block: QTextBlock) -> int:
         top, text = printed.documentLayout().blockBoundingRect(block).top(), block.layout()
@@ -109,7 +109,7 @@ def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
 
     def alone(block: QTextBlock) -> bool:
         after, layout = block.next(), block.blockFormat()
-        if not layout.headingLevel() or layout.pageBreakPolicy() == BEFORE:
+        if not layout.headingLevel() or layout.pageBreakPolicy() == before:
             return False
         while after.isValid() and not after.text():
             after = after.next()
@@ -126,7 +126,7 @@ def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
             for each in (document, printed):
                 cursor = QTextCursor(each.findBlockByNumber(number))
                 moved = cursor.blockFormat()
-                moved.setPageBreakPolicy(BEFORE)
+                moved.setPageBreakPolicy(before)
                 cursor.setBlockFormat(moved)
 
 
