@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file
 
 import workbench as wb
 from tests.devices.conftest import NAMED, Case
@@ -36,8 +37,9 @@ from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeightsOptio
 from workbench.steps.quantize import quantize
 
 CPU = "cpu"
-SHARE = 1e-4
-"""How far shares of clipped values may lie apart on a real device: a border of a range moves over single values."""
+SHARE = 2e-3
+"""How far shares of clipped values may lie apart on a real device: a border of a range moves over a few values, of
+bfloat16 over all that are equal."""
 NAMES = ("llama", "half", "convolutional")
 LAYER = {"llama": "model.layers.0.mlp.up_proj", "half": "model.layers.0.mlp.up_proj", "convolutional": "3"}
 
@@ -225,6 +227,13 @@ def test_checks(case: Case, accelerator: str) -> None:
     both(case, accelerator, run, weights=case.schemes[1], algorithm="rtn")
 
 
+def written(file: Path) -> Any:
+    """Return a file's bytes; of one from a real device its tensors: products round otherwise in corrected biases."""
+    if not NAMED:
+        return file.read_bytes()
+    return {name: tensor.float().numpy() for name, tensor in load_file(file).items()}
+
+
 @pytest.mark.parametrize("kind", ("safetensors", "state-dict", "huggingface"))
 def test_export(case: Case, kind: str, accelerator: str, tmp_path: Path) -> None:
     if kind == "huggingface" and case.name == "convolutional":
@@ -234,6 +243,6 @@ def test_export(case: Case, kind: str, accelerator: str, tmp_path: Path) -> None
         place = tmp_path / str(model.device.type)
         paths = wb.export(session, kind, place, model=model)
         files = sorted(file for path in paths for file in ([path] if path.is_file() else path.rglob("*.safetensors")))
-        return [file.read_bytes() for file in files if file.suffix != ".json"]
+        return [written(file) for file in files if file.suffix != ".json"]
 
     both(case, accelerator, run, weights=case.schemes[1], algorithm="rtn-clip")

@@ -249,9 +249,13 @@ class ScaledScheme(Scheme):
         return codes.numpy()
 
     def is_compiled(self, weight: torch.Tensor) -> bool:
-        """Return whether ``weight`` is large enough for the compiled kernels, and of a kind that they know."""
+        """Return whether ``weight`` is on the CPU, large enough for the compiled kernels, and of a kind they know."""
+        return weight.device.type == "cpu" and self.is_large(weight)
+
+    def is_large(self, weight: torch.Tensor) -> bool:
+        """Return whether the compiled kernels would serve ``weight`` on the CPU."""
         known = self.element.shiftable or self.element.bits <= 4 or self.element.binary is not None
-        return known and weight.numel() >= COMPILED_FROM and weight.device.type == "cpu"
+        return known and weight.numel() >= COMPILED_FROM
 
     def _scale_arrays(self, parameters: Parameters, cut: Grid) -> dict[str, np.ndarray]:
         return {"scales": self.scale_format.store(cut.stored(parameters.scale))}

@@ -1,4 +1,7 @@
-"""Where columns are rounded one after another by compiled code: on the CPU, for large matrices and scaled tables."""
+"""Where columns are rounded one after another by compiled code: on the CPU, for large matrices and scaled tables.
+
+Blocks of matrices on a device come to the CPU for it and go back: a device would launch twenty kernels for each column.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +41,14 @@ class Columns:
         from workbench.numerics.rounding import column_kernels
 
         values, errors = torch.empty(left.shape), torch.empty(left.shape)
-        exact, factors = left.contiguous().numpy(), feedback.contiguous().numpy()
+        exact, factors = left.cpu().contiguous().numpy(), feedback.cpu().contiguous().numpy()
         out, over = values.numpy(), errors.numpy()
 
         def task(part: slice) -> None:
             column_kernels.feed_back(exact[part], factors, self._of(part, columns), self.element, out[part], over[part])
 
         in_parallel(task, _pieces(len(exact)))
-        return values, errors
+        return values.to(left.device), errors.to(left.device)
 
     def descend(
         self, values: torch.Tensor, slopes: torch.Tensor, local: torch.Tensor, columns: torch.Tensor
@@ -55,8 +58,8 @@ class Columns:
 
         from workbench.numerics.rounding import column_kernels
 
-        moves, better = torch.empty(values.shape), values.contiguous().clone()
-        sloped, block = slopes.contiguous().numpy(), local.contiguous().numpy()
+        moves, better = torch.empty(values.shape), torch.empty(values.shape).copy_(values)
+        sloped, block = slopes.cpu().contiguous().numpy(), local.cpu().contiguous().numpy()
         out, moved = better.numpy(), moves.numpy()
 
         def task(part: slice) -> None:
@@ -64,7 +67,7 @@ class Columns:
             column_kernels.descend(out[part], sloped[part], block, own, self.element, moved[part])
 
         in_parallel(task, _pieces(len(out)))
-        return better, moves
+        return better.to(values.device), moves.to(values.device)
 
     def _of(self, part: slice, columns: torch.Tensor) -> Any:
         scale, zero, offset = (member[part] if len(member) > 1 else member for member in self.affine)
@@ -77,8 +80,8 @@ def _pieces(rows: int) -> list[slice]:
 
 
 def compiled_columns(scheme: Scheme, parameters: Parameters, weight: torch.Tensor) -> Columns | None:
-    """Return the grids of ``weight``; None where it is small, not on the CPU, or the scheme is not a scaled table."""
-    if type(parameters) is not Parameters or not isinstance(scheme, ScaledScheme) or not scheme.is_compiled(weight):
+    """Return the grids of ``weight``; None where it is small, or the scheme is not a scaled table."""
+    if type(parameters) is not Parameters or not isinstance(scheme, ScaledScheme) or not scheme.is_large(weight):
         return None
     from workbench.numerics.formats.compiled.clip_compiled import kernel_element
 
@@ -86,5 +89,5 @@ def compiled_columns(scheme: Scheme, parameters: Parameters, weight: torch.Tenso
     base = 0.0 if parameters.offset is not None else -element.lowest
     zero = scale.new_full(scale.shape, base) if parameters.zero_point is None else parameters.zero_point
     offset = scale.new_zeros(scale.shape) if parameters.offset is None else parameters.offset
-    members = tuple(member.expand_as(scale).contiguous().numpy() for member in (scale, zero, offset))
+    members = tuple(member.expand_as(scale).cpu().contiguous().numpy() for member in (scale, zero, offset))
     return Columns((members[0], members[1], members[2]), parameters.width, kernel_element(element))

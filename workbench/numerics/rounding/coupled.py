@@ -49,26 +49,31 @@ def descend_coupled(
     grids = _grids(values, scheme, parameters)
     if grids is None:
         return None
+    device = values.device
     coupling = _damped(outputs.to("cpu", torch.float32))
-    moments = moments.to("cpu", torch.float32)
-    order = moments.diagonal().argsort(descending=True, stable=True)
-    moments = moments[order][:, order].contiguous()
+    order = moments.float().diagonal().cpu().argsort(descending=True, stable=True)
+    moments = moments.to(device, torch.float32)[order][:, order].contiguous()
+    blocks = moments.cpu()
     scale, base = (each[order].contiguous() for each in grids[:2])
     table, step = grids[2].numpy(), _step(grids[2])
     current = values.cpu().T[order].contiguous()
-    pulls = (current - weight.cpu().T[order]).contiguous() @ coupling  # (D G)^T, kept up to date by what moves
+    away = (values - weight).T[order].contiguous()
+    pulled = away @ coupling.to(device)  # (D G)^T, kept up to date by what moves
+    pulls = pulled.cpu()  # the same on the CPU, where weights move
     for _ in range(sweeps):
         moved = 0
         for start in range(0, len(order), BLOCK):
             part = slice(start, start + BLOCK)
             moved += move_block(
-                current[part].numpy(), pulls[part].numpy(), (moments[part] @ pulls).numpy(),
-                moments[part, part].contiguous().numpy(), coupling.numpy(), scale[part].numpy(), base[part].numpy(),
+                current[part].numpy(), pulls[part].numpy(), (moments[part] @ pulled).cpu().numpy(),
+                blocks[part, part].contiguous().numpy(), coupling.numpy(), scale[part].numpy(), base[part].numpy(),
                 table, step,
             )  # fmt: skip
+            if pulled is not pulls:
+                pulled[part] = pulls[part].to(device)
         if not moved:
             break
-    return scheme.round(current[order.argsort()].T.contiguous().to(values.device), parameters)
+    return scheme.round(current[order.argsort()].T.contiguous().to(device), parameters)
 
 
 def _step(table: torch.Tensor) -> float:
