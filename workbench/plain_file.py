@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import json
 import os
@@ -105,8 +106,21 @@ def _too_large(path: Path, holds: str, size: int, largest: int) -> OSError:
 
 
 def read_text(path: Path, largest: int = LARGEST_TEXT) -> str:
-    """Return the text in UTF-8 of a file that is to be parsed; raises OSError and UnicodeDecodeError (a ValueError)."""
-    return read_bytes(path, largest=largest).decode("utf-8-sig")
+    """Return the text in UTF-8 of a file that is to be parsed; raises OSError and ValueError."""
+    return decoded(read_bytes(path, largest=largest))
+
+
+def decoded(data: bytes) -> str:
+    """Return a text in UTF-8, without its mark; raises ValueError for another encoding."""
+    require_utf8(data[:4])
+    return data.decode("utf-8-sig")
+
+
+def require_utf8(start: bytes) -> None:
+    """Raise ValueError where a text that begins so is in UTF-16 or UTF-32."""
+    wide = start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
+    if wide or start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or start[:2].count(0) == 1:
+        raise ValueError(f"it is {'UTF-32' if wide else 'UTF-16'}; save it as UTF-8")
 
 
 def read_json(path: Path) -> Any:

@@ -32,6 +32,7 @@ from workbench.models.data.batches import (
     Data,
     numbered_batches,
     padding_masks,
+    require_classes,
     require_data,
     require_repeatable,
     routed,
@@ -156,7 +157,7 @@ def _observed(model: Model, piece: Piece) -> _Contribution:
     )  # fmt: skip
     if piece.curvature:
         GradientPass(model).run(
-            batch, piece.first, piece.seed, sums.forward, sums.backward, proceed=sums.is_finite, experts=sums.experts,
+            batch, piece.first, piece.seed, sums.forward, sums.backward, proceed=sums.proceeds, experts=sums.experts,
             all_experts=piece.all_experts,
         )  # fmt: skip
     else:
@@ -165,7 +166,7 @@ def _observed(model: Model, piece: Piece) -> _Contribution:
                 batch, tap=sums.forward, layers=tuple(layers), experts=sums.experts.forward,
                 everywhere=piece.all_experts,
             )  # fmt: skip
-            sums.is_finite(output)
+            sums.proceeds(output)
     sums.experts.look = None  # which refers to the sums: nothing would be freed before the next search for cycles
     return _Contribution(
         observed=sums.observed, gradients=sums.gradients, experts=sums.experts, bad=sums.bad,
@@ -243,7 +244,9 @@ class _BatchSums:
         if not bool(squares[0].isfinite().all()):
             self.bad = self.bad or f"the gradient at the output of {name}"
 
-    def is_finite(self, output: torch.Tensor) -> bool:
+    def proceeds(self, output: torch.Tensor) -> bool:
+        """Return whether all is finite so far; raises DataError for labels of classes that the model does not have."""
+        require_classes(self.batch, output, self.model.summary.output)
         if not self.bad and not all_finite(output):
             self.bad = "the model's output"
         if not self.bad and self.model.summary.output.is_logits:

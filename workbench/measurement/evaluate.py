@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from workbench.errors import DataError
 from workbench.measurement.bootstrap import interval, pseudo_values
 from workbench.measurement.evaluation import Metric
 from workbench.measurement.finite_batches import FiniteBatches
@@ -18,7 +17,7 @@ from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.most_changed import MostChanged
 from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs
-from workbench.models.data.batches import Data, require_data, require_repeatable, require_shape
+from workbench.models.data.batches import Data, require_classes, require_data, require_repeatable, require_shape
 from workbench.models.data.datasets import Dataset
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
@@ -56,7 +55,7 @@ def evaluate(
             )
             if not number and not known.compared and not repeatable:
                 require_repeatable(reference, batch, base)
-            require_classes(outputs)
+            require_classes(batch, base, outputs.kind)
             for column in columns:
                 sums = column.metric.measure(outputs)
                 if sums is not None:
@@ -76,27 +75,11 @@ def evaluate(
         else:
             figures[figure.name] = figure
     if reference.summary.output is OutputKind.CLASS_LOGITS and "accuracy" not in figures:
-        notes.append(f"{dataset.record.name} has no labels, so there is no accuracy; KL and agreement need none")
+        shape = dataset.tensors["labels"].shape if isinstance(dataset, Dataset) and "labels" in dataset.tensors else ()
+        lacks = f"labels of the shape {tuple(shape)}, and not a class for each sample" if shape else "no labels"
+        notes.append(f"{dataset.record.name} has {lacks}, so there is no accuracy; KL and agreement need none")
     progress(1.0, "evaluated")
     return figures
-
-
-def require_classes(outputs: Outputs) -> None:
-    """Raise DataError for class labels that the model has no class for."""
-    labels, classes = outputs.batch.get("labels"), outputs.reference.shape[-1]
-    if outputs.kind is not OutputKind.CLASS_LOGITS or labels is None or labels.ndim != 1:
-        return
-    between = labels[labels != labels.round()] if labels.is_floating_point() else labels[:0]
-    if len(between):
-        raise DataError(
-            f"the label {float(between[0]):g} is not a class; give the number of a class, 0 to {classes - 1}"
-        )
-    low, high = (int(bound) for bound in torch.aminmax(labels))
-    if low < 0 or high >= classes:
-        raise DataError(
-            f"the labels are {low} to {high}, the model has the classes 0 to {classes - 1}; give labels of this "
-            "model's classes"
-        )
 
 
 @dataclass(slots=True, kw_only=True)

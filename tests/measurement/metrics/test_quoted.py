@@ -87,7 +87,7 @@ def test_segmentation_is_scored_by_intersection_over_union() -> None:
     counted = labels != 255
     expected = jaccard_score(labels[counted], logits.argmax(1)[counted], average="macro")
     assert metric.value == metric.baseline == pytest.approx(100 * expected)
-    with pytest.raises(DataError, match="the labels reach 7, the model has the classes 0 to 3"):
+    with pytest.raises(DataError, match="the labels are 0 to 7, the model has the classes 0 to 3"):
         evaluate(model, model, Rows(inputs=images, labels=labels.clamp(max=7)))
 
 
@@ -180,7 +180,7 @@ def test_masks_with_an_axis_of_channels_and_empty_ones() -> None:
     empty = evaluate(model, model, Rows(inputs=images, labels=torch.full_like(labels, 255)), notes=notes)
     assert "mean_iou" not in empty and "kl" in empty
     assert len(notes) == 1 and notes[0].startswith("rows gives no figure for Mean IoU: its labels are empty")
-    with pytest.raises(DataError, match="the labels of pixels are fractions"):
+    with pytest.raises(DataError, match=r"the label 1.5 is not a class"):
         evaluate(model, model, Rows(inputs=images, labels=labels + 0.5))
 
 
@@ -213,11 +213,30 @@ def test_a_random_forward_pass_is_told_and_not_scored(run: Any) -> None:
         run(model, Rows(inputs=torch.randn(5, 6)))
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 3], [0, -1, 2]])
-def test_labels_outside_the_classes_are_told(labels: list[int]) -> None:
-    model = model_of(nn.Sequential(nn.Linear(6, 3)), OutputKind.CLASS_LOGITS)
-    with pytest.raises(DataError, match="the model has the classes 0 to 2"):
-        evaluate(model, model, Rows(inputs=torch.randn(3, 6), labels=torch.tensor(labels)))
+@pytest.mark.parametrize("run", [calibrate, lambda model, data: evaluate(model, model, data)])
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [
+        (OutputKind.CLASS_LOGITS, [0, 1, 3]),
+        (OutputKind.CLASS_LOGITS, [0, -1, 2]),
+        (OutputKind.TOKEN_CLASSES, [[0, -100, 3]] * 3),
+        (OutputKind.TOKEN_LOGITS, [[0, 255, 1]] * 3),
+        (OutputKind.POSITION_CLASSES, [[[0, 255, 5]]] * 3),
+    ],
+)
+def test_labels_outside_the_classes_are_told(run: Any, kind: OutputKind, labels: list[Any]) -> None:
+    network = nn.Sequential(nn.Linear(6, 3)) if kind is not OutputKind.POSITION_CLASSES else Pixels()
+    classes = 2 if kind is not OutputKind.POSITION_CLASSES else 3
+    shape = {1: (3, 6), 2: (3, 3, 6), 3: (3, 3, 2, 6)}[torch.tensor(labels).ndim]
+    with pytest.raises(DataError, match=f"the model has the classes 0 to {classes}; give labels"):
+        run(model_of(network, kind), Rows(inputs=torch.randn(shape), labels=torch.tensor(labels)))
+
+
+def test_labels_of_another_form_are_not_called_missing() -> None:
+    model, notes = model_of(nn.Sequential(nn.Linear(6, 3)), OutputKind.CLASS_LOGITS), list[str]()
+    evaluate(model, model, Rows(inputs=torch.randn(3, 6), labels=torch.eye(3)), notes=notes)
+    (note,) = notes
+    assert note.startswith("rows has labels of the shape (3, 3), and not a class for each sample, so there is no acc")
 
 
 def test_fractions_are_no_classes() -> None:

@@ -191,3 +191,35 @@ def test_what_is_larger_than_the_free_memory_is_not_read(
     monkeypatch.setattr("workbench.plain_file.LARGEST_TEXT", 1 << 30)
     with pytest.raises(MemoryLimitError, match=f"{name} holds [34].* MB"):
         open_dataset(tmp_path / name, model(tokens=name[2:] not in ("npy", "npz"), vocabulary=9))
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.npz", "named.npz"])
+def test_masks_of_0_and_255_are_read_as_0_and_1_and_said(tmp_path: Path, folder: Path, name: str) -> None:
+    ids, mask = np.full((4, 6), 5), np.array([[255] * 4 + [0] * 2] * 4)
+    file, spec = tmp_path / name, spec_of(folder)
+    if name == "named.npz":
+        spec = spec_of(folder, takes=("input_ids", "attention_mask", "position_ids"), main="input_ids")
+        np.savez(file, input_ids=ids, attention_mask=mask.astype(np.uint8), position_ids=np.tile(np.arange(6), (4, 1)))
+    elif name == "rows.npz":
+        np.savez(file, input_ids=ids, attention_mask=mask.astype(np.uint8))
+    else:
+        lines(file, [{"input_ids": [5] * 6, "attention_mask": row} for row in mask.tolist()])
+    data = open_dataset(file, spec)
+    assert data.tensors["attention_mask"].tolist() == [[1, 1, 1, 1, 0, 0]] * 4
+    assert data.notes == (f"{name}: the attention mask holds 255 for tokens, which is taken for 1",)
+
+
+@pytest.mark.parametrize("row", [[1, 1, 2, 2, 0, 0], [1.0, 1.0, 0.5, 0, 0, 0], [1, 1, -1, 0, 0, 0]])
+def test_masks_of_other_numbers_are_refused(tmp_path: Path, folder: Path, row: list[float]) -> None:
+    np.savez(tmp_path / "a.npz", input_ids=np.full((3, 6), 5), attention_mask=np.array([row] * 3))
+    with pytest.raises(DataError, match="the attention mask holds numbers from .* give 1 for each token"):
+        open_dataset(tmp_path / "a.npz", spec_of(folder))
+
+
+@pytest.mark.parametrize(("high", "told"), [(255, True), (1, False)])
+def test_masks_of_pixels_in_black_and_white_are_told(tmp_path: Path, high: int, told: bool) -> None:
+    labels = np.zeros((3, 8, 8), np.uint8)
+    labels[:, :4] = high
+    np.savez(tmp_path / "a.npz", pixel_values=np.ones((3, 3, 8, 8), np.float32), labels=labels)
+    notes = open_dataset(tmp_path / "a.npz", model(tokens=False, main="pixel_values")).notes
+    assert ("a.npz: labels are 0 and 255 alone, and 255 counts for nothing" in "".join(notes)) == told

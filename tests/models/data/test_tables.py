@@ -163,6 +163,51 @@ def test_conversations_go_through_the_chat_template(
             open_dataset(file, decoder)
 
 
+@pytest.mark.parametrize(
+    ("other", "columns"), [("completion", ""), ("chosen", ""), ("completion", "completion,prompt")]
+)
+def test_a_prompt_goes_before_its_completion(
+    tmp_path: Path, decoder: Any, encoder: Any, other: str, columns: str
+) -> None:
+    rows = [{other: " w5 w6", "prompt": f"w{n} w4", "rejected": "w9"} for n in range(10, 18)]
+    file = write(tmp_path / "a.jsonl", rows)
+    path = f"{file}?window=8&column={columns}"
+    ids = open_dataset(path, decoder).tensors["input_ids"]
+    assert ids[0].tolist() == [1, 10, 4, 5, 6, 11, 4, 5]
+    data = open_dataset(path, encoder)
+    assert data.tensors["input_ids"][0].tolist() == [1, 10, 4, 5, 6, 2]
+    assert data.notes == (f"a.jsonl: the text of a row is its prompt followed by its {other}",)
+
+
+def test_a_comma_names_no_column(tmp_path: Path, encoder: Any) -> None:
+    file = write(tmp_path / "a.jsonl", ROWS)
+    named = [open_dataset(f"{file}?column={column}", encoder).tensors["input_ids"] for column in ("text", " ,")]
+    assert torch.equal(*named)
+
+
+def test_a_conversation_goes_before_its_answer(tmp_path: Path, decoder: Any) -> None:
+    asked, answer = [{"role": "user", "content": "w3"}], [{"role": "assistant", "content": "w4"}]
+    file = write(tmp_path / "a.jsonl", [{"prompt": asked, "completion": answer}] * 4)
+    assert open_dataset(file, decoder).tensors["input_ids"][0].tolist() == [50, 3, 51, 4]
+
+
+def test_running_text_leaves_no_chosen_column_out(tmp_path: Path, decoder: Any) -> None:
+    file = write(tmp_path / "a.jsonl", [{"question": f"w{n}", "answer": "w4 w5"} for n in range(10, 18)])
+    data = open_dataset(f"{file}?window=8&column=question,answer", decoder)
+    assert data.tensors["input_ids"][0].tolist() == [1, 10, 4, 5, 11, 4, 5, 12]
+    assert data.notes == ("a.jsonl: the text of a row is its question followed by its answer",)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".txt"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_other_encodings_are_named(tmp_path: Path, decoder: Any, suffix: str, encoding: str) -> None:
+    text = json.dumps({"text": "w1 w2"}) if suffix.startswith(".js") else "text,label\nw1 w2,1\n"
+    file = tmp_path / f"a{suffix}"
+    file.write_bytes(text.encode(encoding))
+    with pytest.raises(DataError, match=r"UTF-(16|32); save it as UTF-8"):
+        open_dataset(file, decoder)
+
+
 def test_the_chat_template_gets_tools(tmp_path: Path, decoder: Any, folder: Path) -> None:
     template = (
         "{% for tool in tools or [] %}{{ tool.function.name }} {% endfor %}{% for each in messages %}"

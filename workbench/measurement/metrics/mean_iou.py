@@ -9,13 +9,11 @@ import numpy as np
 from workbench.errors import DataError
 from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.units import PERCENT
+from workbench.models.data.batches import UNLABELLED
 from workbench.models.summary import OutputKind
 
 if TYPE_CHECKING:
     import torch
-
-UNLABELLED = 255
-"""The label of pixels that do not count, as data sets and transformers use it; negative labels do not count either."""
 
 
 def _mean_iou(outputs: Outputs) -> Sums | None:
@@ -27,8 +25,6 @@ def _mean_iou(outputs: Outputs) -> Sums | None:
         labels = labels[:, 0]
     if outputs.kind is not OutputKind.POSITION_CLASSES or labels is None or labels.ndim != 3:
         return None
-    if labels.is_floating_point() and not bool((labels == labels.round()).all()):
-        raise DataError("the labels of pixels are fractions; give the number of each pixel's class")
     labels = labels.long()
     both = (outputs.quantized, outputs.reference)
     quantized, baseline = (
@@ -46,11 +42,6 @@ def _areas(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     labels = labels.flatten()
     counted = (labels >= 0) & ((labels != UNLABELLED) | (classes > UNLABELLED))
     answers, labels = answers[counted], labels[counted]
-    if labels.numel() and int(labels.max()) >= classes:
-        raise DataError(
-            f"the labels reach {int(labels.max())}, the model has the classes 0 to {classes - 1}; give labels of this "
-            "model's classes, and a number below 0 or 255 where there is none"
-        )
     right, predicted, true = (
         torch.bincount(each, minlength=classes) for each in (labels[answers == labels], answers, labels)
     )

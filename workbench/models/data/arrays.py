@@ -36,26 +36,28 @@ def read_arrays(
     arrays = _load(file)
     named = named_inputs(arrays, spec, file)
     if named is not None:
-        return Stored(count=len(next(iter(named.values()))), load=lambda rows: rows_of(named, rows))
+        return named
     inputs, labels = _pick(arrays, file, spec.main)
     if spec.tokens is True or (spec.tokens is None and not inputs.is_floating_point() and inputs.ndim < 3):
         cut = _token_windows(inputs, file, spec, requested, length, half, stride)
-        tensors, prepare = {**cut, **_mask(arrays, inputs, cut["input_ids"], file)}, None
+        masks, notes = _mask(arrays, inputs, cut["input_ids"], file)
+        tensors, prepare = {**cut, **masks}, None
         labels = None if inputs.ndim == 1 else labels
     else:
         as_stored = spec.preprocess is not None or inputs.dtype == torch.uint8
+        notes = ()
         tensors, prepare = {"inputs": inputs if as_stored else inputs.to(torch.float32)}, _prepare(inputs, spec)
     count = len(next(iter(tensors.values())))
     if labels is not None:
         if len(labels) != count:
             raise DataError(f"{file} holds {count} samples but {len(labels)} labels; each sample needs one")
         tensors["labels"] = labels.to(torch.float32 if labels.is_floating_point() else torch.int64)
-    halved = "input_ids" in tensors and inputs.ndim == 1
-    return Stored(count=count, load=lambda rows: rows_of(tensors, rows), prepare=prepare, halved=halved)
+    halved, notes = "input_ids" in tensors and inputs.ndim == 1, (*notes, *_of_binary_masks(labels, file))
+    return Stored(count=count, load=lambda rows: rows_of(tensors, rows), prepare=prepare, halved=halved, notes=notes)
 
 
-def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path) -> dict[str, torch.Tensor] | None:
-    """Return the arrays that ``forward`` takes by name, with labels, where it takes more than its main input.
+def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path) -> Stored | None:
+    """Return the samples of arrays that ``forward`` takes by name, where it takes more than one, with labels.
 
     None where the main input, its mask and labels are all there is.  An encoder-decoder's decoder gets a mask: of the
     labels that are not negative where none came.  Raises DataError for an input that is missing or of other samples.
@@ -75,6 +77,7 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
         raise DataError(f"{file} holds {few(arrays, 8)}; the model also needs {lacking}{or_labels}")
     labels = next((arrays[name] for name in LABELS if name in arrays), None)
     tensors = {name: _as_taken(name, tensor, file) for name, tensor in own.items() if name != "labels"}
+    notes = _of_binary_masks(labels, file)
     if labels is not None:
         tensors["labels"] = _as_taken("labels", labels, file)
     counts = {name: len(tensor) if tensor.ndim else 0 for name, tensor in tensors.items()}
@@ -83,10 +86,23 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
         raise DataError(f"{file}: every array needs one row for each sample, their rows are {listed}")
     if spec.main in tensors and spec.main != "input_ids":
         tensors["input_ids" if spec.tokens else "inputs"] = tensors.pop(spec.main)
-    for mask in tensors.keys() & {"attention_mask", "decoder_attention_mask"}:
-        require_tokens(tensors[mask], file)
-    if not spec.has_decoder:
-        return tensors
+    for mask in sorted(tensors.keys() & {"attention_mask", "decoder_attention_mask"}):
+        tensors[mask], more = read_mask(tensors[mask], file, mask.replace("_", " "))
+        notes += more
+    if spec.has_decoder:
+        tensors = _with_decoder(tensors, file)
+    return Stored(count=min(counts.values()), load=lambda rows: rows_of(tensors, rows), notes=notes)
+
+
+def _of_binary_masks(labels: torch.Tensor | None, file: Path) -> tuple[str, ...]:
+    """Return a note where the labels of pixels are those of a picture in black and white."""
+    if labels is None or labels.ndim < 3 or labels.unique().tolist() not in ([0, 255], [255]):
+        return ()
+    return (f"{file.name}: labels are 0 and 255 alone, and 255 counts for nothing; where it is a class, store it as 1",)
+
+
+def _with_decoder(tensors: dict[str, torch.Tensor], file: Path) -> dict[str, torch.Tensor]:
+    """Return an encoder-decoder's tensors with the decoder's mask; raises DataError where its ends do not agree."""
     target, labels = tensors.get("decoder_input_ids"), tensors.get("labels")
     if target is not None and labels is not None and labels.ndim == 2 and labels.shape != target.shape:
         raise DataError(
@@ -94,7 +110,7 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
             "each of the decoder's tokens"
         )
     tensors = with_decoder_mask(tensors)
-    require_tokens(tensors["decoder_attention_mask"], file, "decoder's mask (where labels are not negative)")
+    read_mask(tensors["decoder_attention_mask"], file, "decoder's mask (where labels are not negative)")
     return tensors
 
 
@@ -123,16 +139,23 @@ def _as_taken(name: str, tensor: torch.Tensor, file: Path) -> torch.Tensor:
     return tensor.to(torch.int64 if whole or counted else torch.float32)
 
 
-def require_tokens(mask: torch.Tensor, file: Path, name: str = "attention mask") -> None:
-    """Raise DataError where a mask (samples x tokens) leaves a sample no token, or is one that is added to scores."""
-    if mask.numel() and (float(mask.min()) < 0 or not bool((mask == mask.round()).all())):
+def read_mask(mask: torch.Tensor, file: Path, name: str = "attention mask") -> tuple[torch.Tensor, tuple[str, ...]]:
+    """Return a mask (samples x tokens) as 1 for tokens and 0 for padding (int64), and a note where it was 255, say.
+
+    Raises DataError where it leaves a sample no token, or has other numbers: those that are added to scores, or count
+    the texts of a window.
+    """
+    highest = mask.max() if mask.numel() else mask.new_ones(())
+    if not bool(((mask == 0) | (mask == highest)).all()) or float(highest) != round(float(highest)) or highest < 0:
         raise DataError(
-            f"{file}: the {name} holds numbers from {float(mask.min()):.3g} to {float(mask.max()):.3g}; give 1 for "
+            f"{file}: the {name} holds numbers from {float(mask.min()):.3g} to {float(highest):.3g}; give 1 for "
             "each token and 0 for padding"
         )
+    note = f"{file.name}: the {name} holds {int(highest)} for tokens, which is taken for 1"
     empty = torch.nonzero((mask != 0).flatten(1).sum(dim=1) == 0).flatten().tolist()
     if empty:
         raise DataError(f"{file}: the {name} leaves {len(empty)} windows no token, the first is {empty[0]}")
+    return (mask != 0).to(torch.int64), (note,) if highest > 1 else ()
 
 
 def rows_of(tensors: Mapping[str, torch.Tensor], indices: np.ndarray) -> dict[str, torch.Tensor]:
@@ -217,18 +240,18 @@ def _pick(arrays: dict[str, torch.Tensor], file: Path, main: str) -> tuple[torch
 
 def _mask(
     arrays: Mapping[str, torch.Tensor], inputs: torch.Tensor, tokens: torch.Tensor, file: Path
-) -> dict[str, torch.Tensor]:
-    """Return the attention mask of token windows (int64, 1 for real tokens) under its name, nothing without one."""
+) -> tuple[dict[str, torch.Tensor], tuple[str, ...]]:
+    """Return the attention mask of token windows under its name, nothing without one, and :func:`read_mask`'s note."""
     mask = next((array for name, array in arrays.items() if name.lower() in MASKS), None)
     if mask is None:
-        return {}
+        return {}, ()
     if mask.shape != inputs.shape or inputs.ndim != 2:
         raise DataError(
             f"{file} holds token ids of shape {tuple(inputs.shape)} and an attention mask of shape "
             f"{tuple(mask.shape)}; give both as windows x tokens"
         )
-    require_tokens(mask[:, : tokens.shape[1]].float(), file)
-    return {"attention_mask": (mask != 0).to(torch.int64)[:, : tokens.shape[1]]}
+    own, notes = read_mask(mask[:, : tokens.shape[1]].float(), file)
+    return {"attention_mask": own}, notes
 
 
 def _token_windows(

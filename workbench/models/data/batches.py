@@ -12,7 +12,7 @@ from workbench.memory import Footprint
 from workbench.models.data.record import DataRecord
 from workbench.models.layer import Layer
 from workbench.models.model import Batch, Model
-from workbench.models.summary import ModelSummary
+from workbench.models.summary import ModelSummary, OutputKind
 from workbench.progress import Progress, silent
 
 NOISE = 1e-2
@@ -20,6 +20,15 @@ NOISE = 1e-2
 
 PIECE = 1 << 20
 """Numbers of two outputs that are compared at once."""
+
+UNLABELLED = 255
+"""The label of pixels that do not count, as data sets and transformers use it; negative labels do not count either."""
+
+LABEL_AXES = {
+    OutputKind.TOKEN_LOGITS: (2,), OutputKind.TOKEN_CLASSES: (2,), OutputKind.CLASS_LOGITS: (1,),
+    OutputKind.POSITION_CLASSES: (2, 3, 4),
+}  # fmt: skip
+"""Axes of labels that are numbers of classes: one for each sample, token or pixel, or letters of a transcript."""
 
 
 @runtime_checkable
@@ -109,6 +118,30 @@ def require_shape(first: torch.Tensor, again: torch.Tensor) -> None:
             f"the model answers the same sample with {tuple(first.shape[1:])} numbers and with "
             f"{tuple(again.shape[1:])}: how many there are depends on chance, on the weights or on the samples beside "
             "it (points that it finds, sounds of its own length), so that a quantized model cannot be compared with it"
+        )
+
+
+def require_classes(batch: Batch, output: torch.Tensor, kind: OutputKind) -> None:
+    """Raise DataError for labels that the model has no class for.
+
+    Labels of tokens and of pixels may be below 0, those of pixels 255, which counts for nothing.
+    """
+    labels, classes = batch.get("labels"), output.shape[-1]
+    axes = 0 if labels is None else labels.ndim
+    if labels is None or axes not in LABEL_AXES.get(kind, ()) or not labels.numel():
+        return
+    between = labels[labels != labels.round()] if labels.is_floating_point() else labels[:0]
+    if between.numel():
+        first = float(between.flatten()[0])
+        raise DataError(f"the label {first:g} is not a class; give the number of a class, 0 to {classes - 1}")
+    if axes > 1:
+        labels = labels[(labels >= 0) & ((labels != UNLABELLED) | (classes > UNLABELLED) | (axes < 3))]
+    low, high = (int(bound) for bound in torch.aminmax(labels)) if labels.numel() else (0, 0)
+    if low < 0 or high >= classes:
+        nothing = {3: ", and a number below 0 or 255 where there is none", 2: ", and -100 where there is none"}
+        raise DataError(
+            f"the labels are {low} to {high}, the model has the classes 0 to {classes - 1}; give labels of this "
+            f"model's classes{nothing.get(min(axes, 3), '')}"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import DataError
-from workbench.models.data.arrays import require_tokens, rows_of, with_decoder_mask
+from workbench.models.data.arrays import read_mask, rows_of, with_decoder_mask
 from workbench.models.data.classes import NO_CLASSES, classes_of
 from workbench.models.data.files import Stored
 from workbench.models.data.inputs import InputSpec
@@ -34,10 +34,11 @@ def read_ids(columns: Mapping[str, Sequence[Any]], file: Path, spec: InputSpec, 
     most = requested or spec.length or spec.positions
     beside = {name: _beside(columns[name], name, None if _answers(name, spec) else ids, file) for name in names[1:]
               if isinstance(columns[name][0], list)}  # fmt: skip
+    notes: tuple[str, ...] = ()
     tensors, ones = {"input_ids": padded(_cut(ids, most), 0)}, [[1] * len(row) for row in ids]
     if "attention_mask" in beside or len({len(row) for row in _cut(ids, most)}) > 1:
-        tensors["attention_mask"] = padded(_cut(beside.get("attention_mask", ones), most), 0)
-        require_tokens(tensors["attention_mask"], file)
+        mask = padded(_cut(beside.get("attention_mask", ones), most), 0)
+        tensors["attention_mask"], notes = read_mask(mask, file)
     if "token_type_ids" in beside and "token_type_ids" in spec.takes:
         tensors["token_type_ids"] = padded(_cut(beside["token_type_ids"], most), 0)
     classes = NO_CLASSES if "labels" in beside else classes_of(columns.get("labels"), spec.folder, file)
@@ -49,7 +50,7 @@ def read_ids(columns: Mapping[str, Sequence[Any]], file: Path, spec: InputSpec, 
             raise DataError(f"{file}: the model also needs the answers: labels, a list of token ids in each row")
         tensors = with_decoder_mask(tensors)
     cut = sum(len(row) > most for row in ids) if most else 0
-    notes = (f"{file.name}: {cut} of {len(ids)} rows were cut to {most} tokens",) if cut else ()
+    notes += (f"{file.name}: {cut} of {len(ids)} rows were cut to {most} tokens",) if cut else ()
     return Stored(count=len(ids), load=lambda chosen: rows_of(tensors, chosen), notes=(*notes, *classes.notes))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from workbench.models.data.images import read_pictures
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.reading import SENTENCES, Reading
 from workbench.models.data.sounds import read_sounds
-from workbench.models.data.tables import Table, is_chat
+from workbench.models.data.tables import CONTINUED, Table, is_chat
 from workbench.models.data.text import answer_ids, chat_texts, encode, first_tokens, padded, sentences, windows
 
 
@@ -29,6 +30,11 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
     Values are texts, conversations, pairs of texts, token ids, numbers, or images and sounds (bytes, or paths beside
     ``file``).  Raises DataError.
     """
+    if spec.tokens is not False and not spec.has_decoder and len(table.values) == 2:
+        table, notes = _joined(table, reading.text != SENTENCES, file)
+        if notes:
+            rows = read_rows(table, file, spec, reading, length, half)
+            return replace(rows, notes=(*notes, *rows.notes))
     (name, first), *others = table.values.items()
     kind = type(first[0])
     if spec.tokens is False or (kind is dict and "bytes" in first[0]):
@@ -51,6 +57,22 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
     texts = chat_texts(first, spec, file, table.tools) if chat else list(first)
     seconds = list(others[0][1]) if others else None
     return _sentences(texts, seconds, table.labels, file, spec, reading, special=not chat)
+
+
+def _joined(table: Table, running_text: bool, file: Path) -> tuple[Table, tuple[str, ...]]:
+    """Return a table whose two texts (or conversations) in a row are one, and a note: where the second continues the
+    first, or the text runs on over all rows; any other table as it is."""
+    (name, first), (other, second) = table.values.items()
+    texts = all(isinstance(each[0], str | list) for each in (first, second)) and type(first[0]) is type(second[0])
+    continued = tuple(sorted((name, other), key="prompt".__ne__)) in CONTINUED
+    if not texts or not (continued or running_text) or name == "input_ids":
+        return table, ()
+    if continued and name != "prompt":
+        (name, first), (other, second) = (other, second), (name, first)
+    between: Any = "\n" if isinstance(first[0], str) and not continued else first[0][:0]
+    rows = [one + between + two for one, two in zip(first, second, strict=True)]
+    note = f"{file.name}: the text of a row is its {name} followed by its {other}"
+    return replace(table, values={name: rows}), (note,)
 
 
 def running(ids: torch.Tensor, file: Path, spec: InputSpec, reading: Reading, length: int, half: int | None) -> Stored:

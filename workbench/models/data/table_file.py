@@ -29,7 +29,7 @@ from workbench.errors import BackendUnavailableError, DataError, first_line
 from workbench.limited import SECONDS, limited
 from workbench.memory import size_text
 from workbench.models.readers.mapped import MappedFile
-from workbench.plain_file import require_room
+from workbench.plain_file import require_room, require_utf8
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 MARKS = (b",", b"\t", b";")
@@ -170,6 +170,8 @@ def _value(table: dict[str, Any]) -> Any:
 def _parsed(content: MappedFile, suffix: str) -> Columns:
     import pyarrow
 
+    if suffix not in (".parquet", ".arrow"):
+        require_utf8(bytes(content.data[:4]))
     if suffix in (".jsonl", ".ndjson", ".json"):
         return _of_rows(_json_rows(bytes(content.data).removeprefix(codecs.BOM_UTF8).decode(), suffix))
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # where another program loaded it first

@@ -21,6 +21,9 @@ FILES = ("audio", "image", "file_name", "path", "sound", "picture", "img", "file
 
 PAIRS = (("sentence1", "sentence2"), ("sentence_A", "sentence_B"), ("text1", "text2"), ("premise", "hypothesis"),
          ("source", "target"))  # fmt: skip
+CONTINUED = (("prompt", "completion"), ("prompt", "chosen"))
+"""Columns whose text is that of the first followed by that of the second, as trl names them."""
+
 TRANSCRIPTS = ("transcription", "transcript")
 LABELS = ("label", "labels", "score", "similarity_score", "relatedness_score", *TRANSCRIPTS)
 KINDS: Mapping[type, str] = {str: "a text", dict: "an object", bytes: "bytes"}
@@ -61,7 +64,7 @@ def read_table(file: Path, column: str, takes: str = "texts") -> Table:
 def _columns(table: Columns, column: str, file: Path, takes: str) -> list[str]:
     """Return the names of the columns to read."""
     known = list(table.kinds)
-    if column:
+    if column.strip(" ,"):
         names = list(dict.fromkeys(name.strip() for name in column.split(",") if name.strip()))
         for name in names:
             if name not in known:
@@ -82,7 +85,7 @@ def _columns(table: Columns, column: str, file: Path, takes: str) -> list[str]:
 def _usual(known: list[str], table: Columns, file: Path, takes: str) -> list[str]:
     if takes != "texts" and (files := [name for name in FILES if name in known]):
         return files[:1]
-    pair = next((list(pair) for pair in PAIRS if set(pair) <= set(known)), None)
+    pair = next((list(pair) for pair in (*PAIRS, *CONTINUED) if set(pair) <= set(known)), None)
     name = next((name for name in (*CHATS, *TEXTS) if name in known), None)
     if pair or name:
         return pair or [str(name)]
@@ -169,7 +172,7 @@ def read_texts(folder: Path, suffixes: Sequence[str]) -> Table:
     for file in files:
         try:
             texts.append(read_text(file))
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise DataError(f"{file} cannot be read as UTF-8 text: {error}") from None
     if not any(text.strip() for text in texts):
         raise DataError(f"{folder} has no file with text in it; give at least one")

@@ -21,7 +21,7 @@ from workbench.models.data.tables import messages_of
 from workbench.models.data.tokenizing import Rows, texts_of, tokenized
 from workbench.models.data.tried import tried
 from workbench.models.readers.tokenizer import require_tokenizer
-from workbench.plain_file import read_bytes, read_json
+from workbench.plain_file import decoded, read_bytes, read_json
 
 LONGEST_SENTENCE = 512
 """Tokens after which a sentence is cut where nothing is asked for and the model could take more."""
@@ -48,8 +48,8 @@ def read_text(file: Path, spec: InputSpec) -> str:
     if spec.tokens is False:
         raise DataError(f"{file} is text, but the model does not take token ids; give images or arrays")
     try:
-        text = read_bytes(file).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        text = decoded(read_bytes(file))
+    except (OSError, ValueError) as error:
         raise DataError(f"{file} cannot be read as UTF-8 text: {error}") from None
     if not text.strip():
         raise DataError(f"{file} is empty; give a text")
