@@ -3424,6 +3424,10 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>&amp;Daten kopieren</translation>
     </message>
     <message>
+        <source>&amp;Logarithmic</source>
+        <translation>&amp;Logarithmisch</translation>
+    </message>
+    <message>
         <source>Show &amp;All</source>
         <translation>&amp;Alles zeigen</translation>
     </message>

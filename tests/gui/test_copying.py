@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QTreeView
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.plots.histogram import Histogram
 from workbench.gui.plots.plot import Plot
 from workbench.gui.tables.files import as_cell, raw_rows
 
@@ -78,11 +79,51 @@ def test_every_plot_gives_its_numbers(live: Callable[..., None]) -> None:
     live(story)
 
 
+def test_the_menu_of_a_plot_of_amounts_makes_its_axes_logarithmic_or_linear(live: Callable[..., None]) -> None:
+    """The numbers to copy stay the same, only where they stand changes; a histogram's check box follows."""
+
+    def numbers(plot: Plot) -> np.ndarray:
+        return np.array([row.split("\t")[-2:] for row in plot.data_text().split("\n")[1:]], float).ravel()
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.layer(person.state.session.model.layers[1].name)
+        switched = set()
+        for name, panel in list(person.window.panels.items()):
+            await person.act(lambda name=name: person.window.reveal(name))
+            for plot in panel.findChildren(Plot):
+                before, was, place = numbers(plot), plot.is_log, plot.viewRange()
+                entry = [each for each in plot.context_menu().actions() if each.text() == "&Logarithmic"]
+                assert bool(entry) is bool(plot.switchable)
+                if not entry or not plot.isVisible() or not before.size:
+                    continue
+                assert entry[0].isChecked() is was
+                await person.act(entry[0].trigger)
+                assert plot.is_log is not was and plot.viewRange() != place, plot.accessibleName()
+                np.testing.assert_allclose(numbers(plot), before, rtol=1e-9, atol=1e-12)
+                if isinstance(plot, Histogram) and name == "distributions":
+                    assert panel.log.isChecked() is plot.is_log
+                await person.act(next(each for each in plot.context_menu().actions() if each.isChecked() is not was
+                                      and each.isCheckable()).trigger)  # fmt: skip
+                assert plot.is_log is was
+                np.testing.assert_allclose(plot.viewRange(), place, rtol=0.3)
+                switched.add(type(plot).__name__)
+        assert {"Agreement", "Histogram", "FrontPlot", "KernelTimes"} <= switched, switched
+
+    live(story)
+
+
 def test_the_numbers_of_a_histogram_and_of_the_heatmap_are_exact(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         session = sessions.full(2)
         await person.open(session)
         await person.layer(session.model.layers[1].name)
+        front = person.window.panels["pareto"].plot
+        await person.act(lambda: person.window.reveal("pareto"))
+        await person.until(lambda: front.picture is not None)
+        rows = [line.split("\t") for line in front.data_text().split("\n")[1:]]
+        losses = [float(loss) for name, _, loss in rows if name == "best plans"]
+        assert losses == front.picture.loss.tolist() and min(losses) < max(losses) * 1e-5, "below what is drawn"
         name = person.state.selection[0]
         panel = person.window.panels["distributions"]
         known = session.statistics[name, "weight"]

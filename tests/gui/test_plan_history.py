@@ -43,6 +43,27 @@ def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> No
     live(story)
 
 
+def test_of_two_plans_that_are_compared_neither_is_used(live: Callable[..., None]) -> None:
+    session = sessions.ruled()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["plan"]
+        history = panel.history
+        await person.tab(panel.tabs, history)
+        for name in ("one", "two"):
+            await person.type(history.name, name)
+            await person.press(Qt.Key.Key_Return, history.name)
+        await person.row(history.plans, 1)
+        assert history.take_button.isEnabled()
+        spot = history.plans.visualRect(history.plans.model().index(2, 0)).center()
+        await person.click(history.plans.viewport(), spot, modifier=Qt.KeyboardModifier.ControlModifier)
+        assert len(history.plans.selected()) == 2
+        assert not history.take_button.isEnabled() and history.delete_button.isEnabled()
+
+    live(story)
+
+
 def test_a_plan_that_does_not_fit_is_listed_as_such() -> None:
     session = sessions.ruled()
     other = Plan(rules=(Rule(pattern="no.such.layer", assignment=Assignment(weights="int8-channel")),))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from tests.gui import sessions
@@ -199,3 +200,48 @@ def test_no_text_runs_into_the_next_cell(qapp: object, width: int, smallest: flo
     texts = {text: wide for text, (_, wide) in picture._texts.items()}
     assert texts and max(texts.values()) <= picture.column_width
     picture.deleteLater()
+
+
+def test_rows_are_added_and_taken_out_with_control_and_up_to_one_with_shift(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        heatmap = person.window.panels["sensitivity"].heatmap
+        rows = heatmap.cells.rows
+
+        async def click(row: int, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> set[str]:
+            at = heatmap.cell_rect(row, 0)
+            await person.click(heatmap.viewport(), QPoint(at.left() - 20, at.center().y()), modifier=modifier)
+            return set(person.state.selection)
+
+        control, shift = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+        assert await click(2) == {rows[2]}
+        assert await click(5, control) == {rows[2], rows[5]}
+        assert await click(7, shift) == set(rows[5:8])
+        assert await click(6, control) == {rows[5], rows[7]}
+        assert await click(1) == {rows[1]}
+        assert await click(1, control) == {rows[1]}, "one row stays selected"
+
+    live(story)
+
+
+def test_a_fast_drag_paints_the_rows_that_the_mouse_skipped(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        heatmap, before = person.window.panels["sensitivity"].heatmap, person.state.session.plan
+        scheme, names = heatmap.cells.columns[1], heatmap.cells.rows[1:8]
+        view = heatmap.viewport()
+
+        def drag(start: int, end: int) -> None:
+            spots = [heatmap.cell_rect(row, 1).center() for row in (start, end)]
+            QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=spots[0])
+            _drag(view, spots[1])
+            QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=spots[1])
+
+        for ends in ((1, 7), (7, 1)):
+            await person.act(partial(drag, *ends))
+            await person.settle(0.1)
+            assert {person.state.assignments[name].weights for name in names} == {scheme}
+            await person.act(lambda: person.context.trigger("undo"))
+            assert person.state.session.plan == before, "one step"
+
+    live(story)

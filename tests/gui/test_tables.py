@@ -60,6 +60,20 @@ def test_a_uniform_plan_is_the_same_as_the_uniform_plan_in_whatever_order_its_lo
     assert len(seen) > 10 and set(seen) == {"the same"}
 
 
+def test_the_last_saved_plan_is_one_that_the_user_saved() -> None:
+    session = sessions.full(2)
+    names = [layer.name for layer in session.model.layers]
+    first, second, third = (Plan().assign(names, weights=scheme) for scheme in ("int8-channel", "int4-g64", "int4-g32"))
+    workspace = Workspace()
+    workspace.open(replace(session, plan=first, plans={"mine": third}), None)
+    workspace.edit("second", lambda now: replace(now, plan=second))
+    workspace.undo()
+    workspace.edit("lock", lambda now: replace(now, locked=frozenset(names[:1])))
+    assert list(workspace.state.session.plans) == ["mine", "Branch 1"]
+    figures = Dashboard().figures(workspace.state)
+    assert {each.against for figure in figures for each in figure.differences if each.kind == "saved"} == {"mine"}
+
+
 def test_columns_make_room_for_longer_texts_unless_the_user_has_set_them(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.opened())

@@ -65,14 +65,15 @@ def with_branch(session: Session, undone: Sequence[Edit], following: Plan) -> Se
     tip = undone[0].after.plan
     if any(replace(plan, name=tip.name) == tip for plan in (following, session.plan, *session.plans.values())):
         return session
-    numbers = sorted(int(name.removeprefix(BRANCH)) for name in session.plans if _is_branch(name))
+    numbers = sorted(int(name.removeprefix(BRANCH)) for name in session.plans if is_branch(name))
     dropped = {f"{BRANCH}{number}" for number in numbers[: max(len(numbers) + 1 - MAX_BRANCHES, 0)]}
     name = f"{BRANCH}{(numbers or [0])[-1] + 1}"
     plans = {other: plan for other, plan in session.plans.items() if other not in dropped}
     return replace(session, plans={**plans, name: replace(tip, name=name)})
 
 
-def _is_branch(name: str) -> bool:
+def is_branch(name: str) -> bool:
+    """Whether a named plan was kept by itself and not saved by the user."""
     return name.startswith(BRANCH) and name.removeprefix(BRANCH).isdecimal()
 
 

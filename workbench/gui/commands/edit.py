@@ -53,7 +53,7 @@ def select_all(command: Command) -> None:
 
 
 def next_decision(command: Command) -> None:
-    """Select the layer where more bits save most loss for each byte; from one of those, the layer after it."""
+    """Select the layer where more bits save most loss for each byte; from the one that was selected so, the next."""
     context = command.context
     state = context.workspace.state
     facts = PlanFacts(state.session, state.assignments, state.metric)
@@ -62,9 +62,11 @@ def next_decision(command: Command) -> None:
         context.messages.say("No layer can be improved", "No unlocked layer loses less with a larger scheme.")
         return
     names = [each.layer for each in ordered]
-    at = names.index(state.selection[0]) + 1 if state.selection and state.selection[0] in names else 0
+    panel = layers_panel(command)
+    at = names.index(panel.decided) + 1 if state.selection == (panel.decided,) and panel.decided in names else 0
     chosen = ordered[at % len(ordered)]
-    layers_panel(command).filter.clear()
+    panel.decided = chosen.layer
+    panel.filter.clear()
     context.workspace.select([chosen.layer])
     place = f"{names.index(chosen.layer) + 1} of {len(ordered)}, most loss saved for each byte first"
     context.messages.say(quantities.marked_in(chosen.sentence(facts.table.unit)), place)

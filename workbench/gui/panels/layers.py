@@ -45,6 +45,9 @@ NAME_NEIGHBOURS = 5
 class LayersPanel(Panel):
     """Select layers, see their facts, change their schemes in place."""
 
+    decided = ""
+    """The layer that was selected last as the next decision."""
+
     def _build(self) -> None:
         hint = "Filter: words, kind:linear, scheme:int4, re:…, worst 10"
         self.filter = named(QLineEdit(placeholderText=tr(hint), clearButtonEnabled=True), "Filter layers", HINT)

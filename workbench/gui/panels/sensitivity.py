@@ -101,7 +101,7 @@ class SensitivityPanel(Panel):
         self._drag: int | None = None  # the edit that a drag over the heatmap goes on with
         self.heatmap.hovered.connect(self._hover)
         self.heatmap.clicked.connect(self._click)
-        self.heatmap.row_selected.connect(self._select)
+        self.heatmap.rows_selected.connect(self._select)
         self.heatmap.painted.connect(self._paint)
         self.heatmap.lock_requested.connect(self._lock)
 
@@ -347,16 +347,24 @@ class SensitivityPanel(Panel):
         self._painted = dict.fromkeys(names, scheme)
         QTimer.singleShot(FRAME_MS, self, lambda: self._select_layers(names))
 
-    def _paint(self, row: int, column: int) -> None:
-        """Give one more layer its scheme while the mouse is dragged; the whole drag is one step to undo."""
+    def _paint(self, cells: Iterable[tuple[int, int]]) -> None:
+        """Give more layers their schemes while the mouse is dragged; the whole drag is one step to undo."""
         if self._table is None:
             return
-        names, scheme = self._layers(row), self._table.schemes[column]
-        self._painted |= dict.fromkeys(names, scheme)
+        by_scheme: dict[str, list[str]] = {}
+        for at, column in cells:
+            by_scheme.setdefault(self._table.schemes[column], []).extend(self._layers(at))
+        for scheme, names in by_scheme.items():
+            self._painted |= dict.fromkeys(names, scheme)
         title = f"Paint {PARTS[self._field].format(quantities.plural(len(self._painted), 'layer'))}"
-        self._drag = self.context.workspace.edit(
-            title, lambda now: replace(now, plan=now.plan.assign(names, **{self._field: scheme})), extend=self._drag
-        )
+
+        def change(now: Session) -> Session:
+            plan = now.plan
+            for scheme, names in by_scheme.items():
+                plan = plan.assign(names, **{self._field: scheme})
+            return replace(now, plan=plan)
+
+        self._drag = self.context.workspace.edit(title, change, extend=self._drag)
 
     def _lock(self, row: int) -> None:
         session = self.state.session
@@ -373,9 +381,9 @@ class SensitivityPanel(Panel):
         if session is not None and all(name in session.model.by_name for name in names):
             self.context.workspace.select(names)
 
-    def _select(self, row: int) -> None:
+    def _select(self, rows: Iterable[int]) -> None:
         if self._table is not None:
-            self.context.workspace.select(self._layers(row))
+            self.context.workspace.select(name for at in rows for name in self._layers(at))
 
 
 def with_choices(table: Sensitivity, chosen: np.ndarray) -> Cells:

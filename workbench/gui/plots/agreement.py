@@ -1,4 +1,4 @@
-"""Two scores of the same cells against each other, both on log scales: do they rank alike?"""
+"""Two scores of the same cells against each other, both on log scales at first: do they rank alike?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Agreement(Plot):
 
     chosen = Signal(int)
     name, left, bottom = "Two metrics of the same cells against each other", "y", "x"
-    left_width, grid, logarithmic = 58, True, AXES
+    left_width, grid, logarithmic, switchable = 58, True, AXES, AXES
 
     def __init__(self, colours: Colours) -> None:
         self._x = self._y = np.zeros(0)
@@ -36,9 +36,9 @@ class Agreement(Plot):
         """Show float64 ``[n]`` pairs, without those that are not positive and finite; ``tip(index)`` describes one."""
         pairs, evaluated = np.column_stack([x, y]), np.array(plans, float).reshape(-1, 2)
         self._index, self._tip = np.flatnonzero(_positive(pairs)), tip
-        self._x, self._y = np.log10(pairs[self._index]).T
+        self._x, self._y = pairs[self._index].T
         self._group = group[self._index]
-        self._plans = np.log10(evaluated[_positive(evaluated)])
+        self._plans = evaluated[_positive(evaluated)]
         self.redraw()
 
     def colour_of(self, group: int) -> str:
@@ -48,19 +48,21 @@ class Agreement(Plot):
     def draw(self) -> None:
         if not self._x.size and not self._plans.size:
             return
-        values = np.concatenate([self._x, self._y, self._plans.ravel()])
+        across, up = self.on_axis("bottom", self._x), self.on_axis("left", self._y)
+        plans = self.on_axis("left", self._plans)  # both axes have the same scale
+        values = np.concatenate([across, up, plans.ravel()])
         ends = [float(values.min()), float(values.max())]
         self.add_line(ends, ends, self.colours.muted, dashed=True)
         for number in np.unique(self._group):
             chosen = self._group == number
             points = self.add_points(
-                self._x[chosen], self._y[chosen], self.colour_of(int(number)),
+                across[chosen], up[chosen], self.colour_of(int(number)),
                 size=5, alpha=150, pen=None, data=self._index[chosen], hoverable=self._x.size <= MAX_TIPS, hoverSize=9,
                 tip=lambda x, y, data: self._tip(int(data)),
             )  # fmt: skip
             points.sigClicked.connect(lambda _, clicked, *__: self.chosen.emit(int(clicked[0].data())))
-        if self._plans.size:
-            x, y = self._plans.T
+        if plans.size:
+            x, y = plans.T
             self.add_points(x, y, self.colours.error, symbol="d", size=12)
         self.item.autoRange()
 

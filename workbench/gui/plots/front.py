@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ DECADES = 5
 ABOVE_STAR = 5
 """How high measured plans are drawn: over the star, which may be one of them."""
 
+BEST, PRESENT, MEASURED = "best plans", "current plan", "measured, 95 % interval"
+
 MAX_POINTS = 1000
 """Points that can be clicked; the arrow keys reach every plan."""
 
@@ -35,7 +38,7 @@ class FrontPlot(Plot):
     taken = Signal(int)
     pointed = Signal(int)
     name, left, bottom = "Size or time of the plans against predicted loss", "loss", "size in MB"
-    left_width, grid, legend, logarithmic = 58, True, (-8, 8), ("left",)
+    left_width, grid, legend, logarithmic, switchable = 58, True, (-8, 8), ("left",), ("left",)
     picture: Picture | None = None
     _cursor = -1
     _points: pg.ScatterPlotItem | None = None
@@ -65,25 +68,28 @@ class FrontPlot(Plot):
         self._draw_front(picture)
         self._draw_uniform(picture)
         self._draw_measured(picture)
-        name = "current plan, weights only" if picture.weights_only else "current plan"
+        name = f"{PRESENT}, weights only" if picture.weights_only else PRESENT
         self._star = self.add_points([], [], self.colours.error, size=17, symbol="star", name=name)
         self._place_star(picture)
         self.item.autoRange()
         self.item.disableAutoRange()  # so that a star that moves repaints only itself
 
-    def _log(self, values: Any) -> Any:
-        """Return exponents of ten within what is drawn: Qt crashes on coordinates that are not finite."""
+    def _up(self, losses: Any) -> Any:
+        """Return where losses stand, within what is drawn: Qt crashes on coordinates that are not finite."""
+        top = self._top + DECADES
+        if not self.is_log:
+            return np.nan_to_num(losses, nan=10.0**top, posinf=10.0**top)
         with np.errstate(divide="ignore", invalid="ignore"):
-            exponents = np.log10(np.maximum(values, 0))
-        return np.nan_to_num(np.clip(exponents, self._top - DECADES, self._top + DECADES), nan=self._top + DECADES)
+            exponents = np.log10(np.maximum(losses, 0))
+        return np.nan_to_num(np.clip(exponents, self._top - DECADES, top), nan=top)
 
     def _draw_front(self, picture: Picture) -> None:
-        colour, y = self.colours.quantized, self._log(picture.loss)
+        colour, y = self.colours.quantized, self._up(picture.loss)
         self.add_line(picture.cost, y, colour)
         shown = thinned(picture.loss.size)
         self._points = self.add_points(
             picture.cost[shown], y[shown], colour, data=shown, hoverable=True, hoverSize=11,
-            tip=lambda x, y, data: self.describe(int(data)), name="best plans",
+            tip=lambda x, y, data: self.describe(int(data)), name=BEST,
         )  # fmt: skip
         self._points.sigClicked.connect(lambda _, points, *__: self.taken.emit(int(points[0].data())))
         if 0 <= self._cursor < picture.loss.size:
@@ -95,7 +101,7 @@ class FrontPlot(Plot):
             names, x, losses = zip(*picture.uniform, strict=True)
             colour = self.colours.baseline
             self.add_points(
-                x, self._log(np.array(losses)), colour, symbol="s", pen=pen(colour), brush=None, hoverable=True,
+                x, self._up(np.array(losses)), colour, symbol="s", pen=pen(colour), brush=None, hoverable=True,
                 data=list(names), tip=lambda x, y, data: f"{data} everywhere", name="one scheme everywhere",
             )  # fmt: skip
 
@@ -103,12 +109,12 @@ class FrontPlot(Plot):
         if not picture.measured:
             return
         x = np.array([entry.cost for entry in picture.measured])
-        y, low, high = self._log(np.array([(entry.value, entry.low, entry.high) for entry in picture.measured]).T)
+        y, low, high = self._up(np.array([(entry.value, entry.low, entry.high) for entry in picture.measured]).T)
         colour = self.colours.predicted
         bars = self.add_intervals(x, y, low, high, colour)
         points = self.add_points(
             x, y, colour, symbol="d", size=11, hoverable=True, data=list(picture.measured),
-            tip=lambda x, y, data: _measured_tip(data, picture.unit), name="measured, 95 % interval",
+            tip=lambda x, y, data: _measured_tip(data, picture.unit), name=MEASURED,
         )  # fmt: skip
         for item in (bars, points):
             item.setZValue(ABOVE_STAR)
@@ -116,14 +122,28 @@ class FrontPlot(Plot):
     def _place_star(self, picture: Picture) -> None:
         assert self._star is not None
         size, loss = np.array([picture.present] if picture.present else []).reshape(-1, 2).T
-        self._star.setData(size, self._log(loss))
+        self._star.setData(size, self._up(loss))
 
     def _keep_star_in_view(self, picture: Picture) -> None:
         if picture.present is None:
             return
-        spot = picture.present[0], float(self._log(picture.present[1]))
+        spot = picture.present[0], float(self._up(picture.present[1]))
         if any(not low <= at <= high for at, (low, high) in zip(spot, self.item.viewRange(), strict=True)):
             self.item.autoRange()
+
+    def data(self) -> Iterator[tuple[str, float, float]]:
+        """Yield every plan as it is, even one that is drawn at the bottom or left out among a thousand others."""
+        picture = self.picture
+        if picture is None:
+            return
+        for cost, loss in zip(picture.cost, picture.loss, strict=True):
+            yield BEST, cost, loss
+        for name, cost, loss in picture.uniform:
+            yield name, cost, loss
+        for entry in picture.measured:
+            yield f"{entry.name}: {MEASURED}", entry.cost, entry.value
+        if picture.present:
+            yield PRESENT, *picture.present
 
     def describe(self, index: int) -> str:
         """Return a plan of the front in words."""

@@ -15,16 +15,16 @@ MIN_ROW, MAX_ROW = 3, 40
 
 
 class Heatmap(HeatmapPicture):
-    """``hovered``, ``clicked`` and ``painted`` (a click that is dragged on) give row and column, the others the row.
+    """``hovered`` and ``clicked`` give row and column, ``painted`` (a click that is dragged on) pairs of them.
 
-    Enter clicks the cell that the arrow keys moved to, a right click requests a lock, Ctrl+wheel zooms, Ctrl+C copies
-    the cell as a number.
+    A click at a heading selects its row, with Ctrl one more or less, with Shift all up to it.  Enter clicks the cell
+    that the arrow keys moved to, a right click requests a lock, Ctrl+wheel zooms, Ctrl+C copies the cell as a number.
     """
 
     hovered = Signal(int, int)
     clicked = Signal(int, int)
-    row_selected = Signal(int)
-    painted = Signal(int, int)
+    rows_selected = Signal(object)
+    painted = Signal(object)
     lock_requested = Signal(int)
 
     def __init__(self, colours: Colours) -> None:
@@ -35,6 +35,8 @@ class Heatmap(HeatmapPicture):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
         self._pressed = False
+        self._anchor = 0
+        """The row from which Shift extends the selection."""
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position().toPoint())
@@ -43,8 +45,8 @@ class Heatmap(HeatmapPicture):
         self._hover = cell
         self.hovered.emit(*cell)
         if event.buttons() & Qt.MouseButton.LeftButton and min(cell) >= 0 and self._pressed:
-            self.cursor_cell = cell
-            self.painted.emit(*cell)
+            before, self.cursor_cell = self.cursor_cell, cell
+            self.painted.emit(_between(before, cell))
         self.viewport().update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -63,12 +65,23 @@ class Heatmap(HeatmapPicture):
         if row < 0 or event.button() != Qt.MouseButton.LeftButton:
             return
         if column < 0:
-            self.row_selected.emit(row)
+            self._select_rows(row, event.modifiers())
             return
         self.cursor_cell = self._hover = (row, column)
         self._pressed = True
         self.clicked.emit(row, column)
         self.viewport().update()
+
+    def _select_rows(self, row: int, modifiers: Qt.KeyboardModifier) -> None:
+        rows = {row}
+        if modifiers & Qt.KeyboardModifier.ShiftModifier:
+            rows = set(range(min(self._anchor, row), max(self._anchor, row) + 1))
+        else:
+            self._anchor = row
+        if modifiers & Qt.KeyboardModifier.ControlModifier:
+            before = self._selected
+            rows = before - rows if rows <= before and len(before) > len(rows) else before | rows
+        self.rows_selected.emit(sorted(rows))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move with the arrows, choose with Enter or Space."""
@@ -126,3 +139,11 @@ class Heatmap(HeatmapPicture):
         self.row_height = min(max(height, MIN_ROW), MAX_ROW)
         self._layout()
         bar.setValue(int(middle * self.row_height - half))
+
+
+def _between(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the cells after ``start`` on the straight way to ``end``, one for each row: a fast mouse skips some."""
+    rows = end[0] - start[0]
+    step = 1 if rows > 0 else -1
+    ways = range(step, rows + step, step) if rows else [0]
+    return [(start[0] + way, round(start[1] + (end[1] - start[1]) * (way / rows if rows else 1))) for way in ways]

@@ -81,7 +81,7 @@ class Histogram(Plot):
 
     region_moved = Signal(float, float)
     region_set = Signal(float, float)
-    left, left_width = "count", 46
+    left, left_width, switchable = "count", 46, ("left",)
     _statistics: LayerStatistics | None = None
     _ranges: Mapping[str, Range] = {}
     _grids: Mapping[str, np.ndarray] = {}
@@ -133,6 +133,11 @@ class Histogram(Plot):
         differ = list(map(id, dict(others).values())) != list(map(id, dict(before).values()))
         if differ or (others and name != old_name):
             self.redraw()
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the scale is logarithmic: not that of the count, but of one more, so that 0 has a place."""
+        return self._log
 
     def show_log(self, log: bool) -> None:
         """Show counts on a logarithmic or on a linear scale."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt, Signal
@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
 
 from workbench.gui.plots.histogram import bins_as_text
+from workbench.gui.plots.plot import add_switch
 from workbench.gui.shell.foreign import elided
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
@@ -60,13 +61,16 @@ class Multiples(QWidget):
         self._colours = colours
         self.span = self._whole = (-1.0, 1.0)
         self._log = True
+        self.on_log: Callable[[bool], object] = self.show_log  # what the menu calls
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setToolTip(tr(KEYS))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Offer a copy of the picture and of the bins."""
+        """Offer everything that can be seen, the scale of counts, and a copy of the picture and of the bins."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Show &All"), self.show_all)
+        add_switch(menu, "&Logarithmic", self._log, self.on_log)
         menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(self.grab()))
         menu.addAction(tr("Copy the &Data"), lambda: QApplication.clipboard().setText(self.data_text()))
         menu.popup(event.globalPos())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -72,6 +72,14 @@ def _points(item: Any) -> tuple[np.ndarray, np.ndarray]:
     )  # fmt: skip
 
 
+def add_switch(menu: QMenu, text: str, on: bool, change: Callable[[bool], object]) -> None:
+    """Add an entry with a tick, translated, to a menu; ``change(on)`` follows a click on it."""
+    action = menu.addAction(tr(text))
+    action.setCheckable(True)
+    action.setChecked(on)
+    action.toggled.connect(change)
+
+
 class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
     """A mark of the legend that clips to its own place: in an SVG the text before it would cut it off otherwise."""
 
@@ -122,11 +130,14 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     """Offset of the legend in pixels, negative from the right and the bottom; None: no legend."""
     grid = False
     logarithmic: tuple[str, ...] = ()
-    """Axes whose values are exponents of ten."""
+    """Axes whose values are exponents of ten now, and at first."""
+    switchable: tuple[str, ...] = ()
+    """Axes that the menu makes logarithmic or linear: those of amounts.  Signed values and decibels have no other."""
 
     def __init__(self, colours: Colours, name: str = "", *, bottom: str = "") -> None:
         super().__init__(viewBox=Box(enableMenu=False), enableMenu=False)
         self.colours = colours
+        self.on_log: Callable[[bool], object] = self.show_log  # what the menu calls
         self.setAccessibleName(tr(name or self.name))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAntialiasing(False)
@@ -146,7 +157,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             legend = self.item.addLegend(offset=self.legend, labelTextSize="8pt", sampleType=LegendMark)
             add = legend.addItem
             legend.addItem = lambda item, name: add(item, tr(name))
-        if self.logarithmic:
+        if self.switchable:
             self.item.getViewBox().sigRangeChanged.connect(self._mark_decades)
         self._style()
 
@@ -185,11 +196,33 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Show all data after zooming and panning."""
         self.item.autoRange()
 
+    @property
+    def is_log(self) -> bool:
+        """Whether the axes that can be logarithmic are."""
+        return bool(self.logarithmic)
+
+    def show_log(self, log: bool) -> None:
+        """Make the axes that can be logarithmic so, or linear, and show all data."""
+        self.logarithmic = self.switchable if log else ()
+        for axis in self.switchable:
+            self.item.getAxis(axis).setTicks(None)
+        self.redraw()
+        self.show_all()
+
+    def on_axis(self, axis: str, values: Any) -> np.ndarray:
+        """Return where values stand on an axis, float64 of their shape: NaN where a logarithmic one has no place."""
+        array = np.asarray(values, np.float64)
+        if axis not in self.logarithmic:
+            return array
+        return np.log10(array, out=np.full_like(array, np.nan), where=array > 0)
+
     def context_menu(self) -> QMenu:
         """Return what a right click offers."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Show &All"), self.show_all)
+        if self.switchable:
+            add_switch(menu, "&Logarithmic", self.is_log, self.on_log)
         menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(self.grab()))
         menu.addAction(tr("Copy the &Data"), lambda: QApplication.clipboard().setText(self.data_text()))
         return menu
@@ -197,16 +230,18 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     def data_text(self) -> str:
         """Return what is drawn as text with tabs: a heading, then the points of every curve in the axes' own units."""
         left, bottom = (self._labels[axis] or name for axis, name in zip(AXES, ("y", "x"), strict=True))
-        rows = [("curve", bottom, left)]
-        for number, item in enumerate(self.item.items, 1):
-            points = _points(item)
-            name = (item.name() if hasattr(item, "name") else None) or str(number)
-            for x, y in zip(*points, strict=False):
-                rows.append((name, self._exact("bottom", x), self._exact("left", y)))
-        return "\n".join(map("\t".join, rows))
+        rows = [(name, repr(float(x)), repr(float(y))) for name, x, y in self.data()]
+        return "\n".join(map("\t".join, [("curve", bottom, left), *rows]))
 
-    def _exact(self, axis: str, value: float) -> str:
-        return repr(float(10.0**value if axis in self.logarithmic else value))
+    def data(self) -> Iterator[tuple[str, float, float]]:
+        """Yield the name of its curve and the coordinates of each point that is drawn, in the axes' own units."""
+        for number, item in enumerate(self.item.items, 1):
+            name = (item.name() if hasattr(item, "name") else None) or str(number)
+            for x, y in zip(*_points(item), strict=False):
+                yield name, self._exact("bottom", x), self._exact("left", y)
+
+    def _exact(self, axis: str, value: float) -> float:
+        return float(10.0**value if axis in self.logarithmic else value)
 
     def _open_menu(self, event: Any) -> None:
         self.context_menu().popup(event.screenPos().toPoint())

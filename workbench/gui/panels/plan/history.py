@@ -108,7 +108,7 @@ class PlanHistory(PanelPart):
 
     def restore(self) -> None:
         """Make the selected plan the current one."""
-        for plan in self._selected_named()[:1]:
+        for plan in self._selected_named():
             edits.set_plan(self.context.workspace, f"Use the plan {plan.name}", plan.plan)
 
     def delete(self) -> None:
@@ -126,8 +126,9 @@ class PlanHistory(PanelPart):
     def _compare(self) -> None:
         """Compare the two selected plans; a single selected plan is compared with the present one."""
         state, pair = self.state, self.plans.selected()
-        for action in (self.take_button, self.delete_button):
-            action.setEnabled(bool(self._selected_named()))
+        named = self._selected_named()
+        self.take_button.setEnabled(len(named) == 1)  # of two that are compared, neither is meant
+        self.delete_button.setEnabled(bool(named))
         if len(pair) == 1:
             pair = [self.plans.records.records[0], *pair]
         marked = self.mark.isChecked() and state.session is not None and len(pair) == 2
