@@ -23,6 +23,7 @@ from workbench.engine.jobs import Jobs, JobStatus, JobView
 from workbench.gui.commands import run
 from workbench.gui.commands.run import schemes_of
 from workbench.gui.commands.stages import STAGES
+from workbench.gui.context.runner import running_steps
 from workbench.gui.shell import settings
 from workbench.gui.shell.stepper import StageStatus
 
@@ -120,7 +121,7 @@ def test_a_job_that_ends_leaves_the_panel_that_the_user_has_gone_to(live: Callab
         await person.press(Qt.Key.Key_F5, window, control=True)
         await person.until(lambda: statuses(person)[3] is DONE)
         await person.click(window.stepper.buttons[5])
-        await person.until(lambda: statuses(person)[4] is DONE and not window.stages.running())
+        await person.until(lambda: statuses(person)[4] is DONE and not running_steps(person.context.jobs))
         await person.settle(0.1)
         assert window.panels["deploy"].is_seen and dock.windowTitle() == "Accuracy (new)"
         await person.click(window.stepper.buttons[4])

@@ -23,6 +23,7 @@ from workbench.gui.commands.document import Document
 from workbench.gui.commands.stages import STAGES, Stages
 from workbench.gui.context.context import Context
 from workbench.gui.context.messages import Message, Notices
+from workbench.gui.context.runner import running_steps
 from workbench.gui.docks import Docks
 from workbench.gui.menus import Menus
 from workbench.gui.panel_updates import PanelUpdates
@@ -166,7 +167,7 @@ class Window(QMainWindow):
         now = self._action_state()
         self.bars.enable(now)
         self.stepper.show_marks(self.stages.marks(now))
-        running = self.stages.running()
+        running = running_steps(self.context.jobs)
         for panel in self.panels.values():
             panel.show_running(running)
 

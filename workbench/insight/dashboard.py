@@ -117,7 +117,7 @@ class Dashboard:
     def _others(self, session: Session, state: State, here: _Amounts) -> tuple[_Amounts, ...]:
         """Return the last saved plan and the best uniform one that is not larger, where there are such."""
         others = []
-        name = next((name for name in reversed(session.plans) if not is_branch(name)), "")
+        name = next((name for name in reversed(list(session.plans)) if not is_branch(name)), "")
         if name and session.plans[name].rules != session.plan.rules:
             basis = session.plans[name], session.model, session.sensitivities, session.timings, session.evaluations
             if not same_objects(self._basis, (*basis, state.metric)):

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QDialog, QWidget
 
 from workbench.gui.commands.document import Document
 from workbench.gui.context.context import Context
+from workbench.gui.context.runner import running_steps
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs, settings, step_keys
 from workbench.gui.shell.forecast import ForecastLine
@@ -124,11 +125,10 @@ class Command:
             ForecastLine(form, lambda value, *then: ask(FORECAST.request(session, step.request(None, value)), *then))
 
         def lacking(value: Any) -> tuple[str, str]:
-            awaited = self._awaited()  # its request is prepared when its turn comes
-            wanted = (
-                () if session is None else (each for each in step.wants(session, value) if each.step not in awaited)
-            )
-            return ("", "") if session is None else step_keys.missing(session, wanted)
+            if session is None:
+                return "", ""
+            running = running_steps(self.context.jobs)  # its request is prepared when its turn comes
+            return step_keys.missing(session, (each for each in step.wants(session, value) if each.step not in running))
 
         dialog = dialogs.FormDialog(
             self.window.widget, step.title, step.summary, form, start, lacking, self.context.trigger
@@ -138,12 +138,6 @@ class Command:
         answer: O = form.value()
         self._last[step.options] = self._last[of_model] = answer
         return step.request(self.session, answer)
-
-    def _awaited(self) -> set[str]:
-        """Return the names of the steps that run or wait."""
-        jobs = self.context.jobs
-        requests = (jobs.request(view.id) for view in jobs.views if not view.status.over)
-        return {request.step.name for request in requests if isinstance(request, Request)}
 
     def _remembered(self, options: Any, place: object, shown_again: Sequence[str]) -> Any:
         last = self._last.get(place)

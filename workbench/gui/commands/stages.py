@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbench.engine.jobs import Jobs, JobStatus, JobView
 from workbench.gui.commands.action import ActionState, Condition, has_session, has_table, step_possible
+from workbench.gui.context.runner import running_steps
 from workbench.gui.shell.step_keys import STEP_KEYS
 from workbench.gui.shell.stepper import Mark, StageStatus
 from workbench.gui.shell.words import tr
@@ -111,12 +112,12 @@ class Stages:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._seen: set[int] = set()
-        self._exported: list[Plan] = []
+        self._exported: dict[int, object] = {}  # by the number of the job
 
     def marks(self, now: ActionState) -> tuple[Mark, ...]:
         """Return what every stage shows now."""
-        running = self.running()
+        running = running_steps(self._jobs)
+        self._note_exports()
         marks: list[Mark] = []
         for stage in STAGES:
             outcome = stage.outcome(now.state) or self._deployed_here(stage, now.state.session)
@@ -138,32 +139,18 @@ class Stages:
             marks.append(Mark(tr(stage.title), status, tip))
         return tuple(marks)
 
-    def running(self) -> dict[str, str]:
-        """Return what the running and waiting jobs are doing, by the name of their step; note finished exports."""
-        texts: dict[str, str] = {}
+    def _note_exports(self) -> None:
         for view in self._jobs.views:
-            if view.status.over and (view.id in self._seen or view.status is not JobStatus.DONE):
-                continue
             request = self._jobs.request(view.id)
-            if not isinstance(request, Request):
-                continue
-            if not view.status.over:
-                texts[request.step.name] = view.title
-                continue
-            self._seen.add(view.id)
-            if request.step is EXPORT and request.session is not None:
-                self._exported.append(request.session.plan)
-        return texts
+            if view.status is JobStatus.DONE and isinstance(request, Request) and request.step is EXPORT:
+                self._exported[view.id] = request.session and request.session.plan
 
     def opening(self) -> JobView | None:
         """Return the job that opens a model or session now, None where there is none."""
-        for view in self._jobs.views:
-            if not view.status.over:
-                request = self._jobs.request(view.id)
-                if isinstance(request, Request) and request.step.name in STAGES[0].steps:
-                    return view
-        return None
+        jobs = ((view, self._jobs.request(view.id)) for view in self._jobs.views if not view.status.over)
+        opens = (view for view, each in jobs if isinstance(each, Request) and each.step.name in STAGES[0].steps)
+        return next(opens, None)
 
     def _deployed_here(self, stage: Stage, session: Session | None) -> str:
-        exported = stage.panel == "deploy" and session is not None and session.plan in self._exported
+        exported = stage.panel == "deploy" and session is not None and session.plan in self._exported.values()
         return "this plan was exported" if exported else ""

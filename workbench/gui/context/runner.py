@@ -206,3 +206,9 @@ class JobRunner:
 
 async def _refuse(file: str) -> bool:
     return False
+
+
+def running_steps(jobs: Jobs) -> dict[str, str]:
+    """Return what the jobs that run or wait are doing, by the name of their step."""
+    requests = ((view, jobs.request(view.id)) for view in jobs.views if not view.status.over)
+    return {request.step.name: view.title for view, request in requests if isinstance(request, Request)}

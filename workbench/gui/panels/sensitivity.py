@@ -347,24 +347,16 @@ class SensitivityPanel(Panel):
         self._painted = dict.fromkeys(names, scheme)
         QTimer.singleShot(FRAME_MS, self, lambda: self._select_layers(names))
 
-    def _paint(self, cells: Iterable[tuple[int, int]]) -> None:
-        """Give more layers their schemes while the mouse is dragged; the whole drag is one step to undo."""
+    def _paint(self, row: int, column: int) -> None:
+        """Give one more layer its scheme while the mouse is dragged; the whole drag is one step to undo."""
         if self._table is None:
             return
-        by_scheme: dict[str, list[str]] = {}
-        for at, column in cells:
-            by_scheme.setdefault(self._table.schemes[column], []).extend(self._layers(at))
-        for scheme, names in by_scheme.items():
-            self._painted |= dict.fromkeys(names, scheme)
+        names, scheme = self._layers(row), self._table.schemes[column]
+        self._painted |= dict.fromkeys(names, scheme)
         title = f"Paint {PARTS[self._field].format(quantities.plural(len(self._painted), 'layer'))}"
-
-        def change(now: Session) -> Session:
-            plan = now.plan
-            for scheme, names in by_scheme.items():
-                plan = plan.assign(names, **{self._field: scheme})
-            return replace(now, plan=plan)
-
-        self._drag = self.context.workspace.edit(title, change, extend=self._drag)
+        self._drag = self.context.workspace.edit(
+            title, lambda now: replace(now, plan=now.plan.assign(names, **{self._field: scheme})), extend=self._drag
+        )
 
     def _lock(self, row: int) -> None:
         session = self.state.session

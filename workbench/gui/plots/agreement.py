@@ -20,7 +20,7 @@ class Agreement(Plot):
 
     chosen = Signal(int)
     name, left, bottom = "Two metrics of the same cells against each other", "y", "x"
-    left_width, grid, logarithmic, switchable = 58, True, AXES, AXES
+    left_width, grid, logarithmic = 58, True, AXES
 
     def __init__(self, colours: Colours) -> None:
         self._x = self._y = np.zeros(0)

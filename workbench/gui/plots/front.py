@@ -38,7 +38,7 @@ class FrontPlot(Plot):
     taken = Signal(int)
     pointed = Signal(int)
     name, left, bottom = "Size or time of the plans against predicted loss", "loss", "size in MB"
-    left_width, grid, legend, logarithmic, switchable = 58, True, (-8, 8), ("left",), ("left",)
+    left_width, grid, legend, logarithmic = 58, True, (-8, 8), ("left",)
     picture: Picture | None = None
     _cursor = -1
     _points: pg.ScatterPlotItem | None = None
@@ -133,17 +133,11 @@ class FrontPlot(Plot):
 
     def data(self) -> Iterator[tuple[str, float, float]]:
         """Yield every plan as it is, even one that is drawn at the bottom or left out among a thousand others."""
-        picture = self.picture
-        if picture is None:
-            return
-        for cost, loss in zip(picture.cost, picture.loss, strict=True):
-            yield BEST, cost, loss
-        for name, cost, loss in picture.uniform:
-            yield name, cost, loss
-        for entry in picture.measured:
-            yield f"{entry.name}: {MEASURED}", entry.cost, entry.value
-        if picture.present:
-            yield PRESENT, *picture.present
+        if (picture := self.picture) is not None:
+            yield from ((BEST, *plan) for plan in zip(picture.cost, picture.loss, strict=True))
+            yield from picture.uniform
+            yield from ((f"{entry.name}: {MEASURED}", entry.cost, entry.value) for entry in picture.measured)
+            yield from ((PRESENT, *picture.present),) if picture.present else ()
 
     def describe(self, index: int) -> str:
         """Return a plan of the front in words."""

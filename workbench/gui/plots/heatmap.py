@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication
@@ -15,7 +16,7 @@ MIN_ROW, MAX_ROW = 3, 40
 
 
 class Heatmap(HeatmapPicture):
-    """``hovered`` and ``clicked`` give row and column, ``painted`` (a click that is dragged on) pairs of them.
+    """``hovered``, ``clicked`` and ``painted`` (a click that is dragged on) give row and column.
 
     A click at a heading selects its row, with Ctrl one more or less, with Shift all up to it.  Enter clicks the cell
     that the arrow keys moved to, a right click requests a lock, Ctrl+wheel zooms, Ctrl+C copies the cell as a number.
@@ -24,7 +25,7 @@ class Heatmap(HeatmapPicture):
     hovered = Signal(int, int)
     clicked = Signal(int, int)
     rows_selected = Signal(object)
-    painted = Signal(object)
+    painted = Signal(int, int)
     lock_requested = Signal(int)
 
     def __init__(self, colours: Colours) -> None:
@@ -35,8 +36,7 @@ class Heatmap(HeatmapPicture):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
         self._pressed = False
-        self._anchor = 0
-        """The row from which Shift extends the selection."""
+        self._anchor = 0  # the row from which Shift extends the selection
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position().toPoint())
@@ -46,7 +46,8 @@ class Heatmap(HeatmapPicture):
         self.hovered.emit(*cell)
         if event.buttons() & Qt.MouseButton.LeftButton and min(cell) >= 0 and self._pressed:
             before, self.cursor_cell = self.cursor_cell, cell
-            self.painted.emit(_between(before, cell))
+            for row, column in _between(before, cell):
+                self.painted.emit(row, column)
         self.viewport().update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -73,14 +74,13 @@ class Heatmap(HeatmapPicture):
         self.viewport().update()
 
     def _select_rows(self, row: int, modifiers: Qt.KeyboardModifier) -> None:
-        rows = {row}
+        rows = frozenset((row,))
         if modifiers & Qt.KeyboardModifier.ShiftModifier:
-            rows = set(range(min(self._anchor, row), max(self._anchor, row) + 1))
+            rows = frozenset(range(min(self._anchor, row), max(self._anchor, row) + 1))
         else:
             self._anchor = row
         if modifiers & Qt.KeyboardModifier.ControlModifier:
-            before = self._selected
-            rows = before - rows if rows <= before and len(before) > len(rows) else before | rows
+            rows = self._selected ^ rows if rows < self._selected else self._selected | rows
         self.rows_selected.emit(sorted(rows))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -143,7 +143,6 @@ class Heatmap(HeatmapPicture):
 
 def _between(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
     """Return the cells after ``start`` on the straight way to ``end``, one for each row: a fast mouse skips some."""
-    rows = end[0] - start[0]
-    step = 1 if rows > 0 else -1
-    ways = range(step, rows + step, step) if rows else [0]
-    return [(start[0] + way, round(start[1] + (end[1] - start[1]) * (way / rows if rows else 1))) for way in ways]
+    steps = max(abs(end[0] - start[0]), 1)
+    rows, columns = (np.linspace(*ends, steps + 1)[1:].round() for ends in zip(start, end, strict=True))
+    return list(zip(rows.astype(int).tolist(), columns.astype(int).tolist(), strict=True))

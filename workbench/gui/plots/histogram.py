@@ -13,7 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QPainter, QResizeEvent
 from PySide6.QtWidgets import QMenu
 
-from workbench.gui.plots.plot import AXES, Plot, faded, pen
+from workbench.gui.plots.plot import AXES, Plot, add_switch, faded, pen
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
@@ -81,14 +81,14 @@ class Histogram(Plot):
 
     region_moved = Signal(float, float)
     region_set = Signal(float, float)
-    left, left_width, switchable = "count", 46, ("left",)
+    left, left_width = "count", 46
     _statistics: LayerStatistics | None = None
     _ranges: Mapping[str, Range] = {}
     _grids: Mapping[str, np.ndarray] = {}
     _others: Sequence[tuple[str, LayerStatistics]] = ()
     _name = reason = ""
     _active: Range | None = None
-    _movable, _log = False, True
+    _movable = False
     region: pg.LinearRegionItem | None = None
     span = (0.0, 0.0)
     """The ends of the x axis when everything is visible."""
@@ -96,6 +96,7 @@ class Histogram(Plot):
     def __init__(self, name: str, colours: Colours, *, bottom: str) -> None:
         super().__init__(colours, name, bottom=bottom)
         self._marks: list[Mark] = []
+        self.on_log: Callable[[bool], object] = self.show_log  # what the menu calls
         self.on_resized: Callable[[], None] = self.redraw  # for all that it draws depends on the height
         self.item.getAxis("left").tickStrings = lambda values, scale, spacing: [
             quantities.tick(value * scale) for value in values
@@ -134,14 +135,9 @@ class Histogram(Plot):
         if differ or (others and name != old_name):
             self.redraw()
 
-    @property
-    def is_log(self) -> bool:
-        """Whether the scale is logarithmic: not that of the count, but of one more, so that 0 has a place."""
-        return self._log
-
     def show_log(self, log: bool) -> None:
         """Show counts on a logarithmic or on a linear scale."""
-        self._log = log
+        self.is_log = log
         self.redraw()
 
     def data_text(self) -> str:
@@ -153,7 +149,7 @@ class Histogram(Plot):
         self._marks = []
         self.region = None
         self.viewport().update()
-        self.label("left", "count (log)" if self._log else "count")
+        self.label("left", "count (log)" if self.is_log else "count")
         if self._statistics is None or not self._statistics.count:
             for axis in AXES:
                 self.item.getAxis(axis).setTicks([])
@@ -183,7 +179,7 @@ class Histogram(Plot):
         for number, (method, limits) in enumerate(() if self._others else sorted(self._ranges.items())):
             text, colour = METHOD_LABELS.get(method, method), self._colour(number + 2)
             self._marks.append(Mark(text=text, colour=colour, row=number, ends=(limits.low, limits.high)))
-        self.item.getAxis("left").setTicks([count_ticks(top, ceiling / self._height())] if self._log else None)
+        self.item.getAxis("left").setTicks([count_ticks(top, ceiling / self._height())] if self.is_log else None)
         self.span = low, high
         self.item.setXRange(low, high, padding=0)
         self.item.setYRange(self._draw_grids(grids, ceiling), ceiling, padding=0)
@@ -196,7 +192,7 @@ class Histogram(Plot):
             bins //= 2
             edges, counts = statistics.display(bins)
         shown = counts * (scale / max(statistics.count, 1))
-        heights: np.ndarray = np.log10(shown + 1.0) if self._log else shown
+        heights: np.ndarray = np.log10(shown + 1.0) if self.is_log else shown
         return edges, heights
 
     def _draw_grids(self, grids: Mapping[str, np.ndarray], ceiling: float) -> float:
@@ -223,6 +219,7 @@ class Histogram(Plot):
     def context_menu(self) -> QMenu:
         """Return what a right click offers; where a range is drawn, a closer look at it as well."""
         menu = super().context_menu()
+        add_switch(menu, "&Logarithmic", self.is_log, self.on_log)
         if self.region is not None:
             low, high = self.region.getRegion()
             menu.addAction(tr("&Zoom to the Range"), lambda: self.item.setXRange(low, high, padding=0.05))

@@ -130,14 +130,12 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     """Offset of the legend in pixels, negative from the right and the bottom; None: no legend."""
     grid = False
     logarithmic: tuple[str, ...] = ()
-    """Axes whose values are exponents of ten now, and at first."""
-    switchable: tuple[str, ...] = ()
-    """Axes that the menu makes logarithmic or linear: those of amounts.  Signed values and decibels have no other."""
+    """Axes whose values are exponents of ten while ``is_log``, which the menu switches."""
+    is_log = True
 
     def __init__(self, colours: Colours, name: str = "", *, bottom: str = "") -> None:
         super().__init__(viewBox=Box(enableMenu=False), enableMenu=False)
         self.colours = colours
-        self.on_log: Callable[[bool], object] = self.show_log  # what the menu calls
         self.setAccessibleName(tr(name or self.name))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAntialiasing(False)
@@ -157,7 +155,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             legend = self.item.addLegend(offset=self.legend, labelTextSize="8pt", sampleType=LegendMark)
             add = legend.addItem
             legend.addItem = lambda item, name: add(item, tr(name))
-        if self.switchable:
+        if self.logarithmic:
             self.item.getViewBox().sigRangeChanged.connect(self._mark_decades)
         self._style()
 
@@ -196,33 +194,26 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Show all data after zooming and panning."""
         self.item.autoRange()
 
-    @property
-    def is_log(self) -> bool:
-        """Whether the axes that can be logarithmic are."""
-        return bool(self.logarithmic)
-
     def show_log(self, log: bool) -> None:
-        """Make the axes that can be logarithmic so, or linear, and show all data."""
-        self.logarithmic = self.switchable if log else ()
-        for axis in self.switchable:
+        """Make the axes that can be logarithmic so, or linear."""
+        self.is_log = log
+        for axis in self.logarithmic:
             self.item.getAxis(axis).setTicks(None)
         self.redraw()
-        self.show_all()
 
     def on_axis(self, axis: str, values: Any) -> np.ndarray:
         """Return where values stand on an axis, float64 of their shape: NaN where a logarithmic one has no place."""
         array = np.asarray(values, np.float64)
-        if axis not in self.logarithmic:
-            return array
-        return np.log10(array, out=np.full_like(array, np.nan), where=array > 0)
+        exponents = self.is_log and axis in self.logarithmic
+        return np.log10(array, out=np.full_like(array, np.nan), where=array > 0) if exponents else array
 
     def context_menu(self) -> QMenu:
         """Return what a right click offers."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Show &All"), self.show_all)
-        if self.switchable:
-            add_switch(menu, "&Logarithmic", self.is_log, self.on_log)
+        if self.logarithmic:
+            add_switch(menu, "&Logarithmic", self.is_log, self.show_log)
         menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(self.grab()))
         menu.addAction(tr("Copy the &Data"), lambda: QApplication.clipboard().setText(self.data_text()))
         return menu
@@ -241,7 +232,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
                 yield name, self._exact("bottom", x), self._exact("left", y)
 
     def _exact(self, axis: str, value: float) -> float:
-        return float(10.0**value if axis in self.logarithmic else value)
+        return float(10.0**value if self.is_log and axis in self.logarithmic else value)
 
     def _open_menu(self, event: Any) -> None:
         self.context_menu().popup(event.screenPos().toPoint())
@@ -310,5 +301,5 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     def _mark_decades(self, *_: object) -> None:
         """Write powers of ten, or their halves and fifths, in the visible range: pyqtgraph's own overlap."""
         for axis, ends in zip(("bottom", "left"), self.item.viewRange(), strict=True):
-            if axis in self.logarithmic:
+            if self.is_log and axis in self.logarithmic:
                 self.item.getAxis(axis).setTicks([log_ticks(*ends)])

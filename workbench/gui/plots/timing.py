@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,6 @@ from workbench.measurement.evaluation import Ceilings, Timing
 
 BAR = 0.36
 """Height of a bar; rows are 1 apart."""
-MARGIN = 0.3
-"""Decades of a logarithmic axis below the shortest time."""
 ROW = 17
 """Pixels of a row."""
 
@@ -28,7 +26,6 @@ class KernelTimes(Plot):
     quantile of the repeats."""
 
     name, bottom, left_width = "Kernel times, floating point and quantized", "µs", 170
-    switchable = ("bottom",)
     _timings: Sequence[Timing] = ()
 
     def __init__(self, colours: Colours) -> None:
@@ -43,35 +40,21 @@ class KernelTimes(Plot):
     def draw(self) -> None:
         if not self._timings:
             return
-        rows, times = np.arange(len(self._timings)), self._times()
-        ends = np.nan_to_num(self.on_axis("bottom", times))  # what took no time has no place on a logarithmic axis
-        start = float(ends.min()) - MARGIN if self.is_log else 0.0
-        for (low, median, high), side, colour in zip(
-            ends, (-BAR / 2, BAR / 2), (self.colours.baseline, self.colours.quantized), strict=True
+        rows = np.arange(len(self._timings))
+        longest = 0.0
+        for y, colour, samples in (
+            (rows - BAR / 2, self.colours.baseline, [timing.baseline_samples for timing in self._timings]),
+            (rows + BAR / 2, self.colours.quantized, [timing.samples for timing in self._timings]),
         ):
-            self.add_bars(colour, x0=start, y=rows + side, width=median - start, height=BAR)
-            sides = {"left": median - low, "right": high - median, "pen": pen(self.colours.text)}
-            self.item.addItem(pg.ErrorBarItem(x=median, y=rows + side, **sides))
+            low, median, high = np.array([np.percentile(repeats, (10, 50, 90)) for repeats in samples]).T
+            self.add_bars(colour, x0=0, y=y, width=median, height=BAR)
+            spread = pg.ErrorBarItem(x=median, y=y, left=median - low, right=high - median, pen=pen(self.colours.text))
+            self.item.addItem(spread)
+            longest = max(longest, float(high.max()))
         names = [(row, f"{_short(timing.layer)} · {timing.scheme}") for row, timing in enumerate(self._timings)]
         self.item.getAxis("left").setTicks([names])
-        self.item.setXRange(start, float(ends.max()) + 0.05 * (float(ends.max()) - start), padding=0)
+        self.item.setXRange(0, longest * 1.05, padding=0)
         self._fit()
-
-    def _times(self) -> np.ndarray:
-        """Return the 10 %, 50 % and 90 % quantiles in microseconds, float64 ``[2, 3, timings]``, quantized last."""
-        both = [[each.baseline_samples for each in self._timings], [each.samples for each in self._timings]]
-        quantiles = [[np.percentile(repeats, (10, 50, 90)) for repeats in kind] for kind in both]
-        return np.array(quantiles).transpose(0, 2, 1)
-
-    def data(self) -> Iterator[tuple[str, float, float]]:
-        """Yield layer, scheme and which of both kernels, the median in microseconds, and the row."""
-        medians = self._times()[:, 1] if self._timings else np.zeros((2, 0))
-        for row, timing in enumerate(self._timings):
-            for kind, median in zip(("floating point", timing.scheme), medians[:, row], strict=True):
-                yield f"{timing.layer} · {kind}", median, row
-
-    def show_all(self) -> None:
-        self.redraw()
 
     def _fit(self) -> None:
         """Show as many rows as are legible; dragging reaches the others."""
@@ -107,7 +90,7 @@ class BatchSweep(Plot):
     """Time over batch size, both axes logarithmic at first: floating point, then quantized."""
 
     name, left, bottom = "Time over batch size", "µs", "batch size (rows of inputs)"
-    left_width, grid, legend, logarithmic, switchable = 52, True, (8, 6), ("left",), ("left",)
+    left_width, grid, legend, logarithmic = 52, True, (8, 6), ("left",)
     _lines: Sequence[Line] = ()
 
     def show_lines(self, lines: Sequence[Line]) -> None:
@@ -122,8 +105,8 @@ class BatchSweep(Plot):
             if not known.any():
                 continue
             batches = np.array(line.batches)[known]
-            x = np.log2(batches)
-            y, low, high = self.on_axis("left", np.array([line.median, line.low, line.high])[:, known])
+            x, times = np.log2(batches), np.array([line.median, line.low, line.high])[:, known]
+            y, low, high = self.on_axis("left", times)
             ticks.update(zip(x.tolist(), map(str, batches), strict=True))
             self.add_line(x, y, colour)
             self.add_points(x, y, colour, name=line.name)
@@ -136,7 +119,7 @@ class RooflinePlot(Plot):
     """Operations a second over operations a byte; the roof is solid if it was measured and dashed if estimated."""
 
     name, left, bottom = "Roofline of the timed kernels", "GOP/s", "operations a byte"
-    left_width, grid, legend, logarithmic, switchable = 52, True, (-8, -8), AXES, AXES
+    left_width, grid, legend, logarithmic = 52, True, (-8, -8), AXES
     _points: Sequence[Point] = ()
     _ceilings: Ceilings | None = None
 

@@ -88,8 +88,9 @@ class DistributionsPanel(Panel):
         )  # fmt: skip
         tip = "Counts on a logarithmic scale, so that the tails can be seen"
         self.log = switch(QCheckBox(), "&Log", self._show_log, tip, on=True)
-        for plot in (*self.plots.values(), self.multiples):
+        for plot in self.plots.values():
             plot.on_log = self.log.setChecked
+        self.multiples.on_log = self.log.setChecked
         self.compared = switch(
             QToolButton(), "&Before/After", lambda _: self._show_many(),
             "Lay over the weights what the plan makes of them (rounded, transformed), and over the inputs what its "
