@@ -15,7 +15,7 @@ from workbench.insight import quantities
 from workbench.insight.dashboard import evaluation_of
 from workbench.insight.latest import Latest
 from workbench.insight.roles import lacks_schemes
-from workbench.planning.plan import KEEP, Assignment, Plan
+from workbench.planning.plan import KEEP, Assignment
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.calibrate import CALIBRATE
