@@ -3424,6 +3424,22 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>&amp;Daten kopieren</translation>
     </message>
     <message>
+        <source>A short tour</source>
+        <translation>Eine kurze Tour</translation>
+    </message>
+    <message>
+        <source>About</source>
+        <translation>Über das Programm</translation>
+    </message>
+    <message>
+        <source>Commands</source>
+        <translation>Befehle</translation>
+    </message>
+    <message>
+        <source>Report a problem</source>
+        <translation>Ein Problem melden</translation>
+    </message>
+    <message>
         <source>&amp;Logarithmic</source>
         <translation>&amp;Logarithmisch</translation>
     </message>
@@ -5008,8 +5024,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Die Wahl gilt ab dem nächsten Start.</translation>
     </message>
     <message>
-        <source>How the window shows numbers, from the next start on. Fields, copies and files always have a decimal point.</source>
-        <translation>Wie das Fenster Zahlen zeigt, ab dem nächsten Start. Felder, Kopien und Dateien haben immer einen Dezimalpunkt.</translation>
+        <source>How the window shows numbers, from the next start on. Fields take both marks then; files have a point.</source>
+        <translation>Wie das Fenster Zahlen zeigt, vom nächsten Start an. Felder nehmen dann beide Zeichen an; Dateien haben einen Punkt.</translation>
     </message>
     <message>
         <source>Decimal mark</source>

@@ -64,7 +64,8 @@ def of_sources() -> tuple[set[str], list[str]]:
             continue  # the report is in English
         tree = ast.parse(file.read_text(encoding="utf-8"))
         known = dict(_constants(tree))
-        texts |= {text for made_in in ast.walk(tree) if isinstance(made_in, ast.ClassDef) for text in _axes(made_in)}
+        classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        texts |= {text for made_in in classes for text in (*_axes(made_in), *_titles(made_in))}
         for name, call in _calls(tree):
             for node in _arguments(name, call):
                 _collect(node, known, texts, made)
@@ -147,6 +148,14 @@ def _axes(plot: ast.ClassDef) -> Iterator[str]:
                 shown = isinstance(target, ast.Name) and target.id in ("name", "left", "bottom")
                 if shown and isinstance(value, ast.Constant) and isinstance(value.value, str):
                     yield value.value
+
+
+def _titles(dialog: ast.ClassDef) -> Iterator[str]:
+    """Yield the title that a class of dialogs gives the one that it extends."""
+    if "Popup" in [getattr(base, "id", "") for base in dialog.bases]:
+        made = (node for node in ast.walk(dialog) if isinstance(node, ast.Call) and len(node.args) == 3)
+        starts = (node for node in made if ast.unparse(node.func) == "super().__init__")
+        yield from (each.args[2].value for each in starts if isinstance(each.args[2], ast.Constant))
 
 
 def _constants(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:

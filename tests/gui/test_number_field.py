@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QDialog, QLabel, Q
 
 from workbench.gui.shell.dialogs import FormDialog
 from workbench.gui.shell.forms import Form
+from workbench.insight import quantities
 from workbench.steps.options import OptionInfo, option
 
 
@@ -52,6 +53,23 @@ def type_into(dialog: FormDialog, name: str, text: str) -> QAbstractSpinBox:
 def problems(dialog: FormDialog) -> list[str]:
     lines = (line for line in dialog.findChildren(QLabel) if line.property("role") == "error")
     return [line.text() for line in lines if line.isVisible()]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [("bits", "5,25", 5.25), ("bits", "5.25", 5.25), ("rate", "0,001", 0.001), ("rate", "1,5e-2", 0.015),
+     ("bits", "1.234,5", None), ("bits", "1,2,3", None), ("steps", "1.000", None), ("steps", "1,0", None)],
+)  # fmt: skip
+def test_a_comma_is_the_decimal_mark_where_the_user_has_chosen_it(
+    dialog: FormDialog, name: str, text: str, value: float | None
+) -> None:
+    quantities.use_comma(True)
+    try:
+        box = type_into(dialog, name, text)
+        assert bool(problems(dialog)) is (value is None)
+        assert value is None or box.number == value
+    finally:
+        quantities.use_comma(False)
 
 
 @pytest.mark.parametrize(

@@ -355,14 +355,17 @@ def test_no_heading_of_the_pdf_stands_alone_at_the_foot_of_a_page(
     path = tmp_path / "report.pdf"
     table = "<table>" + "<tr><td>one</td><td>two</td><td>three</td></tr>" * 8 + "</table>"
 
-    def fewest(lines: int) -> int:
+    def fewest(lines: int, lead: str = "") -> int:
         document = QTextDocument()
-        document.setHtml(f"{'<p>text</p>' * lines}<h2>Heading</h2>{table}")
+        document.setHtml(f"{'<p>text</p>' * lines}<h2>Heading</h2>{lead}{table}")
         monkeypatch.setattr(report, "laid_out", lambda state, progress: (document, []))
         report.write(Workspace().state, path)
         return min(letters_from_headings(path))
 
-    lengths, alone = range(33, 38), len("Heading1")
+    lengths, alone = range(32, 38), len("Heading1")
+    lead = "<p>Sentence</p>"
     assert min(map(fewest, lengths)) > alone
+    assert min(fewest(lines, lead) for lines in lengths) > alone + len("Sentence")
     monkeypatch.setattr(report, "keep_headings", lambda document, paper: None)
     assert min(map(fewest, lengths)) == alone, "Qt alone leaves it there"
+    assert min(fewest(lines, lead) for lines in lengths) <= alone + len("Sentence")

@@ -25,6 +25,7 @@ from workbench.gui.commands.run import schemes_of
 from workbench.gui.commands.stages import STAGES
 from workbench.gui.context.runner import running_steps
 from workbench.gui.shell import settings
+from workbench.gui.shell.forms import Form
 from workbench.gui.shell.stepper import StageStatus
 
 DONE, NEXT, LATER = StageStatus.DONE, StageStatus.NEXT, StageStatus.LATER
@@ -212,6 +213,11 @@ def test_a_role_sets_target_budget_and_the_schemes_that_are_scored(live: Callabl
         person.picture("role")
         await person.open(sessions.full(1))
         assert statuses(person)[2] is NEXT, "the table has no scheme that llama.cpp runs"
+        await person.act(lambda: person.context.trigger("score"))
+        await person.until(lambda: person.dialog("form"), 10)
+        offered = person.dialog("form").findChild(Form).value().schemes
+        assert set(offered) == set(names), "those of the table, of which llama.cpp runs none, stay in it"
+        await person.act(person.dialog("form").reject)
         await person.act(lambda: person.context.workspace.show_target(""))
         assert statuses(person)[2] is DONE
 

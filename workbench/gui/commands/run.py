@@ -15,6 +15,7 @@ from workbench.deployment.targets import target
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import settings, step_keys
+from workbench.insight.legality import target_schemes
 from workbench.insight.roles import lacks_schemes, role, schemes_to_score
 from workbench.models.data.files import PICTURES, SOUNDS
 from workbench.numerics.formats import activation_schemes
@@ -109,13 +110,14 @@ async def calibrate_on(command: Command, data: str) -> None:
 
 async def score(command: Command) -> None:
     """Ask and compute the layer x scheme scores, and show them: while they are computed where there were none."""
-    workspace = command.context.workspace
-    table = command.session.table(workspace.state.metric)
+    workspace, session = command.context.workspace, command.session
+    table, runtime = session.table(workspace.state.metric), workspace.state.target
     schemes = schemes_of(workspace.state)
-    if table is not None:
-        schemes = tuple(dict.fromkeys((*table.schemes, *(schemes if workspace.state.target else ()))))
+    if table is not None:  # whose other columns stay
+        runs = target_schemes(session.model.layers, runtime) if runtime else table.schemes
+        schemes = tuple(dict.fromkeys((*filter(runs.__contains__, table.schemes), *(schemes if runtime else ()))))
     first = ScoreOptions(schemes=schemes)
-    if command.session.model.cannot_run:
+    if session.model.cannot_run:
         first = replace(first, metric=WEIGHT_ERROR.name)
     request = await command.ask(SCORE, "Compute", first)
     if request is None:

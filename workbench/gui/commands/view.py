@@ -90,7 +90,7 @@ async def choose_language(command: Command) -> None:
 
 async def choose_decimal_mark(command: Command) -> None:
     """Ask whether numbers have a decimal point or comma, and remember it for the next start."""
-    text = "How the window shows numbers, from the next start on. Fields, copies and files always have a decimal point."
+    text = "How the window shows numbers, from the next start on. Fields take both marks then; files have a point."
     buttons = ("point", "&Point: 1,234.5"), ("comma", "C&omma: 1.234,5"), ("cancel", "&Cancel")
     usual = "comma" if settings.decimal_comma() else "point"
     chosen = await dialogs.ask(command.window.widget, "Decimal mark", text, buttons, usual)

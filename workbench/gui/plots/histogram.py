@@ -13,7 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QPainter, QResizeEvent
 from PySide6.QtWidgets import QMenu
 
-from workbench.gui.plots.plot import AXES, Plot, add_switch, faded, pen
+from workbench.gui.plots.plot import AXES, Plot, faded, menu_of, pen
 from workbench.gui.shell.foreign import as_line
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
@@ -218,8 +218,7 @@ class Histogram(Plot):
 
     def context_menu(self) -> QMenu:
         """Return what a right click offers; where a range is drawn, a closer look at it as well."""
-        menu = super().context_menu()
-        add_switch(menu, "&Logarithmic", self.is_log, self.on_log)
+        menu = menu_of(self, self.on_log)
         if self.region is not None:
             low, high = self.region.getRegion()
             menu.addAction(tr("&Zoom to the Range"), lambda: self.item.setXRange(low, high, padding=0.05))

@@ -17,10 +17,10 @@ from PySide6.QtGui import (
     QPolygonF,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QApplication, QMenu, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui.plots.histogram import bins_as_text
-from workbench.gui.plots.plot import add_switch
+from workbench.gui.plots.plot import menu_of
 from workbench.gui.shell.foreign import elided
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
@@ -60,20 +60,14 @@ class Multiples(QWidget):
         self._titles: dict[str, str] = {}
         self._colours = colours
         self.span = self._whole = (-1.0, 1.0)
-        self._log = True
+        self.is_log = True
         self.on_log: Callable[[bool], object] = self.show_log  # what the menu calls
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setToolTip(tr(KEYS))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Offer everything that can be seen, the scale of counts, and a copy of the picture and of the bins."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Show &All"), self.show_all)
-        add_switch(menu, "&Logarithmic", self._log, self.on_log)
-        menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(self.grab()))
-        menu.addAction(tr("Copy the &Data"), lambda: QApplication.clipboard().setText(self.data_text()))
-        menu.popup(event.globalPos())
+        menu_of(self, self.on_log).popup(event.globalPos())
 
     def data_text(self) -> str:
         """Return the bins of every histogram."""
@@ -81,7 +75,7 @@ class Multiples(QWidget):
 
     def show_log(self, log: bool) -> None:
         """Show counts on a logarithmic or on a square-root scale."""
-        self._log = log
+        self.is_log = log
         self.update()
 
     def zoom(self, factor: float, at: float = 0.5) -> None:
@@ -172,7 +166,7 @@ class Multiples(QWidget):
         if not inside.size:
             return
         edges, counts = edges[inside[0] : inside[-1] + 2], counts[inside[0] : inside[-1] + 1]
-        heights = np.log1p(counts) if self._log else np.sqrt(counts)
+        heights = np.log1p(counts) if self.is_log else np.sqrt(counts)
         x = area.x() + np.clip((np.repeat(edges, 2)[1:-1] - low) / (high - low), 0, 1) * area.width()
         y = area.bottom() - np.repeat(heights / (heights.max() or 1), 2) * (area.height() - 3)
         corners = ((x[0], area.bottom()), *zip(x, y, strict=True), (x[-1], area.bottom()))

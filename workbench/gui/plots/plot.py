@@ -72,12 +72,19 @@ def _points(item: Any) -> tuple[np.ndarray, np.ndarray]:
     )  # fmt: skip
 
 
-def add_switch(menu: QMenu, text: str, on: bool, change: Callable[[bool], object]) -> None:
-    """Add an entry with a tick, translated, to a menu; ``change(on)`` follows a click on it."""
-    action = menu.addAction(tr(text))
-    action.setCheckable(True)
-    action.setChecked(on)
-    action.toggled.connect(change)
+def menu_of(plot: Any, show_log: Callable[[bool], object] | None) -> QMenu:
+    """Return the menu of a plot, which shows all, is logarithmic by ``show_log`` if it can be, and has data to copy."""
+    menu = QMenu(plot)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.addAction(tr("Show &All"), plot.show_all)
+    if show_log is not None:
+        log = menu.addAction(tr("&Logarithmic"))
+        log.setCheckable(True)
+        log.setChecked(plot.is_log)
+        log.toggled.connect(show_log)
+    menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(plot.grab()))
+    menu.addAction(tr("Copy the &Data"), lambda: QApplication.clipboard().setText(plot.data_text()))
+    return menu
 
 
 class LegendMark(pg.graphicsItems.LegendItem.ItemSample):  # type: ignore[misc]
@@ -209,14 +216,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     def context_menu(self) -> QMenu:
         """Return what a right click offers."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Show &All"), self.show_all)
-        if self.logarithmic:
-            add_switch(menu, "&Logarithmic", self.is_log, self.show_log)
-        menu.addAction(tr("&Copy the Picture"), lambda: QApplication.clipboard().setPixmap(self.grab()))
-        menu.addAction(tr("Copy the &Data"), lambda: QApplication.clipboard().setText(self.data_text()))
-        return menu
+        return menu_of(self, self.show_log if self.logarithmic else None)
 
     def data_text(self) -> str:
         """Return what is drawn as text with tabs: a heading, then the points of every curve in the axes' own units."""

@@ -97,7 +97,10 @@ def _write_pdf(state: State, path: Path, progress: Progress) -> None:
 
 
 def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
-    """Have headings begin a page that would be the last line of one, laid out as Qt prints: margins of 2 cm."""
+    """Have headings begin a page that would end one, or end it with the sentence that leads to what follows.
+
+    Laid out as Qt prints: margins of 2 cm.
+    """
     from PySide6.QtCore import QSizeF
     from PySide6.QtGui import QGuiApplication, QTextCursor, QTextFormat
 
@@ -107,13 +110,20 @@ def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
         top, text = printed.documentLayout().blockBoundingRect(block).top(), block.layout()
         return int((top + (text.lineAt(0).y() if text.lineCount() else 0)) // paper.height())
 
-    def alone(block: QTextBlock) -> bool:
-        after, layout = block.next(), block.blockFormat()
-        if not layout.headingLevel() or layout.pageBreakPolicy() == before:
-            return False
+    def following(block: QTextBlock) -> QTextBlock:
+        after = block.next()
         while after.isValid() and not after.text():
             after = after.next()
-        return after.isValid() and page_of(after) > page_of(block)
+        return after
+
+    def alone(block: QTextBlock) -> bool:
+        layout, after = block.blockFormat(), following(block)
+        if not layout.headingLevel() or layout.pageBreakPolicy() == before or not after.isValid():
+            return False
+        then = following(after)
+        leads = after.layout().lineCount() < 4 and QTextCursor(after).currentTable() is None  # a sentence, perhaps two
+        leads = leads and then.isValid() and not then.blockFormat().headingLevel()
+        return page_of(then if leads else after) > page_of(block)
 
     printed = document.clone()
     printed.documentLayout().setPaintDevice(paper)

@@ -1,7 +1,7 @@
 """The field for numbers: the same notation in every locale; it explains what is wrong with a text and drops nothing.
 
-Numbers have a decimal point and no separators of thousands.  Qt's own spin boxes follow the locale: they drop the
-separators of thousands wherever they stand and read ``4,5`` as 45, or ``0.001`` as 1 in German.
+Numbers have a decimal point, or a comma where the user has chosen that, and no separators of thousands.  Qt's own spin
+boxes follow the locale: they drop separators anywhere and read ``4,5`` as 45, or ``0.001`` as 1 in German.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator
 from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 
+from workbench.insight import quantities
+
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MAX_DECIMALS = 12
 
@@ -21,6 +23,8 @@ def parse_number(text: str) -> float:
     text = text.strip()
     if not text:
         raise ValueError("Enter a number")
+    if quantities.typeset("0.5") == "0,5" and text.count(",") == 1 and "." not in text:
+        text = text.replace(",", ".")
     if "," in text:
         raise ValueError(f"“{text}” has a comma: use a decimal point and no separator of thousands, for example 4.5")
     if not _NUMBER.fullmatch(text):
@@ -134,7 +138,7 @@ class NumberField(QDoubleSpinBox):
         low, high = f"{self._low:.12g}", f"{self.maximum():.12g}"
         if not self._low <= value <= self.maximum():
             return f"“{text}” is out of range: expected a number from {low} to {high}"
-        if not self.decimals() and value != round(value):
+        if not self.decimals() and (value != round(value) or not {".", ","}.isdisjoint(text)):  # 1.000 is a thousand?
             return f"“{text}” is not a whole number: expected a number from {low} to {high}"
         return ""
 

@@ -25,13 +25,7 @@ from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.models.model import Model, Overrides
-from workbench.models.sources.huggingface import (
-    architecture_of,
-    inputs_of,
-    load_network,
-    names_in_network,
-    read_config,
-)
+from workbench.models.sources.huggingface import architecture_of, inputs_of, load_network, names_in_network, read_config
 from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, sample_of
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.network_sizes import require_possible

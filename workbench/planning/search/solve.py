@@ -190,12 +190,7 @@ def _settle(problem: Problem, picks: np.ndarray | None, prices: np.ndarray, gap:
 
 
 def _by_states(
-    problem: Problem,
-    left: np.ndarray,
-    result: np.ndarray,
-    open_groups: np.ndarray,
-    picks: np.ndarray,
-    price: float,
+    problem: Problem, left: np.ndarray, result: np.ndarray, open_groups: np.ndarray, picks: np.ndarray, price: float
 ) -> np.ndarray | None:
     """Settle the open groups by dynamic programming; None if that would be too much."""
     closed = np.setdiff1d(np.arange(len(result)), open_groups)

@@ -101,8 +101,7 @@ class PlanHistory(PanelPart):
             return
         name = self.name.text().strip() or self.state.session.plan.name
         self.context.workspace.edit(
-            f"Save the plan {name}",
-            lambda now: replace(now, plans={**now.plans, name: replace(now.plan, name=name)}),
+            f"Save the plan {name}", lambda now: replace(now, plans={**now.plans, name: replace(now.plan, name=name)})
         )
         self.name.clear()
 

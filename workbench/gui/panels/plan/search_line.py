@@ -61,6 +61,7 @@ class SearchLine(PanelPart):
 
     def _show_failure(self, problem: str, smallest: float | None) -> None:
         """Show a failed search's reason, shortened to what fits, and the smallest budget that a plan fits."""
+        problem = tr(problem)
         head = problem.partition(":")[0]
         brief = f"{head}; the smallest possible is {short(smallest)}" if smallest is not None else head
         self.refused.say(*dict.fromkeys((problem, brief, head)))
