@@ -84,6 +84,15 @@ class Heart:
         self._plot.close()
 
 
+async def bare_loop() -> list[Row]:
+    """Return the delays while the plot alone is shown: what this machine takes to draw it."""
+    heart = Heart()
+    await asyncio.sleep(1.0)
+    rows = await heart.during("the plot alone", asyncio.sleep(IDLE_SECONDS))
+    heart.stop()
+    return [replace(row, limit=None) for row in rows]
+
+
 async def event_loop(window: Any, engine: Any, folder: Path, model: str) -> list[Row]:
     """Return the delays while the jobs of a language model run, and a session of 10,000 layers is saved."""
     from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
@@ -280,6 +289,7 @@ def in_the_window(model: str) -> list[Row]:
 
     async def live(folder: Path) -> list[Row]:
         QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(folder))
+        bare = await bare_loop()
         engine = Engine()
         jobs = Jobs(engine)
         context = Context(Workspace(), jobs)
@@ -289,7 +299,7 @@ def in_the_window(model: str) -> list[Row]:
         gc.freeze()
         unsubscribe = engine.subscribe(window.engine_event)
         threading.Thread(target=warm_up, name="warm", daemon=True).start()
-        rows = await event_loop(window, engine, folder, model)
+        rows = bare + await event_loop(window, engine, folder, model)
         unsubscribe()
         done: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_later(0.1, lambda: done.set_result(clicks(window, app) + frames(window, app)))

@@ -384,7 +384,7 @@ def weight_statistics(model: Model, progress: Progress = silent) -> dict[tuple[s
     stored = model.summary.stored
     for number, layer in enumerate(stored):
         progress(number / len(stored), f"reading the weights of {layer.name}")
-        statistics[layer.name, "weight"] = observe(model.weight(layer.name), 0)
+        statistics[layer.name, "weight"] = observe(model.held_weight(layer.name), 0)
     for layer in model.summary.layers:
         if layer.tied_to is not None:
             statistics[layer.name, "weight"] = statistics[layer.tied_to, "weight"]

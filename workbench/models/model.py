@@ -136,6 +136,13 @@ class Model(ABC):
         replaced = self.overrides.weights.get(facts.tied_to or facts.name)
         return facts.matrix_of(self._stored(facts.parameter, facts.dtype)) if replaced is None else replaced.detach()
 
+    def held_weight(self, layer: str) -> torch.Tensor:
+        """Return the numbers of :meth:`weight` in the dtype in which they are held, which takes no conversion.
+
+        Float32 where a network whose file stores halves runs in float32.
+        """
+        return self.weight(layer)
+
     def encoded(self, layer: str) -> QuantizedTensor | None:
         """Return the layer's weight as its file holds it, where it holds it quantized; None for others.
 

@@ -201,7 +201,7 @@ class _Dots(SampleProducts):
         if flow is Flow.NONE:
             return
         draws = list(drawn_gradients(output, batch, kind, generators, DRAWS))
-        leaves = {name: self.model.weight(name).detach().float().clone().requires_grad_() for name in names}
+        leaves = {name: self.model.held_weight(name).detach().float().clone().requires_grad_() for name in names}
         view = self.model.with_weights(leaves)
         for index in range(samples_of(batch)):
             sample = {key: tensor[index : index + 1] for key, tensor in batch.items()}

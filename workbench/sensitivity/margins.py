@@ -69,7 +69,7 @@ def _add_alone(
     generator: torch.Generator,
 ) -> None:  # fmt: skip
     """Differentiate the margins of one sample, those near the border of its batch, which ``ranked`` has."""
-    leaves = {name: model.weight(name).detach().float().clone().requires_grad_() for name in differences}
+    leaves = {name: model.held_weight(name).detach().float().clone().requires_grad_() for name in differences}
     with torch.enable_grad(), Rankings() as own, flow_of(model).mode():
         model.with_weights(leaves).run(sample)
     for ranking, (margins, every) in enumerate(zip(own.margins[: len(sums.near)], ranked.margins, strict=False)):

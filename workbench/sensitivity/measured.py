@@ -95,7 +95,7 @@ def output_rows(scoring: Scoring, cells: Mapping[str, Sequence[str]], tick: Tick
     model = scoring.model
     tapped = {layer.name for layer in tappable(model)}
     for name, schemes in cells.items():
-        weight = model.weight(name).float()
+        weight = model.held_weight(name).float()
         moment = scoring.curvature.get(name)
         rounded = {}
         for scheme in schemes:

@@ -214,4 +214,4 @@ def _open_cells(model: Model, table: Sensitivity, part: Part) -> dict[str, tuple
     }  # fmt: skip
     if part != "weights":
         return missing
-    return {name: schemes for name, schemes in missing.items() if bool(model.weight(name).isfinite().all())}
+    return {name: schemes for name, schemes in missing.items() if bool(model.held_weight(name).isfinite().all())}

@@ -104,7 +104,7 @@ class Scoring:
 
     def squared_errors(self, name: str, schemes: Sequence[str]) -> dict[str, float]:
         """Return the squared error of a layer's weight rounded to each scheme."""
-        weight, curvature = self.model.weight(name).float(), self.curvature.get(name)
+        weight, curvature = self.model.held_weight(name).float(), self.curvature.get(name)
         errors = {}
         for scheme in schemes:
             rounded = round_weight(name, weight, scheme, self.algorithm, curvature).values

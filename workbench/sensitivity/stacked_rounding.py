@@ -70,9 +70,11 @@ def rounded_cells(
     """
     some = rows or {}
     for name in some.keys() & cells.keys():
-        yield _some_rows(name, model.weight(name).float(), some[name], cells[name], algorithm, curvature.get(name))
+        yield _some_rows(name, model.held_weight(name).float(), some[name], cells[name], algorithm, curvature.get(name))
     for names in _stacks(model, {name: schemes for name, schemes in cells.items() if name not in some}, algorithm):
-        weights = {name: model.weight(name) if len(names) == 1 else model.weight(name).float() for name in names}
+        weights = {name: model.held_weight(name) for name in names}
+        if len(names) > 1:
+            weights = {name: weight.float() for name, weight in weights.items()}
         yield weights, ((scheme, _rounded(weights, scheme, algorithm, curvature)) for scheme in cells[names[0]])
 
 

@@ -60,6 +60,10 @@ def test_llama_in_shards(tmp_path: Path, dtype: torch.dtype) -> None:
     name = "model.layers.1.mlp.up_proj"
     assert model.weight(name).dtype == dtype
     assert torch.equal(model.weight(name).float(), plain.get_parameter(f"{name}.weight"))
+    held = model.held_weight(name)
+    assert torch.equal(held, model.weight(name).float())
+    assert held.data_ptr() == model.body.network.get_parameter(f"{name}.weight").data_ptr()  # nothing is converted
+    assert torch.equal(model.with_weights({name: 2 * held}).held_weight(name), 2 * held)
     assert model.summary.by_name[name].block == "model.layers.1"
     assert model.summary.by_name["lm_head"].tied_to == "model.embed_tokens"
 

@@ -153,7 +153,7 @@ def _compare(decoder: Decoder, layer: Layer, content: Content) -> None:
     if layer.name in quantized.tensors:
         expected = layer.matrix_of(decoded(quantized, layer)).float().numpy()
     else:
-        expected = model.weight(layer.name).float().numpy()
+        expected = model.held_weight(layer.name).float().numpy()
     matrix = decoder.matrix(layer)
     if matrix.shape != expected.shape:
         raise ExportError(f"{layer.parameter} reads back as {matrix.shape}, not {expected.shape}; please report")

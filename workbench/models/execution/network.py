@@ -110,6 +110,13 @@ class NetworkModel(Model):
         tensor = stored_values(self._tensor(name).detach()) if exact is None else exact.to(self.device)
         return tensor.to(getattr(torch, dtype))
 
+    def held_weight(self, layer: str) -> torch.Tensor:
+        """Return a view of the parameter where it is float32; see :class:`workbench.models.model.Model`."""
+        facts = self.summary.layer(layer)
+        held = stored_values(self._tensor(facts.parameter).detach())
+        changed = (facts.tied_to or facts.name) in self.overrides.weights or facts.parameter in self.body.exact
+        return self.weight(layer) if changed or held.dtype != torch.float32 else facts.matrix_of(held)
+
     def _tensor(self, name: str) -> torch.Tensor:
         return self._parameters[name] if name in self._parameters else self.body.network.get_buffer(name)
 

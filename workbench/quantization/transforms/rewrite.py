@@ -86,7 +86,7 @@ class Draft:
     def weight(self, layer: str) -> torch.Tensor:
         """Return the layer's matrix as it is by now, float32; never write into it."""
         owner = self.summary.by_name[layer].tied_to or layer
-        return self.weights[owner] if owner in self.weights else self.model.weight(layer).float().cpu()
+        return self.weights[owner] if owner in self.weights else self.model.held_weight(layer).float().cpu()
 
     def vector(self, name: str) -> torch.Tensor:
         """Return a norm's weight or a bias as it is by now, float32."""

@@ -17,7 +17,7 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
 
 
 def _errors(scoring: Scoring, name: str, schemes: Sequence[str]) -> dict[str, float]:
-    energy = float(scoring.model.weight(name).float().double().square().sum())
+    energy = float(scoring.model.held_weight(name).float().double().square().sum())
     errors = scoring.squared_errors(name, schemes)
     return {scheme: error / energy if energy else 0.0 for scheme, error in errors.items()}
 

@@ -47,7 +47,7 @@ def _run(context: Context, options: ChannelErrorsOptions) -> ChannelErrors:
         raise PlanError("the errors of single channels are not known under transforms; take them out of the plan first")
     model = context.model()
     owner, scheme = plan_for(session, layer)
-    weight = model.weight(owner).double()
+    weight = model.held_weight(owner).double()
     rounded = rounded_weight(session, owner, model, context.progress)
     squares = np.zeros(tuple(weight.shape))
     if rounded is not None:

@@ -173,7 +173,7 @@ def measured_cells(
     if not layers:
         return None
     middle = sorted(layers, key=list(by_name).index)[len(layers) // 2]
-    weight = model.weight(middle).float()
+    weight = model.held_weight(middle).float()
 
     def run(count: int, schemes: int) -> None:
         keys = {middle: [str(number) for number in range(schemes)]}
