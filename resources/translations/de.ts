@@ -3440,6 +3440,10 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Ein Problem melden</translation>
     </message>
     <message>
+        <source>waiting for an estimate to end</source>
+        <translation>wartet auf das Ende einer Schätzung</translation>
+    </message>
+    <message>
         <source>&amp;Logarithmic</source>
         <translation>&amp;Logarithmisch</translation>
     </message>

@@ -31,7 +31,7 @@ from workbench.steps.files.first_session import start
 from workbench.steps.options import scheme_choices
 from workbench.steps.preflight import costs as preflight_costs
 from workbench.steps.score import ScoreOptions
-from workbench.steps.session_data import KINDS, last_data, offered_data
+from workbench.steps.session_data import KINDS, in_fields, last_data, offered_data
 
 
 def fresh(folder: Path) -> Session:
@@ -118,6 +118,24 @@ def test_data_in_the_models_folder_are_offered(tmp_path: Path) -> None:
     np.save(tmp_path / "calibration_tokens.npy", np.zeros(8, np.int64))
     assert last_data(session, None) == str(tmp_path / "calibration_tokens.npy")
     assert CALIBRATE.first is not None and not CALIBRATE.missing(session, CALIBRATE.first(session))
+
+
+def test_how_data_were_read_stands_in_the_fields_for_it(live: Callable[..., None]) -> None:
+    options = EvaluateOptions(data="a.csv?column=text&window=2048&text=sentences")
+    assert in_fields(options) == EvaluateOptions(data="a.csv?text=sentences", column="text", window=2048)
+    assert in_fields(EvaluateOptions(data="a.csv")) == EvaluateOptions(data="a.csv")
+    session = sessions.full(1)
+    record = replace(session.calibration, path="demo:python-documentation?window=2048")
+
+    async def story(person: Person) -> None:
+        await person.open(replace(session, evaluation=record))
+        await person.act(lambda: person.context.trigger("evaluate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        value = person.dialog("form").findChild(Form).value()
+        assert (value.data, value.window) == ("demo:python-documentation", 2048)
+        await person.act(person.dialog("form").reject)
+
+    live(story)
 
 
 @pytest.mark.parametrize("path", ["demo:language-model", "demo:digits-classifier"])

@@ -116,3 +116,22 @@ def test_the_status_bar_says_what_a_job_does_and_how_long_it_will_take(live: Cal
             assert status.message.text() == f"{title} – {text}" and title in status.message.toolTip()
 
     live(story)
+
+
+def test_the_status_bar_says_that_a_job_waits_for_an_estimate(live: Callable[..., None]) -> None:
+    """The estimate's trial is not listed; while it ran, what the user had just started was nowhere to be seen."""
+
+    async def story(person: Person) -> None:
+        status = person.window.status
+        await person.open(sessions.full(1))
+        view = JobView(id=7, title="Evaluate it", status=JobStatus.QUEUED)
+        await person.act(lambda: status.show_jobs((view,)))
+        assert status.message.text() == "Evaluate it – waiting for an estimate to end"
+        assert status.cancel_button.isVisible() and status.share.text() == "0 %"
+        running = JobView(id=6, title="Score", status=JobStatus.RUNNING, started=time.monotonic(), text="batch 1")
+        await person.act(lambda: status.show_jobs((running, view)))
+        assert status.message.text() == "Score (and 1 more) – batch 1"
+        await person.act(lambda: status.show_jobs(()))
+        assert status.message.text() == "Ready" and not status.cancel_button.isVisible()
+
+    live(story)

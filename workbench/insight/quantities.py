@@ -1,8 +1,7 @@
 """Numbers as text: with a unit and no more digits than they are worth.
 
 They have a decimal point, and commas between thousands, as in the C locale, unless the window's user has chosen a
-decimal comma (:func:`use_comma`), which fields for numbers take then as well.  Files, copies and the command line
-always have a point.
+decimal comma (:func:`use_comma`), which fields take then as well.  Files, copies, the command line have a point.
 """
 
 from __future__ import annotations

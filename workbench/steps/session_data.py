@@ -6,9 +6,10 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 from workbench.errors import DataError, MissingResultError, NotAModelError, TransformError
 from workbench.models.data.files import ALL, BUNDLED_TEXT, CALIBRATION, EVALUATION, locate, named_after
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from workbench.models.data.datasets import Dataset
     from workbench.models.data.samples import Decode
 
+O = TypeVar("O")  # noqa: E741
 AS_USUAL = Reading()
 KINDS = "a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)"
-
 
 _OPENED: ContextVar[dict[str, Dataset | DataError] | None] = ContextVar("opened", default=None)
 
@@ -207,6 +208,14 @@ def last_data(session: Session, record: DataRecord | None) -> str:
     model: the bundled set, or calibration data in its folder."""
     record, model = record or session.calibration, session.model.source.path
     return str(record.path) if record is not None else bundled_data(model) or data_beside(model)
+
+
+def in_fields(options: O) -> O:
+    """Return a step's options with what the path of their data says of column, window and stride in their fields."""
+    place, said = Reading.of(getattr(options, "data", ""))
+    known = {name: value for name, value in asdict(said).items() if value and hasattr(options, name)}
+    rest = replace(said, **dict.fromkeys(known)).after(place)  # type: ignore[arg-type]  # blank, whatever its type
+    return replace(options, data=rest, **known) if known else options  # type: ignore[type-var]
 
 
 def data_beside(path: str) -> str:

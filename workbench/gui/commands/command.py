@@ -24,7 +24,7 @@ from workbench.insight.roles import role
 from workbench.models.placement import Placement
 from workbench.session.session import Session
 from workbench.steps.preflight.estimate import FORECAST
-from workbench.steps.session_data import offered_data
+from workbench.steps.session_data import in_fields, offered_data
 from workbench.steps.step import Request, Step
 
 O = TypeVar("O")  # noqa: E741
@@ -107,7 +107,7 @@ class Command:
         Returns the request, None if the user cancels.
         """
         if options is None:
-            options = step.options() if step.first is None else step.first(self.session)
+            options = step.options() if step.first is None else in_fields(step.first(self.session))
         session = self.context.workspace.state.session
         missing = None if session is None else partial(step.missing, session)
         bundled = () if session is None else offered_data(session.model)

@@ -7,16 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QImage, QTextCursor, QTextDocument
-from PySide6.QtWidgets import (
-    QApplication,
-    QCheckBox,
-    QDialogButtonBox,
-    QLineEdit,
-    QPlainTextEdit,
-    QTextBrowser,
-    QWidget,
-)
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QImage, QTextCursor, QTextDocument
+from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QLineEdit, QPlainTextEdit, QTextBrowser, QWidget
 
 from workbench.gui.shell.dialogs import SELECTABLE, Popup
 from workbench.gui.shell.widgets import fill_dialog, label, named
@@ -100,7 +92,7 @@ class About(Popup):
         self.text.setTextInteractionFlags(SELECTABLE)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.copy_button = buttons.addButton(tr("Co&py"), QDialogButtonBox.ButtonRole.ActionRole)
-        self.copy_button.clicked.connect(lambda: QApplication.clipboard().setText(self.text.text()))
+        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.text()))
         buttons.rejected.connect(self.reject)
         fill_dialog(self, label("Quantization Workbench", "title"), self.text, buttons)
         self.show_devices((ASKING,))

@@ -106,9 +106,10 @@ class StatusBar(QStatusBar):
             self.message.style().polish(self.message)
 
     def show_jobs(self, views: tuple[Any, ...]) -> None:
-        """Show the running job; offer to retry the last one if it failed."""
-        running = next((view for view in views if view.status == "running"), None)
-        queued = sum(view.status == "queued" for view in views)
+        """Show the running job, or the one that waits for an estimate to end; offer to retry the last if it failed."""
+        waiting = [view for view in views if view.status == "queued"]
+        running = next((view for view in views if view.status == "running"), waiting[0] if waiting else None)
+        queued = sum(view is not running for view in waiting)
         before, self._job = self._job, running.id if running else 0
         self._show(self.bar, running is not None)
         self.share.setVisible(running is not None)
@@ -118,8 +119,8 @@ class StatusBar(QStatusBar):
             left = "" if running.left is None else _about(running.left)
             self.share.setText(f"{running.fraction * 100:.0f} %" + (f", {tr(left)}" if left else ""))
             title = tr("{} (and {} more)").format(tr(running.title), queued) if queued else tr(running.title)
-            parts = filter(None, (title, tr(running.text)))
-            self._write(" – ".join(parts), short=tr(running.text))
+            text = tr("waiting for an estimate to end" if running in waiting else running.text)
+            self._write(" – ".join(filter(None, (title, text))), short=text)
         elif before:
             self._write(READY)
         last = views[-1] if views else None
