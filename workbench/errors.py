@@ -174,6 +174,8 @@ def first_line(error: BaseException) -> str:
     """
     if isinstance(error, MemoryError):
         return "the memory ran out"
+    if isinstance(error, KeyError) and len(error.args) == 1 and " " not in str(error):
+        return f"there is no {error}"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     line = " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])
     return re.sub(r"<(?:[\w.]+\.)?(\w+) object at 0x[0-9a-f]+>", r"<\1>", line).replace("<BytesIO>", "its bytes")

@@ -16,11 +16,9 @@ from workbench.memory import available_memory, left_text, size_text
 
 KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
 
-
 LARGEST_TEXT, LARGEST_JSON = 1 << 28, 1 << 26
 """Bytes of the largest text that is read, and of the largest JSON that is parsed here, which may take twenty times as
 much memory: a large vocabulary, or the index of 300,000 tensors, takes some tens of megabytes."""
-
 
 _PIECE = 1 << 24
 _SETTINGS = re.compile(r"(config|token|vocab|template).*\.(json|jinja|model|txt)$")

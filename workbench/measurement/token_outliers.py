@@ -43,8 +43,9 @@ class BatchPlaces:
     def of(batch: Batch, first: int) -> BatchPlaces:
         """Read off the batch what is needed later."""
         ids, mask = batch.get("input_ids"), token_mask(batch)
+        real = None if mask is None else mask.flatten(1).nonzero().cpu().numpy()
         return BatchPlaces(
-            first=first, samples=samples_of(batch), real=None if mask is None else mask.nonzero().cpu().numpy(),
+            first=first, samples=samples_of(batch), real=real,
             ids=None if ids is None or ids.dim() != 2 else ids.cpu().numpy(),
         )  # fmt: skip
 

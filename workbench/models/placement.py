@@ -21,7 +21,6 @@ AUTO, CPU, STORED, SINGLE = "auto", "cpu", "stored", "float32"
 DTYPES = (AUTO, STORED, SINGLE)
 """``stored``: that of most weights in the model's file.  ``auto``: float32 on the CPU, ``stored`` elsewhere."""
 
-
 NO_DOUBLE = "has no float64, in which sums are formed"
 
 

@@ -213,6 +213,36 @@ def test_a_random_forward_pass_is_told_and_not_scored(run: Any) -> None:
         run(model, Rows(inputs=torch.randn(5, 6)))
 
 
+class Rarely(nn.Module):
+    """A step that the network takes by chance, as when layers are dropped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Linear(6, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.one(x)
+        return out + (torch.rand(()) < 0.3)
+
+
+@pytest.mark.parametrize("run", [calibrate, lambda model, data: evaluate(model, model, data)])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_chance_that_is_rare_is_told(run: Any, seed: int) -> None:
+    torch.manual_seed(seed)
+    with pytest.raises(DataError, match="Rarely is random: run twice on the same samples"):
+        run(model_of(Rarely(), OutputKind.CLASS_LOGITS), Rows(inputs=torch.randn(5, 6)))
+
+
+def test_random_numbers_that_change_nothing_are_no_chance() -> None:
+    class Draws(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            torch.rand(())
+            return super().forward(x)
+
+    data = Rows(inputs=torch.randn(5, 6))
+    assert calibrate(model_of(nn.Sequential(Draws(6, 3)), OutputKind.CLASS_LOGITS), data).samples == 5
+
+
 @pytest.mark.parametrize("run", [calibrate, lambda model, data: evaluate(model, model, data)])
 @pytest.mark.parametrize(
     ("kind", "labels"),

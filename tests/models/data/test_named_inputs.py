@@ -273,3 +273,25 @@ def test_a_mask_that_is_added_to_scores_is_refused(
     np.savez(tmp_path / "added.npz", input_ids=IDS, attention_mask=mask)
     with pytest.raises(DataError, match=r"attention mask holds numbers from .* give 1 for each token and 0 for"):
         open_dataset(tmp_path / "added.npz", open_model(tmp_path / "bert"))
+
+
+def test_a_model_that_chooses_takes_several_texts_a_sample(tmp_path: Path) -> None:
+    """Ids are samples x choices x tokens, and what is padding counts in no statistics."""
+    from transformers import BertConfig
+
+    config = BertConfig(
+        vocab_size=48, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24,
+        max_position_embeddings=16,
+    )  # fmt: skip
+    save(tmp_path / "bert", "BertForMultipleChoice", config)
+    ids, mask = np.arange(2, 38).reshape(2, 3, 6), np.ones((2, 3, 6), np.int64)
+    mask[:, 1, 4:] = 0
+    np.savez(tmp_path / "a.npz", input_ids=ids, attention_mask=mask, labels=np.array([0, 2]))
+    model = open_model(tmp_path / "bert")
+    data = open_dataset(tmp_path / "a.npz", model)
+    statistics = calibrate(model, data).statistics
+    assert statistics["bert.encoder.layer.0.intermediate.dense", "input"].count == 16 * mask.sum()
+    assert "accuracy" in evaluate(model, model.with_weights({}), data)
+    np.savez(tmp_path / "b.npz", input_ids=ids[:, 0])
+    with pytest.raises(DataError, match=r"input_ids: samples x choices x tokens"):
+        calibrate(model, open_dataset(tmp_path / "b.npz", model))

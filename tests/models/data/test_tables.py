@@ -164,7 +164,7 @@ def test_conversations_go_through_the_chat_template(
 
 
 @pytest.mark.parametrize(
-    ("other", "columns"), [("completion", ""), ("chosen", ""), ("completion", "completion,prompt")]
+    ("other", "columns"), [("completion", ""), ("chosen", ""), ("completion", "prompt,completion")]
 )
 def test_a_prompt_goes_before_its_completion(
     tmp_path: Path, decoder: Any, encoder: Any, other: str, columns: str

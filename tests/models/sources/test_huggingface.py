@@ -340,6 +340,23 @@ def test_blocks_that_the_configuration_does_not_count_are_named(tmp_path: Path) 
         open_model(tmp_path)
 
 
+def test_tensors_without_a_place_are_named(tmp_path: Path) -> None:
+    network = llama(tmp_path / "whole")
+    extra = {"model.layers.0.mlp.extra.weight": torch.zeros(3, 3)}
+    network.save_pretrained(tmp_path / "more", state_dict=network.state_dict() | extra)  # type: ignore[operator]
+    assert open_model(tmp_path / "more").notes == (
+        "1 tensors of the weights have no place in LlamaForCausalLM and are left out: model.layers.0.mlp.extra.weight",
+    )
+    assert open_model("demo:language-model").notes == ()
+
+
+def test_an_unknown_name_of_the_configuration_is_told_as_such(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "golu"}))
+    with pytest.raises(NotAModelError, match="transformers cannot load .*: there is no 'golu'"):
+        open_model(folder)
+
+
 def test_what_is_left_out_and_is_no_further_block_is_let_pass() -> None:
     used = [f"layers.{number}.{part}" for number in range(2) for part in ("up.weight", "experts.0.w", "experts.1.w")]
     block = [name.replace("layers.0", "layers.2") for name in used[:3]]

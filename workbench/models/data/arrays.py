@@ -65,7 +65,7 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
     usual = {spec.main, *INPUTS, *MASKS, *LABELS}
     own = {name: tensor for name, tensor in arrays.items() if name in spec.takes}
     masked = spec.tokens is False and own.keys() & {*MASKS}  # of sounds, say; token windows have a reader of their own
-    if not (own.keys() - usual or len(spec.requires) > 1 or masked):
+    if not (own.keys() - usual or masked or len(spec.requires) > 1 or "choices" in spec.shape_of("input_ids")):
         return None
     first = next((arrays[name] for name in INPUTS if name in arrays and name not in own), None)
     if spec.main and spec.main not in own and first is not None:
@@ -96,7 +96,7 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
 
 def _of_binary_masks(labels: torch.Tensor | None, file: Path) -> tuple[str, ...]:
     """Return a note where the labels of pixels are those of a picture in black and white."""
-    if labels is None or labels.ndim < 3 or labels.unique().tolist() not in ([0, 255], [255]):
+    if labels is None or labels.ndim < 3 or not (labels == 255).any() or ((labels != 0) & (labels != 255)).any():
         return ()
     return (f"{file.name}: labels are 0 and 255 alone, and 255 counts for nothing; where it is a class, store it as 1",)
 

@@ -64,11 +64,9 @@ def _joined(table: Table, running_text: bool, file: Path) -> tuple[Table, tuple[
     first, or the text runs on over all rows; any other table as it is."""
     (name, first), (other, second) = table.values.items()
     texts = all(isinstance(each[0], str | list) for each in (first, second)) and type(first[0]) is type(second[0])
-    continued = tuple(sorted((name, other), key="prompt".__ne__)) in CONTINUED
+    continued = (name, other) in CONTINUED
     if not texts or not (continued or running_text) or name == "input_ids":
         return table, ()
-    if continued and name != "prompt":
-        (name, first), (other, second) = (other, second), (name, first)
     between: Any = "\n" if isinstance(first[0], str) and not continued else first[0][:0]
     rows = [one + between + two for one, two in zip(first, second, strict=True)]
     note = f"{file.name}: the text of a row is its {name} followed by its {other}"

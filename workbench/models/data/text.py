@@ -38,7 +38,6 @@ ROWS_PER_SECOND = 100
 SETTINGS = (".json", ".jinja", ".model", ".txt")
 """What a tokenizer is made of: it is loaded again when one of these files has changed."""
 
-
 OTHER_FILES = ("vocab", "merges", "gguf_file", "init_inputs")
 """Settings of a tokenizer that transformers takes for paths, and that it never writes."""
 

@@ -363,7 +363,8 @@ def _rejected(name: str, spec: InputSpec, batch: Batch, error: Exception) -> str
             f"{name} makes tensors of its own on another device than its weights: {first_line(error)}; let its code "
             "make them where its inputs are (device=x.device), or run it on the CPU (--device cpu)"
         )
-    shapes = few((f"{key} {tuple(value.shape)} {value.dtype}" for key, value in batch.items()), 8)
+    named = {spec.main or name if name == "inputs" else name: value for name, value in batch.items()}
+    shapes = few((f"{name} {tuple(value.shape)} {value.dtype}" for name, value in named.items()), 8)
     return (
         f"{name} does not accept a batch of {shapes.replace('torch.', '')}: {first_line(error)}; give data of the "
         f"shape that the model was made for{_main_shape(spec)}{spec.in_words(batch)}"

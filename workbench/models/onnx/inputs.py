@@ -29,7 +29,6 @@ SIZES = ((TOKENS, PIXELS), (64, 64), (576, 224), (16000, 640))
 SAMPLES = 2
 """How many samples a graph is tried with that takes any number."""
 
-
 CALLED = re.compile(r"batch|^(n|b|bs|samples?)$", re.IGNORECASE)
 """What exporters call the number of samples."""
 

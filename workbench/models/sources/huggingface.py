@@ -24,6 +24,7 @@ from workbench.models.execution.widened import widened
 from workbench.models.model import Model
 from workbench.models.readers.tokenizer import holds_tokenizer
 from workbench.models.sources.huggingface_heads import (
+    CHOOSES,
     call_of,
     head_of,
     output_kind,
@@ -82,17 +83,20 @@ class HuggingFaceFolder:
         require_possible(config, store, folder / "config.json")
         if limit() is not None:
             _import_class(architecture_of(config))
-        network = load_network(folder, architecture_of(config), _copied_or_mapped(store, dtype, str(folder)), dtype)
+        own = _copied_or_mapped(store, dtype, str(folder))
+        network, notes = load_network(folder, architecture_of(config), own, dtype)
         head = head_of(type(network).__name__)
         contents = contents_of(store, read=request.contents)
         dtypes = stored_dtypes(store.tensors, _usual_dtype(store))
         parts = find_layers(network, dtypes, finite=_stays_finite(contents, store))
         inputs = inputs_of(folder, config, network)
         source = ModelSource(kind=self.name, path=str(folder) if request.path != folder else request.recorded)
-        return network_model(
+        model = network_model(
             source, network, parts, contents.fingerprint, output_kind(network),
             call_of(head, inputs, network.config), inputs, sample_of(network, inputs),
         )  # fmt: skip
+        model.notes = (*notes, *model.notes)
+        return model
 
 
 def _stays_finite(contents: Contents, store: TensorStore) -> bool:
@@ -222,8 +226,9 @@ def _import_class(architecture: str) -> None:
             getattr(transformers, architecture, None)
 
 
-def load_network(folder: Path, architecture: str, store: TensorStore, dtype: torch.dtype) -> Any:
-    """Return the network of config.json with the tensors of ``store``: the bytes that were hashed, and no other file.
+def load_network(folder: Path, architecture: str, store: TensorStore, dtype: torch.dtype) -> tuple[Any, list[str]]:
+    """Return the network of config.json with the tensors of ``store``: the bytes that were hashed, and no other file;
+    and a note of those that it has no place for.
 
     Raises NotAModelError with the reason where transformers cannot build it or the tensors do not belong to it.
     """
@@ -261,7 +266,9 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
             f"{folder}: the weights have {few(further)}, which config.json does not count; the configuration and the "
             "weights do not belong together"
         )
-    return network
+    left = sorted(report["unexpected_keys"])
+    note = f"{len(left)} tensors of the weights have no place in {type(network).__name__} and are left out: {few(left)}"
+    return network, [note] if left else []
 
 
 def _class_and_settings(transformers: Any, folder: Path, architecture: str) -> tuple[Any, Any]:
@@ -348,12 +355,14 @@ def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpe
     """Return what a network of transformers takes; settings of pictures and the tokenizer lie in ``folder``."""
     head = head_of(type(network).__name__)
     takes, _ = arguments_of(network.forward)
+    shapes = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), "samples x choices x tokens")
     return replace(
         _token_inputs(network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
         main=network.main_input_name, takes=takes, tensors=tensors_taken(network), folder=folder,
         requires=required_inputs(network),
         sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
         embeds=head is OutputKind.EMBEDDING,
+        shapes=shapes if type(network).__name__.endswith(CHOOSES) else {},
         tokenizer=folder if holds_tokenizer(folder) else None,
     )  # fmt: skip
 

@@ -298,7 +298,7 @@ def _packed(folder: Path, raw: TensorStore, method: str, settings: Any, architec
 
 def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoint: Checkpoint) -> QuantizedNetwork:
     """Build the network from the logical tensors; NotAModelError with the reason where transformers cannot."""
-    network = load_network(folder, architecture_of(config), checkpoint.logical, torch.float32)
+    network, _ = load_network(folder, architecture_of(config), checkpoint.logical, torch.float32)
     head = head_of(type(network).__name__)
     parts = find_layers(network, stored_dtypes(checkpoint.logical.tensors, "float32"))
     inputs = inputs_of(folder, config, network)
