@@ -29,7 +29,6 @@ _WITHIN = 6
 """A path that begins with a slash goes on where one of so many words behind it has a slash or an ending, too."""
 _FILES = re.compile(rf"(?<![\w/<>.-])[^\s\"',;:()<>/\\]+({_ENDING})", re.IGNORECASE)
 
-
 _hidden: set[str] = set()
 
 

@@ -27,7 +27,6 @@ of 64 are too low for a processor's registers: those of one window took two to f
 PATCH_CELLS = 1 << 21
 """The most elements of unfolded inputs that are formed at once: what fits a core's cache."""
 
-
 Squares = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """By row, by column and by sample, float64; no samples where they cannot be told apart."""
 

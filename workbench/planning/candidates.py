@@ -19,7 +19,6 @@ from workbench.sensitivity.table import Sensitivity
 
 Legal = Callable[[Layer, str, str | None], str | None]
 
-
 Request = tuple[Sequence[Layer], str | None, tuple[str, ...] | None]
 """Layers that get one candidate together, their present input scheme, and the schemes that they may take."""
 

@@ -208,7 +208,6 @@ def with_cache(plan: Plan, layers: Collection[Layer], scheme: str | None, but: C
 
 _CACHED_LAYERS = "decoder layers with a name of those that make keys and values (k_proj, v_proj, key, value)"
 
-
 _latest: tuple[Sequence[Rule], Sequence[Layer], dict[str, Assignment]] = (), (), {}
 
 

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from workbench.measurement.reference.cache import ArrayCache
     from workbench.models.data.batches import Data
 
-
 TASKS = OptionInfo(
     label="Tasks", path="data", metavar="FILE.yaml|FOLDER", form=False, empty="none",
     help="tasks of lm-evaluation-harness in place of data: a task file or a folder of them, with local data; needs "

@@ -21,7 +21,6 @@ MEMORY = 4.0
 """The process may hold this many times the file's bytes, and ``SPARE`` more."""
 SPARE = 4 << 30
 
-
 PACKAGES = {
     "llama.cpp": ("xllamacpp", "llama-cpp", "llama.cpp"),
     "transformers": ("compressed_tensors", "compressed-tensors", "transformers"),

@@ -31,7 +31,6 @@ from workbench.steps.step import SESSION_LINE, Request
 
 PROGRESS = 2
 
-
 JOBS = (
     Field("Job", lambda view: view.title, words=True),
     Field("Status", lambda view: str(view.status), words=True, tip="queued, running, done, failed or cancelled"),

@@ -30,7 +30,6 @@ Identity = Callable[[Any], Hashable]
 DIGITS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
 """Numbers stand at the right in a window from right to left, too: their last digits belong below each other."""
 
-
 MOST_LETTERS = 44
 """Letters of a column's width: longer names end with an ellipsis, and their tooltips are whole."""
 

@@ -90,7 +90,6 @@ class PackedWeight:
 Packed = Mapping[str, PackedWeight]
 """Weights by the name that the network gives them (``model.layers.0.mlp.up_proj.weight``)."""
 
-
 Names = Callable[[str], str]
 """What a network calls a module of the checkpoint, which config.json may name so."""
 

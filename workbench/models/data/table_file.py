@@ -58,7 +58,6 @@ WIDE, COLUMNS_A_SECOND = 4_000, 8e3
 """Columns of a CSV file from which pyarrow, which takes 9 kB for each, is not used, and those that it parses in a
 second at least."""
 
-
 Numbers = tuple[np.ndarray, ...]
 """One number for each row; or the lengths of the rows' lists (int64) and what all hold together."""
 

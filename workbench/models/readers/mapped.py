@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 NO_RESERVE = 0x4000
 """Linux: a private mapping takes no memory before it is written into, however large the file."""
 
-
 _mapped: WeakKeyDictionary[mmap.mmap, tuple[Path, int, int]] = WeakKeyDictionary()
 """What is mapped, while any tensor of it is there: the file, its bytes when it was opened, and its address."""
 

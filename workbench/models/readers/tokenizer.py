@@ -13,7 +13,6 @@ from workbench.plain_file import read_text
 if TYPE_CHECKING:
     import numpy as np
 
-
 FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 """Any of them is enough for a tokenizer."""
 

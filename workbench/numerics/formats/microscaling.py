@@ -168,5 +168,4 @@ SCHEMES: tuple[MxScheme | NvScheme, ...] = (
     MxScheme(name="mxint8", element=MxInt8Element()),
 )
 
-
 FAMILY: ListedFamily[MxScheme | NvScheme] = ListedFamily(name="microscaling", title="Microscaling", schemes=SCHEMES)

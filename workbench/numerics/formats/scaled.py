@@ -58,7 +58,6 @@ Both ends of an asymmetric range shrink together: a square of 21 x 21 candidates
 Laplace and Student-t weights, 2 to 5 bits), three times as many steps less than 0.08 dB.
 """
 
-
 COMPILED_FROM = 1 << 16
 """Elements from which compiled kernels work on a matrix; below, importing and threads cost more than they save."""
 

@@ -27,7 +27,6 @@ REGISTRY: Registry[Algorithm] = Registry(
     ALGORITHMS, "workbench.algorithms", kind="algorithm", error=PlanError, member_type=Algorithm
 )
 
-
 ALIASES = {"adaround": "learned", "signround": "learned", "gptaq": "gptq-sequential"}
 """Names from papers, and ours: reading a plan or a command line replaces them."""
 

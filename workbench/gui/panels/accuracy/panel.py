@@ -30,7 +30,6 @@ NOTHING = (
     "the losses of its layers add up."
 )
 
-
 LEAST_FOR_BARS = 270
 """Pixels of height below which bars and table do not both fit."""
 

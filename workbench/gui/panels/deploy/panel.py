@@ -51,12 +51,10 @@ FIELDS = (
     Field("Tokens", lambda row: row.tokens, tip="Whether the runtime splits a text into the same tokens"),
 )  # fmt: skip
 
-
 BUTTONS = {
     LLAMA_CPP: "Run in &llama.cpp", TRANSFORMERS: "Run in &transformers", "onnxruntime": "Run in &ONNX Runtime",
     "openvino": "Run in OpenVI&NO",
 }  # fmt: skip
-
 
 WRITTEN = {LLAMA_CPP: "gguf", TRANSFORMERS: "compressed-tensors", "onnxruntime": "onnx", "openvino": "onnx"}
 """The form in which each runtime gets the plan."""

@@ -44,7 +44,6 @@ FIGURES = (
 )
 """What the figures of a range mean."""
 
-
 RANGES_OF = {"weight": "Weight range", "input": "Input range", "output": "Output range"}
 
 

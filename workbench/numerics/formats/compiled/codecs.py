@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 Array = Any
 
-
 WIDEST = 1 << 40
 """Columns of a group as kernels take them where one entry serves a whole row."""
 
