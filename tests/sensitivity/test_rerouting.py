@@ -133,6 +133,25 @@ def test_rerouting_of_a_plan_adds_up_in_squares() -> None:
     assert whole == pytest.approx(loss, rel=0.4)
 
 
+def test_few_tokens_that_change_sides_leave_a_loss_unsure() -> None:
+    """How many there are is a matter of chance: the error is that of losses measured on other draws of the data."""
+    model, scheme, layers = scored()[0], "int6-channel", ["before"]
+    curvature = calibrate(model, IDS, batch_size=64).curvature
+    table = score(model, "predicted_kl", (scheme,), curvature=curvature, dataset=IDS, batch_size=64, layers=layers)
+    others = [torch.randint(0, 13, (256, 5), generator=torch.Generator().manual_seed(seed)) for seed in range(50, 66)]
+    measured = [
+        score(model, "measured_kl", (scheme,), dataset=Rows(input_ids=ids), batch_size=64, layers=layers)
+        for ids in others
+    ]
+    losses = np.array([each.of("before", scheme) for each in measured])
+    assert 0.5 < table.error_of("before", scheme) / losses.std(ddof=1) < 1.5
+    assert table.scatter_of("before", scheme) < 0.3 * losses.std(ddof=1)
+    assignments = resolve(Plan.uniform((model.summary.by_name["before"],), scheme), model.summary.layers)
+    whole = totals(model.summary, assignments, table)
+    assert whole.error is not None and whole.predicted == pytest.approx(table.of("before", scheme), rel=0.05)
+    assert whole.error > 0.9 * table.error_of("before", scheme)
+
+
 def test_a_table_that_goes_on_keeps_the_parts() -> None:
     model, predicted, _ = scored()
     again = score(
@@ -140,6 +159,7 @@ def test_a_table_that_goes_on_keeps_the_parts() -> None:
         curvature={},
     )  # fmt: skip
     assert again.rerouting is not None and predicted.rerouting is not None
+    assert again.one_token == predicted.one_token > 0
     assert np.array_equal(again.rerouting, predicted.rerouting) and np.array_equal(again.score, predicted.score)
 
 

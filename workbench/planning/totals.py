@@ -204,7 +204,7 @@ class Ledger:
             if owned and assignment.weights != KEEP:
                 rerouted = self.table.rerouting_of(layer.name, assignment.weights)
                 cells.append(self.table.of(layer.name, assignment.weights) - rerouted)
-                errors.append(self.table.error_of(layer.name, assignment.weights))
+                errors.append(self.table.scatter_of(layer.name, assignment.weights))
             if self.inputs is not None and assignment.inputs is not None and layer.kind is not LayerKind.EMBEDDING:
                 cells.append(self.inputs.of(layer.name, assignment.inputs))
                 errors.append(self.inputs.error_of(layer.name, assignment.inputs))
@@ -242,7 +242,9 @@ class Ledger:
 
     @property
     def _error(self) -> float:
-        return math.hypot(self.amounts.error / (1 << SMALLEST), interaction_error(*self.slopes))
+        rerouted = math.sqrt(self.amounts.rerouted / (1 << SMALLEST))
+        chance = 0.0 if self.table is None else self.table.chance(rerouted)
+        return math.hypot(self.amounts.error / (1 << SMALLEST), interaction_error(*self.slopes), chance)
 
 
 def _units(value: float) -> int:

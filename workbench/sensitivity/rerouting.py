@@ -112,13 +112,14 @@ def _comparable(scores: torch.Tensor) -> torch.Tensor:
 class Rerouting:
     """``noise`` by layer and router: the curvature of the margin; ``margins`` float32 ``[tokens]`` and ``costs`` by
     router: the loss, in units of the model's, if every token changed sides; ``shares`` by layer and router of the
-    tokens near the border whose margin the layer moves."""
+    tokens near the border whose margin the layer moves; ``one_token`` is the cost of one that changes sides."""
 
     model: Model
     margins: list[torch.Tensor]
     costs: list[float]
     noise: Mapping[tuple[str, int], Curvature]
     shares: Mapping[tuple[str, int], float]
+    one_token: float
 
     def loss(self, layer: str, difference: torch.Tensor) -> float:
         """Return what sending tokens elsewhere costs where the weight of ``layer`` changes by ``difference``."""
@@ -265,7 +266,8 @@ class _Sums:
             (name, order.index(router)): min(float(total**2 / squares) / max(self.near[router], 1), 1.0)
             for (name, router), (total, squares) in self.sizes.items() if squares > 0
         }  # fmt: skip
-        return Rerouting(model=self.model, margins=margins, costs=costs, noise=noise, shares=shares)
+        one = max(cost / len(own) for cost, own in zip(costs, margins, strict=True))
+        return Rerouting(model=self.model, margins=margins, costs=costs, noise=noise, shares=shares, one_token=one)
 
     def _noise(self, name: str, squares: tuple[torch.Tensor, torch.Tensor], near: int) -> Curvature | None:
         rows, columns = (each.cpu().numpy() / max(near, 1) for each in squares)

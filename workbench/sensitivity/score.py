@@ -126,6 +126,7 @@ def _going_on(previous: Sensitivity, table: Sensitivity) -> Sensitivity:
         directions=previous.directions,
         error=error,
         rerouting=_rerouting(previous, table),
+        one_token=previous.one_token,
         measured=previous.measured,
         checks=previous.checks,
     )

@@ -26,6 +26,7 @@ class Sensitivity:
     ``error`` (float64 ``[layers]``) is the relative standard error of a layer's scores, by how samples scatter; NaN, or
     None, where that is not known.  ``rerouting`` (float64 ``[layers, schemes]``) is the part of the scores that tokens
     cost which are sent to other experts, None for none: of several layers these parts add up in squares.
+    ``one_token`` is what a single one of these tokens costs: how many there are is a matter of chance.
     ``measured`` are layers of a predicted table whose losses were measured, since no gradient reaches them.
     ``checks`` are whole plans that were measured: what the sum of scores of a plan is predicted to cost (None: as it
     is).
@@ -44,6 +45,7 @@ class Sensitivity:
     unused: tuple[str, ...] = ()
     error: np.ndarray | None = None
     rerouting: np.ndarray | None = None
+    one_token: float = 0.0
     measured: tuple[str, ...] = ()
     checks: PlanChecks | None = None
 
@@ -69,8 +71,16 @@ class Sensitivity:
             return 0.0
         return min(float(self.rerouting[self.row[layer], self.column[scheme]]), score)
 
+    def chance(self, rerouted: float) -> float:
+        """Return the standard error of a loss that tokens cost which are sent to other experts, by their number."""
+        return math.sqrt(rerouted * self.one_token)
+
     def error_of(self, layer: str, scheme: str) -> float:
-        """Return the standard error of a cell in the unit of its score; NaN where it is not known, 0 for one of 0."""
+        """Return the standard error of a cell, by how samples scatter and by chance, in the unit of its score."""
+        return math.hypot(self.scatter_of(layer, scheme), self.chance(self.rerouting_of(layer, scheme)))
+
+    def scatter_of(self, layer: str, scheme: str) -> float:
+        """Return the standard error of a cell by how samples scatter; NaN where it is not known, 0 for a score of 0."""
         score = self.of(layer, scheme)
         if score == 0 or self.error is None or layer not in self.row:
             return 0.0 if score == 0 else float("nan")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -131,4 +131,5 @@ def _join(scoring: Scoring, part: Sensitivity, cells: Mapping[str, Sequence[str]
             scoring.slopes[name] = {**scoring.slopes.get(name, {}), **part.directions.row(name)}
         if part.error is not None and not np.isnan(part.error[own]):
             scoring.errors[name] = float(part.error[own])
+    scoring.table = replace(scoring.table, one_token=max(scoring.table.one_token, part.one_token))
     scoring.measured.update(part.measured)

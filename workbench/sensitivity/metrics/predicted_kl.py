@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.measurement.units import NATS
@@ -36,6 +37,7 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
         )  # fmt: skip
         if rerouting is not None:
             scoring.progress = part_of(scoring.progress, ROUTERS, 1.0)
+            scoring.table = replace(scoring.table, one_token=rerouting.one_token)
     separable = {name: cells[name] for name in kronecker}
     share = 1.0 if not directional else min(len(kronecker) / len(cells), MOST_BEFORE_SLOPES)
     scoring.fill(kronecker_rows(scoring, separable, rerouting, share), round(len(kronecker) / share) if share else 0)
