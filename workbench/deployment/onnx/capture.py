@@ -177,15 +177,12 @@ def captured(
 
 def _shapes(batch: Mapping[str, torch.Tensor]) -> Iterator[dict[str, dict[int, Any]]]:
     free = torch.export.Dim.DYNAMIC
-    tokens = {name: {0: free, 1: free} if _is_sequence(tensor) else {0: free} for name, tensor in batch.items()}
+    sequences = {name for name, tensor in batch.items() if tensor.ndim == 2 and not tensor.is_floating_point()}
+    tokens = {name: {0: free, 1: free} if name in sequences else {0: free} for name in batch}
     yield tokens
     if any(len(axes) > 1 for axes in tokens.values()):
         yield {name: {0: free} for name in batch}
     yield {name: {} for name in batch}
-
-
-def _is_sequence(tensor: torch.Tensor) -> bool:
-    return tensor.ndim == 2 and not tensor.is_floating_point()
 
 
 def _reason(error: BaseException) -> str:

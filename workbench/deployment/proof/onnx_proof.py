@@ -156,7 +156,7 @@ def prove_in_onnx(
     twin = repeated(quantized, model)
     again = None if twin is None else _answers(twin, batch, positions)
     logits = model.summary.output.is_logits
-    apart, same = divergence if logits else cosine_distance, _same if logits else _none_same
+    apart, same = divergence if logits else cosine_distance, _same if logits else lambda *_: math.nan
     per_run = next(iter(batch.values())).shape[:2].numel() if model.inputs.tokens else len(next(iter(batch.values())))
     proof = RuntimeProof(
         runtime=answers.runtime, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=size,
@@ -200,11 +200,6 @@ def _named(model: Model, batch: Batch) -> Batch:
 def _same(first: np.ndarray, second: np.ndarray) -> float:
     """Return the share of places where both have the same likeliest class."""
     return float((first.argmax(-1) == second.argmax(-1)).mean())
-
-
-def _none_same(first: np.ndarray, second: np.ndarray) -> float:
-    """Return NaN: embeddings have no classes."""
-    return math.nan
 
 
 def _answers(model: Model, batch: Batch, positions: Sequence[int]) -> np.ndarray:

@@ -32,7 +32,8 @@ def read_ids(columns: Mapping[str, Sequence[Any]], file: Path, spec: InputSpec, 
     if empty:
         raise DataError(f"{file}: {len(empty)} rows have no token ids, the first is row {empty[0] + 1}; remove them")
     most = requested or spec.length or spec.positions
-    beside = {name: _beside(columns[name], name, None if _answers(name, spec) else ids, file) for name in names[1:]
+    free = {"labels"} if spec.has_decoder else ()  # answers have a length of their own
+    beside = {name: _beside(columns[name], name, None if name in free else ids, file) for name in names[1:]
               if isinstance(columns[name][0], list)}  # fmt: skip
     notes: tuple[str, ...] = ()
     tensors, ones = {"input_ids": padded(_cut(ids, most), 0)}, [[1] * len(row) for row in ids]
@@ -52,10 +53,6 @@ def read_ids(columns: Mapping[str, Sequence[Any]], file: Path, spec: InputSpec, 
     cut = sum(len(row) > most for row in ids) if most else 0
     notes += (f"{file.name}: {cut} of {len(ids)} rows were cut to {most} tokens",) if cut else ()
     return Stored(count=len(ids), load=lambda chosen: rows_of(tensors, chosen), notes=(*notes, *classes.notes))
-
-
-def _answers(name: str, spec: InputSpec) -> bool:
-    return name == "labels" and spec.has_decoder
 
 
 def _cut(rows: Sequence[list[int]], most: int | None) -> list[list[int]]:

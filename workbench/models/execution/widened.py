@@ -92,7 +92,7 @@ class Widened(torch.Tensor):
             pieces = _product(func, args, kwargs)
             if pieces is not None:
                 return pieces
-        args, kwargs = pytree.tree_map_only(Widened, _float, (args, kwargs))
+        args, kwargs = pytree.tree_map_only(Widened, lambda tensor: tensor.stored.float(), (args, kwargs))
         return func(*args, **kwargs)
 
 
@@ -104,10 +104,6 @@ def piece_size() -> int:
 
 def _any_widened(values: Any) -> bool:
     return any(isinstance(leaf, Widened) for leaf in pytree.tree_leaves(values))
-
-
-def _float(tensor: Widened) -> torch.Tensor:
-    return tensor.stored.float()
 
 
 def _product(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor | None:

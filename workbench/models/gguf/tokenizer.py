@@ -98,14 +98,11 @@ def _byte_level(metadata: Mapping[str, Any], tokens: list[str], types: Sequence[
         "normalizer": None, "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
         "model": {
-            "type": "BPE", "vocab": vocab, "merges": [merge for merge in merges if _makes(merge, vocab)],
+            "type": "BPE", "vocab": vocab,
+            "merges": [each for each in merges if len(each) == 2 and {*each, "".join(each)} <= vocab.keys()],
             "ignore_merges": name in MERGES_IGNORED,
         },
     }  # fmt: skip
-
-
-def _makes(merge: list[str], vocab: Mapping[str, int]) -> bool:
-    return len(merge) == 2 and all(part in vocab for part in (*merge, "".join(merge)))
 
 
 def _sentence_piece(metadata: Mapping[str, Any], tokens: list[str], types: Sequence[int], where: str) -> dict[str, Any]:

@@ -159,7 +159,8 @@ class OnnxNetwork(nn.Module):
         named = [value.name for value in file.model.graph.output]
         steps = list(_steps(file, graph, named))
         takes = [value for value in file.model.graph.input if value.name not in file.arrays]
-        running = {*(value.name for value in takes), *(name for step in steps for name in _gives(step))}
+        gives = ((step.output,) if isinstance(step, LayerStep) else step.outputs for step in steps)
+        running = {*(value.name for value in takes), *(name for names in gives for name in names)}
         glues = (step for step in steps if isinstance(step, Glue))
         unknown = [place for glue in glues for place in places(glue.nodes, {*OPERATORS, "If"})]
         self._onnx = Execution(
@@ -331,10 +332,6 @@ def _glue(file: OnnxFile, graph: FloatGraph, nodes: list[Any], users: Mapping[st
         constants={name: graph.constants[name] for name in taken if name in graph.constants},
         opsets=list(file.model.opset_import), ir_version=file.model.ir_version,
     )  # fmt: skip
-
-
-def _gives(step: LayerStep | Glue) -> tuple[str, ...]:
-    return (step.output,) if isinstance(step, LayerStep) else step.outputs
 
 
 def _last_uses(steps: Sequence[LayerStep | Glue]) -> dict[int, list[str]]:

@@ -106,15 +106,12 @@ def first_look(path: str) -> Session | None:
             return None
         source = ModelSource(kind=kind, path=path if bundled or place.is_file() else str(place))
         model = weights_only_model(source, in_blocks(tensors_in_files(files)), read=not large)
-        look = _unread_session(model.summary) if large else start(model)
+        empty = Session(model=model.summary, environment=Environment.here(), plan=Plan(model=model.summary.name))
+        look = empty if large else start(model)
     except (WorkbenchError, OSError):
         return None
     name = display_name(Path(path.removeprefix("demo:")))
     return replace(look, model=replace(model.summary, name=name, cannot_run=STILL_LOADING))
-
-
-def _unread_session(summary: ModelSummary) -> Session:
-    return Session(model=summary, environment=Environment.here(), plan=Plan(model=summary.name))
 
 
 def is_first_look(session: Session | None) -> bool:
