@@ -9,7 +9,6 @@ import numpy as np
 from workbench.errors import DataError
 from workbench.measurement.metrics.metric import EvaluationMetric, Outputs, Sums
 from workbench.measurement.units import PERCENT
-from workbench.models.data.batches import UNLABELLED
 from workbench.models.summary import OutputKind
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ def _mean_iou(outputs: Outputs) -> Sums | None:
 def _areas(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Return one image's areas from logits (positions x classes), at the size of ``labels`` (height x width)."""
     import torch
+
+    from workbench.models.data.batches import UNLABELLED
 
     classes = logits.shape[1]
     answers = _resized(logits, labels.shape).argmax(dim=0).flatten()
