@@ -3444,6 +3444,118 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>wartet auf das Ende einer Schätzung</translation>
     </message>
     <message>
+        <source>the batch size is {n}; it must be at least 1</source>
+        <translation>die Stapelgröße ist {n}; sie muss mindestens 1 sein</translation>
+    </message>
+    <message>
+        <source>{n} samples were asked for; at least 1 is needed</source>
+        <translation>{n} Proben sind verlangt; mindestens 1 ist nötig</translation>
+    </message>
+    <message>
+        <source>the sequence length is {n} tokens, the model takes {w}</source>
+        <translation>das Fenster hat {n} Tokens, das Modell nimmt {w}</translation>
+    </message>
+    <message>
+        <source>exactly {n}</source>
+        <translation>genau {n}</translation>
+    </message>
+    <message>
+        <source>at least {n}</source>
+        <translation>mindestens {n}</translation>
+    </message>
+    <message>
+        <source>{} holds {w}, the model takes token ids; give a text file or token windows</source>
+        <translation>{} enthält {w}, das Modell nimmt Token-Nummern; eine Textdatei oder Fenster von Tokens angeben</translation>
+    </message>
+    <message>
+        <source>{} holds images, the model takes sounds; give a folder or a table of sounds</source>
+        <translation>{} enthält Bilder, das Modell nimmt Töne; einen Ordner oder eine Tabelle von Tönen angeben</translation>
+    </message>
+    <message>
+        <source>{} holds no sample; give a file with more data, or a smaller sequence length</source>
+        <translation>{} enthält keine Probe; eine Datei mit mehr Daten oder ein kleineres Fenster angeben</translation>
+    </message>
+    <message>
+        <source>{} holds no sample for its calibration half; give a file with more data, or a smaller sequence length</source>
+        <translation>{} enthält keine Probe für die Hälfte zum Kalibrieren; eine Datei mit mehr Daten oder ein kleineres Fenster angeben</translation>
+    </message>
+    <message>
+        <source>{} holds no sample for its evaluation half; give a file with more data, or a smaller sequence length</source>
+        <translation>{} enthält keine Probe für die Hälfte zum Bewerten; eine Datei mit mehr Daten oder ein kleineres Fenster angeben</translation>
+    </message>
+    <message>
+        <source>{} holds NaN or infinite values; give finite inputs</source>
+        <translation>{} enthält NaN oder unendliche Werte; endliche Eingaben angeben</translation>
+    </message>
+    <message>
+        <source>{} holds token ids from {n} to {n}, the model knows {}; give data made with the model's tokenizer</source>
+        <translation>{} enthält Token-Nummern von {n} bis {n}, das Modell kennt {}; Daten aus dem Tokenizer des Modells angeben</translation>
+    </message>
+    <message>
+        <source>the data {} does not exist; expected {w}</source>
+        <translation>die Daten {} gibt es nicht; erwartet wird {w}</translation>
+    </message>
+    <message>
+        <source>{} is data of an unknown kind ({w}); expected {w}</source>
+        <translation>{} sind Daten unbekannter Art ({w}); erwartet wird {w}</translation>
+    </message>
+    <message>
+        <source>no suffix</source>
+        <translation>keine Endung</translation>
+    </message>
+    <message>
+        <source>{} is a single image; give the folder of images</source>
+        <translation>{} ist ein einzelnes Bild; den Ordner der Bilder angeben</translation>
+    </message>
+    <message>
+        <source>{} holds no {w} data; expected {} or the like in it</source>
+        <translation>{} enthält keine Daten für {w}; erwartet wird darin {} oder Ähnliches</translation>
+    </message>
+    <message>
+        <source>{} has no column {}; its columns are {} (--column)</source>
+        <translation>{} hat keine Spalte {}; die Spalten sind {} (--column)</translation>
+    </message>
+    <message>
+        <source>{}: which column is meant? The columns are {} (--column)</source>
+        <translation>{}: welche Spalte ist gemeint? Die Spalten sind {} (--column)</translation>
+    </message>
+    <message>
+        <source>{} has no file with text in it; give at least one</source>
+        <translation>{} hat keine Datei mit Text; mindestens eine angeben</translation>
+    </message>
+    <message>
+        <source>{} is text, but the model does not take token ids; give images or arrays</source>
+        <translation>{} ist Text, aber das Modell nimmt keine Token-Nummern; Bilder oder Felder von Zahlen angeben</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as UTF-8 text: {}</source>
+        <translation>{} ist nicht als UTF-8-Text zu lesen: {}</translation>
+    </message>
+    <message>
+        <source>{} is empty; give a text</source>
+        <translation>{} ist leer; einen Text angeben</translation>
+    </message>
+    <message>
+        <source>{} is text, but the model has no tokenizer; put tokenizer.json into its folder, or give token windows (.npy)</source>
+        <translation>{} ist Text, aber das Modell hat keinen Tokenizer; tokenizer.json in seinen Ordner legen oder Fenster von Tokens (.npy) angeben</translation>
+    </message>
+    <message>
+        <source>the stride is {n} tokens; windows of {n} allow {n} to {n}</source>
+        <translation>der Schritt ist {n} Tokens; Fenster von {n} erlauben {n} bis {n}</translation>
+    </message>
+    <message>
+        <source>{}: there is no option {}; give {}</source>
+        <translation>{}: die Option {} gibt es nicht; möglich sind {}</translation>
+    </message>
+    <message>
+        <source>the labels are {n} to {n}, the model has the classes {n} to {n}; give labels of this model's classes</source>
+        <translation>die Etiketten sind {n} bis {n}, das Modell hat die Klassen {n} bis {n}; Etiketten der Klassen dieses Modells angeben</translation>
+    </message>
+    <message>
+        <source>a text file, a table (.jsonl, .json, .csv, .parquet, .arrow), a .npy/.npz/.pt/.safetensors file of arrays, a folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*</source>
+        <translation>eine Textdatei, eine Tabelle (.jsonl, .json, .csv, .parquet, .arrow), eine Datei von Feldern (.npy/.npz/.pt/.safetensors), ein Ordner von Texten, von Tönen oder von Bildern in Ordnern ihrer Klassen, oder ein Ordner mit calibration.* und evaluation.*</translation>
+    </message>
+    <message>
         <source>&amp;Logarithmic</source>
         <translation>&amp;Logarithmisch</translation>
     </message>

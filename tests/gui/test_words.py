@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt, QTranslator
@@ -15,10 +16,12 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.shown_texts import texts
 from tests.gui.spoken import catalogue, of_jobs, of_sources, spoken
+from workbench.errors import DataError
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import words
 from workbench.gui.shell.step_keys import missing
+from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
 from workbench.steps.files.first_session import start
 from workbench.steps.requirements import CALIBRATED, PLAN_CALIBRATED, PREDICTED, QUANTIZES, SCORED
@@ -101,6 +104,31 @@ def test_what_a_step_lacks_is_said_in_german(german: None) -> None:
                for each in (CALIBRATED, SCORED, PREDICTED, QUANTIZES, PLAN_CALIBRATED)]  # fmt: skip
     lacking.append(missing(session, [QUANTIZES])[0])
     assert len({*lacking}) == 8 and not [text for text in lacking if text and words.tr(text) == text]
+
+
+def test_why_data_cannot_be_opened_is_said_in_german(german: None, tmp_path: Path) -> None:
+    """The form of a step says so below its estimate."""
+    model = open_model("demo:language-model")
+    for name, content in (("empty.txt", ""), ("short.txt", "two words"), ("a.xyz", "x"), ("t.csv", "a,b\nc,d\n")):
+        (tmp_path / name).write_text(content)
+    (tmp_path / "p.png").write_bytes(b"x")
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9 " * 900)
+    reasons = []
+    for name in (
+        "gone.txt",
+        "empty.txt",
+        "short.txt",
+        "a.xyz",
+        "t.csv?column=x",
+        "p.png",
+        "latin.txt",
+        "short.txt?a=1",
+    ):
+        with pytest.raises(DataError) as raised:
+            open_dataset(tmp_path / name, model, split="calibration")
+        reasons.append(str(raised.value))
+    spoken_here = {reason: words.tr(reason).replace(str(tmp_path), "") for reason in reasons}
+    assert not {text: reason for reason, text in spoken_here.items() if reason == text or WORDS.search(text)}
 
 
 def test_english_has_no_patterns(qapp: QApplication) -> None:

@@ -9,21 +9,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from PySide6.QtGui import QPainter, QShowEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionProgressBar,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionProgressBar, QStyleOptionViewItem, QWidget
 
 from workbench.engine.jobs import JobView
 from workbench.gui.context.messages import Message, without_title
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell.widgets import button, label, row, splitter, tabs
+from workbench.gui.tables.copying import Index, put
 from workbench.gui.tables.fields import Field, Number
-from workbench.gui.tables.records import Index, RecordsView
+from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.memory import resident
 from workbench.session.workspace import State
@@ -108,7 +102,7 @@ class ProgressDelegate(QStyledItemDelegate):
         bar.text, bar.textVisible = f"{view.fraction * 100:.0f} %", True
         bar.palette = option.palette
         bar.state = QStyle.StateFlag.State_Enabled | QStyle.StateFlag.State_Horizontal
-        QApplication.style().drawControl(QStyle.ControlElement.CE_ProgressBar, bar, painter)
+        option.widget.style().drawControl(QStyle.ControlElement.CE_ProgressBar, bar, painter)
 
 
 class JobsPanel(Panel):
@@ -213,7 +207,7 @@ class JobsPanel(Panel):
         for view in self._candidates():
             request = self.context.jobs.request(view.id)
             if isinstance(request, Request):
-                QApplication.clipboard().setText(request.python(self.state.path))
+                put(request.python(self.state.path))
                 unsaved = SESSION_LINE in request.python() and (self.state.path is None or self.state.dirty)
                 first = "save the session before it runs: the script reads its file" if unsaved else ""
                 self.context.messages.say(f"Copied {view.title} as Python", first)

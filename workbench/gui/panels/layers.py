@@ -15,8 +15,8 @@ from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.widgets import choice, label, named, row, set_role
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import add_copies
-from workbench.gui.tables.delegates import Index, RowDelegate, SchemeDelegate
+from workbench.gui.tables.copying import Index, add_copies
+from workbench.gui.tables.delegates import RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, CHANGE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
 from workbench.gui.tables.layers import LayersModel

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import (
-    QAbstractItemModel,
-    QEvent,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    QSize,
-    Qt,
-    QTimer,
-    Signal,
-)
+from PySide6.QtCore import QAbstractItemModel, QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-Index = QModelIndex | QPersistentModelIndex
+from workbench.gui.tables.copying import Index
 
 BUTTON_MS = 20
 """How often it is looked whether the mouse's button, whose release would choose at once, is up."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont
 
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
+from workbench.gui.tables.copying import Index
 from workbench.gui.tables.fields import as_text, order_of, plain
 from workbench.gui.tables.files import RAW
 from workbench.gui.tables.layer_columns import (
@@ -42,7 +43,6 @@ from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.readable import few
 from workbench.session.workspace import State
 
-Index = QModelIndex | QPersistentModelIndex
 SELECTABLE = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
 EDITABLE = SELECTABLE | Qt.ItemFlag.ItemIsEditable
 

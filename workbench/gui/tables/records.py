@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QObject, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -20,11 +20,10 @@ from PySide6.QtWidgets import (
 
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import offer_copies
+from workbench.gui.tables.copying import Index, offer_copies
 from workbench.gui.tables.fields import Field, as_text, order_of, plain
 from workbench.gui.tables.files import RAW
 
-Index = QModelIndex | QPersistentModelIndex
 Identity = Callable[[Any], Hashable]
 
 DIGITS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute

@@ -10,18 +10,18 @@ import time
 from collections.abc import Iterable
 
 import numpy as np
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, QTimer
+from PySide6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPixmap, QStaticText
 from PySide6.QtWidgets import QStyleOptionViewItem, QTreeView
 
 from workbench.gui.shell.foreign import elided
 from workbench.gui.shell.theme import Colours
+from workbench.gui.tables.copying import Index
 from workbench.gui.tables.layer_columns import COLUMNS, HISTOGRAM, NAME
 from workbench.gui.tables.layer_rows import ROOT, Row
 from workbench.gui.tables.layers import LayersModel
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
-Index = QModelIndex | QPersistentModelIndex
 MAX_PIXMAPS = MAX_TEXTS = 3000
 MAX_ROWS = 150
 """Pictures of rows that are kept: some screens of them."""
