@@ -191,6 +191,16 @@ def test_a_repair_finds_the_plans_behind_a_head_of_noise(tmp_path: Path, whole: 
     assert len(lost) == 1 and identical(session.plans, full.plans) and session.locked == full.locked
 
 
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.95])  # the last lacks a part of the copy behind the HDF5 alone
+def test_a_repair_finds_the_plans_of_a_file_that_was_cut_off(tmp_path: Path, whole: bytes, kept: float) -> None:
+    file, full = tmp_path / "s.qwb", full_session()
+    file.write_bytes(whole[: int(kept * len(whole))])
+    session, lost = hdf5.repair_session(file, Session)
+    assert identical(session.model, full.model) and identical(session.plan, full.plan)
+    assert identical(session.plans, full.plans) and session.locked == full.locked
+    assert identical(session.active_ranges, full.active_ranges) and bool(lost) == (kept < 0.9)
+
+
 def test_a_damaged_spare_copy_is_not_needed(tmp_path: Path, whole: bytes) -> None:
     file = tmp_path / "s.qwb"
     file.write_bytes(whole[:-200] + bytes(100) + whole[-100:])

@@ -1,7 +1,8 @@
-"""A second copy of what only the user can make, behind a session's HDF5: plans, locks, ranges, and the model's facts.
+"""A second copy of what only the user can make, in a session's file: plans, locks, ranges, and the model's facts.
 
-One zeroed sector in the root of an HDF5 file takes everything in it along.  The copy is a small session in HDF5 of its
-own, compressed, with its length and a checksum before the seal of the whole file; only a repair reads it.
+One zeroed sector in the root of an HDF5 file takes everything in it along, and so does an end that was cut off.  The
+copy is a small session in HDF5 of its own, compressed, with its length, a checksum and a mark; only a repair reads it.
+It is the first array of the HDF5, and once more behind it: neither a lost beginning nor a lost end takes both along.
 """
 
 from __future__ import annotations
@@ -28,13 +29,18 @@ def without_computed(session: C) -> C:
 
 
 def packed(image: memoryview) -> bytes:
-    """Return what follows a session's HDF5: ``image``, the HDF5 of its spare copy, compressed, and how to find it."""
+    """Return ``image``, the HDF5 of a spare copy, compressed, and how to find it among other bytes."""
     data = zlib.compress(image, 1)
     return data + len(data).to_bytes(8, "little") + zlib.crc32(data).to_bytes(4, "little") + MARK
 
 
+def inside(view: memoryview) -> memoryview:
+    """Return the packed spare copy that lies among the bytes of a file, no bytes where none is whole."""
+    return split(view[: bytes(view).find(MARK) + len(MARK)])[1]
+
+
 def split(view: memoryview) -> tuple[memoryview, memoryview]:
-    """Return the HDF5 and the packed spare copy of a file without its seal; no bytes where it has no whole one."""
+    """Return what is before the spare copy at the end of ``view``, and the packed copy; no bytes where none is whole."""
     length, checksum = (int.from_bytes(view[-FOOTER:][a:b], "little") for a, b in ((0, 8), (8, 12)))
     start = len(view) - FOOTER - length
     if view[-len(MARK) :] != MARK or start < 0 or zlib.crc32(data := view[start:-FOOTER]) != checksum:

@@ -68,7 +68,8 @@ def write_session(session: Contents, path: Path) -> None:
     """
     check(session, "the session")
     try:
-        image, spare = _image(session), backup.packed(_image(backup.without_computed(session)))
+        spare = backup.packed(_image(backup.without_computed(session)))
+        image = _image(session, spare)
     except DAMAGE as error:
         raise SessionError(f"the session cannot be stored: {_first_line(error)}; nothing was written") from error
     with replacing(path, SessionError, "the session") as temporary, temporary.open("wb") as stream:
@@ -76,12 +77,14 @@ def write_session(session: Contents, path: Path) -> None:
             stream.write(part)
 
 
-def _image(session: Contents) -> memoryview:
-    """Return the HDF5 of a session."""
+def _image(session: Contents, spare: bytes = b"") -> memoryview:
+    """Return the HDF5 of a session, whose first array is the ``spare`` copy: it stays where the end is cut off."""
     import h5py
 
     image = io.BytesIO()
     with h5py.File(image, "w", track_order=True) as file:
+        if spare:
+            describe(file.create_dataset("spare", data=np.frombuffer(spare, np.uint8)), "spare-copy")
         _write(file, session)
         add_checksums(file)
     return image.getbuffer()
@@ -121,7 +124,7 @@ def repair_session(path: Path, kind: type[C]) -> tuple[C, tuple[str, ...]]:
     is nothing that the rest belongs to: SessionError.
     """
     image, packed, _ = contents(path)
-    spare = _spare(packed, path, kind)
+    spare = _spare(packed or backup.inside(image), path, kind)
     try:
         session, lost = _whole_parts(with_end(image), path, kind, spare)
     except SessionError as error:
