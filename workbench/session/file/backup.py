@@ -40,7 +40,7 @@ def inside(view: memoryview) -> memoryview:
 
 
 def split(view: memoryview) -> tuple[memoryview, memoryview]:
-    """Return what is before the spare copy at the end of ``view``, and the packed copy; no bytes without a whole one."""
+    """Return what is before the spare copy at the end of ``view``, and that copy; no bytes without a whole one."""
     length, checksum = (int.from_bytes(view[-FOOTER:][a:b], "little") for a, b in ((0, 8), (8, 12)))
     start = len(view) - FOOTER - length
     if view[-len(MARK) :] != MARK or start < 0 or zlib.crc32(data := view[start:-FOOTER]) != checksum:
