@@ -20,7 +20,7 @@ from tests.gui.test_layouts import KEYS
 from workbench.engine.jobs import JobStatus, JobView
 from workbench.gui import window as window_module
 from workbench.gui.context.context import Context
-from workbench.gui.shell import theme
+from workbench.gui.shell import settings, theme
 from workbench.session.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +74,28 @@ def test_the_window_fits_a_large_screen_at_200_percent(live: Callable[..., None]
         assert least.width() <= 1920 // 2 and least.height() <= 1080 // 2, least
 
     live(story)
+
+
+def test_the_start_page_fits_a_large_screen_at_200_percent_with_recent_files(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    """What is hidden counts as well: Qt makes a stack of pages as high as its highest."""
+    for number in range(8):
+        settings.remember(tmp_path / f"model {number}.onnx")
+
+    async def story(person: Person) -> None:
+        page, view = person.window.start_page, JobView(id=1, title="Open it", status=JobStatus.RUNNING, text="x")
+        for opening in (None, view):
+            await person.act(lambda opening=opening: page.show_opening(opening))
+            await person.act(lambda: page.show_recent(settings.recent()))
+            least = person.window.minimumSizeHint()
+            assert least.height() <= 1080 // 2 - 10, "a title bar stands above it"
+        person.picture("start")
+        assert page.model_button.hasFocus()
+        bar = person.window.pages.widget(0).verticalScrollBar()
+        assert bar.maximum() > 0, "what does not fit is scrolled to"
+
+    live(story, size=(960, 530))
 
 
 def test_on_a_small_screen_the_plan_lies_behind_the_tree(live: Callable[..., None]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QScrollArea, QStackedWidget, QWidget
 
 from workbench.engine.engine import CANCELLED
 from workbench.engine.jobs import JobStatus, JobView
@@ -73,7 +73,10 @@ class Window(QMainWindow):
         self.panels, self.docks = self.area.panels, self.area.docks
         self.start_page = StartPage(colours, self.trigger, self.document.open_path, self._choose_role)
         self.pages = QStackedWidget()
-        self.pages.addWidget(self.start_page)
+        start = QScrollArea(widgetResizable=True)  # on a small screen
+        start.setFrameShape(QScrollArea.Shape.NoFrame)
+        start.setWidget(self.start_page)
+        self.pages.addWidget(start)
         self.pages.addWidget(self.area)
         self.setCentralWidget(self.pages)
         self.stages = Stages(context.jobs)

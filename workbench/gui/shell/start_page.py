@@ -67,11 +67,8 @@ class StartPage(QWidget):
 
     def _build_buttons(self, trigger: Callable[[str], None]) -> None:
         """Make the large buttons."""
-        self.model_button = _large(
-            "Open a &model…",
-            "A Hugging Face folder, .safetensors, .gguf, .onnx, .pt2 or Python file",
-            self._choose_model,
-        )
+        kinds = "A Hugging Face folder, .safetensors, .gguf, .onnx, .pt2 or Python file"
+        self.model_button = _large("Open a &model…", kinds, self._choose_model)
         self.menu = QMenu(self.model_button)
         self.menu.addAction(tr("Model f&older…"), lambda: trigger("open_folder"))
         self.menu.addAction(tr("Model &file…"), lambda: trigger("open_file"))
