@@ -896,10 +896,6 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Vorher und nachher</translation>
     </message>
     <message>
-        <source>What an input error costs</source>
-        <translation>Was ein Eingabefehler kostet</translation>
-    </message>
-    <message>
         <source>Time the kernels</source>
         <translation>Kernelzeiten messen</translation>
     </message>
@@ -1008,16 +1004,8 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>keine: die Eingaben sind die der Daten</translation>
     </message>
     <message>
-        <source>Gradients at inputs</source>
-        <translation>Gradienten an Eingaben</translation>
-    </message>
-    <message>
-        <source>Notes what an error costs at each value of every layer&apos;s input, as the range method loss needs for static inputs; takes about as long again.</source>
-        <translation>Hält fest, was ein Fehler bei jedem Wert der Eingaben jeder Schicht kostet, wie es die Bereichsmethode Verlust für statische Eingaben braucht; dauert etwa noch einmal so lang.</translation>
-    </message>
-    <message>
-        <source>the range method loss lacks the gradients at inputs; calibrate with --input-gradients</source>
-        <translation>der Bereichsmethode Verlust fehlen die Gradienten an Eingaben; mit Gradienten an Eingaben (--input-gradients) kalibrieren</translation>
+        <source>the range method {} needs gradients at inputs, and this calibration has none; calibrate again, or leave the range method out</source>
+        <translation>Die Bereichsmethode {} braucht Gradienten an Eingaben, und diese Kalibrierung hat keine; noch einmal kalibrieren oder die Bereichsmethode weglassen</translation>
     </message>
     <message>
         <source>All tokens through all experts</source>
@@ -5366,10 +5354,6 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>Train {} to {}</source>
         <translation>{} nach {} trainieren</translation>
-    </message>
-    <message>
-        <source>What an input error of {} costs</source>
-        <translation>Was ein Eingabefehler von {} kostet</translation>
     </message>
     <message>
         <source>biases corrected</source>

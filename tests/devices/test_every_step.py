@@ -33,7 +33,6 @@ from workbench.steps.checks.refine import REFINE, RefineOptions
 from workbench.steps.files.first_session import start
 from workbench.steps.layer.before_after import BEFORE_AFTER, BeforeAfterOptions
 from workbench.steps.layer.channel_errors import CHANNEL_ERRORS, ChannelErrorsOptions
-from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeightsOptions
 from workbench.steps.quantize import quantize
 
 CPU = "cpu"
@@ -221,7 +220,6 @@ def test_checks(case: Case, accelerator: str) -> None:
             REFINE(session, RefineOptions(bits_per_weight=6.0), model=model).score,
             BEFORE_AFTER(session, BeforeAfterOptions(layer=layer), model=model),
             CHANNEL_ERRORS(session, ChannelErrorsOptions(layer=layer), model=model),
-            INPUT_WEIGHTS(session, InputWeightsOptions(layer=layer), model=model),
         ]
 
     both(case, accelerator, run, weights=case.schemes[1], algorithm="rtn")

@@ -49,7 +49,8 @@ def test_every_plan_survives_and_meets_the_schema(plan: Plan) -> None:
 
 
 def test_a_plan_without_a_cache_is_written_as_before_it_was_known() -> None:
-    plan = Plan.from_json(document())
+    assert Plan.from_json(document()).rules[0].assignment.range_method == "loss"
+    plan = Plan.from_json(document(rules=[{**each, "range_method": "min-max"} for each in document()["rules"]]))
     assert plan.rules[0].assignment.cache is None and "cache" not in plan.to_json()
     assert plan.hash == "sha256:e2c3b5cc0bd885fce002ecfdf12f4fa908f75981bd75a69df3cafbe19b3ffe31"
     cached = Plan.from_json(document(rules=[{"pattern": "a/b", "weights": "int4-g32", "cache": "int8-token"}]))

@@ -19,7 +19,6 @@ from workbench.planning.plan import Plan, resolve
 from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand, statistics_for_plan
 from workbench.session.session import Session
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
-from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeightsOptions
 
 SCHEME = "int4-tensor-asym"
 
@@ -31,7 +30,7 @@ def model(llama: Path) -> Model:
 
 @pytest.fixture(scope="module")
 def session(model: Model, tokens: Path) -> Session:
-    return wb.calibrate(model, tokens, batch_size=4, input_gradients=True)
+    return wb.calibrate(model, tokens, batch_size=4)
 
 
 def layer_of(session: Session) -> str:
@@ -72,12 +71,15 @@ def test_costs_are_kept_and_their_lack_is_told(
     session.save(path)
     plan = Plan().assign([name], inputs=SCHEME, range_method="loss")
     assert ranges_of_plan(Session.load(path), plan) == ranges_of_plan(session, plan)
-    own = INPUT_WEIGHTS(session, InputWeightsOptions(layer=name, batch_size=4), model=model)
-    assert own is not None and np.array_equal(own.weights, session.statistics[name, "input"].costs)
-    wb.calibrate(model, tokens, samples=4).save(path)
+    bare = {key: replace(each, costs=np.zeros(0)) for key, each in session.statistics.items()}
+    ranges = {key: each for key, each in session.ranges.items() if key[2] != "loss"}
+    replace(session, statistics=bare, ranges=ranges).save(path)
+    without = Session.load(path)
+    assert ranges_of_plan(without, plan)[name, "input"].method == "mse", "what an earlier version calibrated"
+    assert ranges_of_plan(replace(without, statistics={}), plan)[name, "input"].method == "mse"
     words = ["--uniform", "int8-channel", "--inputs", SCHEME, "--range-method", "loss", "--quiet"]
     assert main(["plan", str(path), *words]) == 1
-    assert "lacks the gradients at inputs; calibrate with --input-gradients" in capsys.readouterr().err
+    assert "needs gradients at inputs, and this calibration has none; calibrate again" in capsys.readouterr().err
 
 
 def test_what_is_evaluated_follows_it(session: Session, model: Model) -> None:
@@ -127,7 +129,7 @@ def test_the_command_line_lists_sets_and_plans(
     (listed,) = json.loads(capsys.readouterr().out)["layers"]
     methods = [entry["method"] for entry in listed["ranges"]]
     assert methods == ["min-max", "moving-average", "percentile", "entropy", "mse", "loss"]
-    assert listed["in_force"]["method"] == "min-max"
+    assert listed["in_force"]["method"] == "loss"
     words = ["plan", str(path), "--bits-per-weight", "9", "--inputs", SCHEME, "--range-method", "entropy", "--quiet"]
     assert main(words) == 0
     assert {a.range_method for a in resolve(Session.load(path).plan, session.model.layers).values() if a.inputs} == {

@@ -305,14 +305,14 @@ def test_a_search_that_finishes_during_a_drag_is_a_step_of_its_own() -> None:
 
 def test_undo_leaves_the_ranges_of_a_calibration_in_between() -> None:
     workspace = opened()
-    calibrated = Range(low=-3.0, high=3.0, method="min-max", clipped=0.0)
+    calibrated = Range(low=-3.0, high=3.0, method="loss", clipped=0.0)
     workspace.edit("Assign", assign(LAYERS, SCHEMES[0]))
     workspace.edit("Set a range", set_range(LAYERS[0], -1.0))
 
     def calibrate(now: Session) -> Session:
         manual = {place: result for place, result in now.active_ranges.items() if result.method == "manual"}
         every = {(name, "input"): calibrated for name in LAYERS}
-        ranges = {(name, "input", "min-max"): calibrated for name in LAYERS}
+        ranges = {(name, "input", "loss"): calibrated for name in LAYERS}
         return replace(now, ranges={**now.ranges, **ranges}, active_ranges={**now.active_ranges, **every, **manual})
 
     workspace.update(calibrate)

@@ -17,15 +17,10 @@ from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.observe import observe
 from workbench.steps.layer.before_after import BEFORE_AFTER, BeforeAfterOptions
 from workbench.steps.layer.channel_errors import CHANNEL_ERRORS, ChannelErrorsOptions
-from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeightsOptions
 
 
 def before_after(session, layer, *, model, **options):
     return BEFORE_AFTER(session, BeforeAfterOptions(layer=layer, **options), model=model)
-
-
-def weigh_input(session, layer, *, model, **options):
-    return INPUT_WEIGHTS(session, InputWeightsOptions(layer=layer, **options), model=model)
 
 
 def channel_errors(session, layer, *, model):
@@ -86,11 +81,9 @@ def test_errors_by_channel_add_up_to_the_weighed_error(calibrated):
     assert not saved.rows.any()
 
 
-def test_the_weights_of_an_input_give_the_loss_that_scoring_it_predicts(calibrated):
+def test_the_costs_of_an_input_give_the_loss_that_scoring_it_predicts(calibrated):
     """Independent: rounding every value itself and weighing it where it stands, as the table of input losses does."""
     model, session, name = calibrated
-    result = weigh_input(session, name, model=model, samples=64, batch_size=16)
-    assert result.samples == 64 and result.layer == name
     observed = session.statistics[name, "input"]
     for high in (observed.maximum, observed.maximum / 3):
         reach = Range(low=0.0, high=high, method="manual", clipped=0.0)
@@ -98,7 +91,5 @@ def test_the_weights_of_an_input_give_the_loss_that_scoring_it_predicts(calibrat
         metric, schemes = "predicted_kl_inputs", ("int8-tensor", "int4-tensor")
         table = wb.score(manual, metric, model=model, schemes=schemes, batch_size=16).sensitivities[metric]
         for scheme in table.schemes:
-            loss = histogram_loss(observed, result.weights, parse_scheme(scheme), reach.low, reach.high)
+            loss = histogram_loss(observed, observed.costs, parse_scheme(scheme), reach.low, reach.high)
             assert loss == pytest.approx(table.of(name, scheme), rel=0.1)
-    with pytest.raises(MissingResultError, match="calibrate first"):
-        weigh_input(replace(session, calibration=None), name, model=model)

@@ -42,7 +42,6 @@ from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions
 from workbench.steps.front import FRONT, FrontOptions
 from workbench.steps.layer.before_after import BEFORE_AFTER, BeforeAfterOptions
 from workbench.steps.layer.channel_errors import CHANNEL_ERRORS, ChannelErrorsOptions
-from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeightsOptions
 from workbench.steps.options import option_fields
 from workbench.steps.score import SCORE, ScoreOptions
 from workbench.steps.search import SEARCH, SearchOptions
@@ -78,7 +77,6 @@ REQUESTS = (
     QUALITY.request(SESSION, QualityOptions(samples=6)), RECONSTRUCTION.request(SESSION, ReconstructionOptions()),
     ERROR_BUDGET.request(SESSION, ErrorBudgetOptions(samples=3)), RUNTIME.request(SESSION, RuntimeOptions(samples=3)),
     BEFORE_AFTER.request(SESSION, BeforeAfterOptions(layer=LAYER)),
-    INPUT_WEIGHTS.request(SESSION, InputWeightsOptions(layer=LAYER)),
     CHANNEL_ERRORS.request(SESSION, ChannelErrorsOptions(layer=LAYER)),
     BROWSE_SAMPLES.request(SESSION, BrowseSamplesOptions(split="evaluation", start=20)),
     COMPARE_PLANS.request(SESSION, ComparePlansOptions(first=FIRST, second=SECOND)),

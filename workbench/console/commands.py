@@ -57,7 +57,7 @@ _OWN = (
 
 OF_THE_WINDOW = frozenset({
     "open", "open-session", "save-session", "keep-recovery", "browse-samples", "compare-plans", "before-after",
-    "input-weights", "channel-errors", "time-kernels", "time-candidates", "sweep-batches", "devices", "places",
+    "channel-errors", "time-kernels", "time-candidates", "sweep-batches", "devices", "places",
 })  # fmt: skip
 """Steps that only the window asks for, or that another command covers."""
 

@@ -6,13 +6,13 @@ whole and named.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 import numpy as np
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from workbench.errors import DataError
 from workbench.measurement.expert_sums import ExpertSums, Observed, RoutedSums, add_to, relative_error, scatter_of
@@ -26,7 +26,6 @@ from workbench.measurement.weight_gradients import (
     Products,
     Squares,
     row_and_column_squares,
-    same_tensor,
 )
 from workbench.models.data.batches import (
     Data,
@@ -46,6 +45,7 @@ from workbench.models.model import Batch, Model
 from workbench.models.placement import ran_on
 from workbench.models.workers import current as workers_in_use
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.statistics.input_costs import InputCosts
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.observe import observe, observe_tokens
 from workbench.numerics.statistics.outliers import Peaks, TokenOutliers
@@ -158,7 +158,7 @@ def _observed(model: Model, piece: Piece) -> _Contribution:
     if piece.curvature:
         GradientPass(model).run(
             batch, piece.first, piece.seed, sums.forward, sums.backward, proceed=sums.proceeds, experts=sums.experts,
-            all_experts=piece.all_experts,
+            all_experts=piece.all_experts, entering=sums.entering,
         )  # fmt: skip
     else:
         with torch.no_grad():
@@ -171,6 +171,7 @@ def _observed(model: Model, piece: Piece) -> _Contribution:
     return _Contribution(
         observed=sums.observed, gradients=sums.gradients, experts=sums.experts, bad=sums.bad,
         units=units_of(batch, model.summary), samples=samples_of(batch), impurities=sums.impurities,
+        costs=sums.costs,
     )  # fmt: skip
 
 
@@ -178,7 +179,7 @@ def _layers(model: Model) -> dict[str, Layer]:
     return {layer.name: layer for layer in (*tappable(model), *routed(model))}
 
 
-SAVED = (LayerStatistics, TokenOutliers, TokenSums, PlacedPeaks, BatchPlaces, Peaks, RoutedSums)
+SAVED = (LayerStatistics, TokenOutliers, TokenSums, PlacedPeaks, BatchPlaces, Peaks, RoutedSums, InputCosts)
 """What the sums of an interrupted pass are made of."""
 
 
@@ -193,6 +194,7 @@ class _Contribution:
     units: int
     samples: int
     impurities: list[float]
+    costs: InputCosts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -209,6 +211,8 @@ class _BatchSums:
     geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
     bad: str = ""
     impurities: list[float] = field(default_factory=list)
+    costs: InputCosts = field(default_factory=InputCosts)
+    exponents: dict[str, int] = field(default_factory=dict)
     experts: ExpertSums = field(init=False)
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _products: Products = field(default_factory=Products)
@@ -220,6 +224,7 @@ class _BatchSums:
         statistics, squares, _ = observe_tokens(rows, -1)
         if statistics.non_finite and not self.bad:
             self.bad = f"the {tap} of {name}"
+        self._bounded(name, tap, statistics)
         return statistics, squares, None
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
@@ -244,6 +249,14 @@ class _BatchSums:
         if not bool(squares[0].isfinite().all()):
             self.bad = self.bad or f"the gradient at the output of {name}"
 
+    def entering(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
+        if name in self.exponents:
+            self.costs.note(name, tensor, gradient, self.exponents[name])
+
+    def _bounded(self, name: str, tap: str, statistics: LayerStatistics) -> None:
+        if tap == "input":
+            self.exponents[name] = max(self.exponents.get(name, statistics.exponent), statistics.exponent)
+
     def proceeds(self, output: torch.Tensor) -> bool:
         """Return whether all is finite so far; raises DataError for labels of classes that the model does not have."""
         require_classes(self.batch, output, self.model.summary.output)
@@ -262,6 +275,7 @@ class _BatchSums:
         if shared.observed[0].non_finite and not self.bad:
             self.bad = f"the {tap} of {name}"
         self.observed.append((name, tap, shared.observed))
+        self._bounded(name, tap, shared.observed[0])
 
     def _look(self, tensor: torch.Tensor, axis: int) -> _Seen:
         """Observe a tensor without its padding tokens."""
@@ -269,23 +283,30 @@ class _BatchSums:
         statistics, squares, peaks = observe_tokens(real, axis)
         placed = None if peaks is None else PlacedPeaks.of(peaks, real, axis, self.places)
         return _Seen(
-            tensor=weakref.ref(tensor), version=tensor._version, axis=axis, observed=(statistics, squares, placed)
+            storage=_reference(tensor), place=_place(tensor), axis=axis, observed=(statistics, squares, placed)
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Seen:
-    """What was observed of a tensor.  The tensor itself is not held: it is freed when the network frees it."""
+    """What was observed of a tensor.  Its memory is not held: it is freed when the network frees it."""
 
-    tensor: weakref.ref[torch.Tensor]
-    version: int
+    storage: StorageWeakRef
+    place: tuple[object, ...]
     axis: int
     observed: Observed
 
     def is_of(self, other: torch.Tensor, axis: int) -> bool:
         """Return whether ``other`` is the same tensor, not written to since."""
-        mine = self.tensor()
-        return mine is not None and same_tensor(mine, other) and self.version == other._version and self.axis == axis
+        return self.axis == axis and self.place == _place(other) and not self.storage.expired()  # type: ignore[no-untyped-call]
+
+
+def _reference(tensor: torch.Tensor) -> StorageWeakRef:
+    return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
+
+
+def _place(tensor: torch.Tensor) -> tuple[object, ...]:
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor._version
 
 
 def channel_axis(layer: Layer) -> int:
@@ -314,6 +335,7 @@ class _Sums:
     units: int = 0
     samples: int = 0
     impurities: list[float] = field(default_factory=list)
+    costs: InputCosts = field(default_factory=InputCosts)
     notes: list[str] = field(default_factory=list)
 
     def add(self, batch: _Contribution, number: int) -> None:
@@ -341,6 +363,7 @@ class _Sums:
         self.units += batch.units
         self.samples += batch.samples
         self.impurities += batch.impurities
+        self.costs.add(batch.costs)
 
     def state(self) -> dict[str, object]:
         """Return everything but the layers, by field."""
@@ -349,6 +372,7 @@ class _Sums:
     def result(self, all_experts: bool) -> Calibration:
         """Return means, and notes on the layers that no data reached and on experts that few tokens reached."""
         self.statistics |= self.experts.statistics
+        self.statistics |= self.costs.of(self.statistics, self.units)
         reached = {name for name, _ in self.statistics}
         ran = {layer.tied_to or name for name, layer in self.layers.items() if name in reached}  # weights that ran
         missed = [name for name, layer in self.layers.items() if (layer.tied_to or name) not in ran]

@@ -177,9 +177,13 @@ def _right_angles(
     return vectors
 
 
+Listener = Callable[[torch.Tensor, torch.Tensor], None]
+"""Receives a tensor and a gradient."""
+
+
 def _going_back(
     tensor: torch.Tensor, output: torch.Tensor, saved: SavedTensors | None,
-    call: Callable[[torch.Tensor, torch.Tensor], None],
+    call: Listener,
 ) -> None:  # fmt: skip
     """Call ``call`` with a layer's input and the gradient at its output once that is known."""
     if output.requires_grad:
@@ -224,6 +228,17 @@ class _Leaves:
         self.tensors.append(tensor)
         return tensor
 
+    def watched(self, saved: SavedTensors | None, call: Listener) -> Replacement:
+        """Return what starts at a layer's input and gives ``call`` it and the gradient through that layer alone."""
+
+        def enter(tensor: torch.Tensor) -> torch.Tensor:
+            tensor = self.start(tensor)
+            own = tensor.view_as(tensor)  # a node of the graph for this layer
+            _going_back(own, own, saved, call)
+            return own
+
+        return enter
+
     def looked_up(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a copy of an embedding's output: networks may write into what they looked up."""
         if self._flow is Flow.NONE:
@@ -253,6 +268,7 @@ class GradientPass:
         proceed: Callable[[torch.Tensor], bool] = lambda output: True, draws: int = 1,
         drawn: Callable[[], None] = lambda: None, experts: ExpertListeners | None = None,
         all_experts: bool = False, targets: Targets | None = None, apart: Collection[str] = (),
+        entering: Callable[[str, torch.Tensor, torch.Tensor], None] | None = None,
     ) -> torch.Tensor:  # fmt: skip
         """Run a batch whose first sample is ``first``; ``backward(layer, input, gradient at output)`` is called on the
         way back.
@@ -260,12 +276,14 @@ class GradientPass:
         ``proceed(output)`` decides after the forward pass whether to go back at all; ``draws`` random gradients go back
         one after another, and ``drawn()`` is called after each.  ``experts`` listen to the products of mixtures, which
         ``all_experts`` lets see all tokens once more.  ``targets(output)`` are tensors and gradients to start from in
-        place of the random ones.  Ids that samples share are repeated for each in the embeddings ``apart``.  Returns
+        place of the random ones.  Ids that samples share are repeated for each in the embeddings ``apart``.
+        ``entering(layer, input, gradient)`` has the gradient that reaches an input through that layer alone.  Returns
         the detached output.
         """
         flow = self._flow or flow_of(self._model, partial(self._attempt, batch, layers))
         saved = self._saved()
-        leaves = _Leaves(flow, everywhere=len(self._layers) < len(self._summary.layers))
+        everywhere = entering is not None or len(self._layers) < len(self._summary.layers)
+        leaves = _Leaves(flow, everywhere=everywhere)
 
         def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
             if forward is not None:
@@ -279,7 +297,11 @@ class GradientPass:
 
         names = tuple(layers) if layers is not None else tuple(x.name for x in (*self._layers, *routed(self._model)))
         tables = [layer.name for layer in self._layers if layer.kind is LayerKind.EMBEDDING]
-        starts: dict[str, Replacement] = {x.name: leaves.start for x in self._layers if x.name not in tables}
+        entered = self._layers if entering is None else (*self._layers, *routed(self._model))
+        inner = [layer.name for layer in entered if layer.name not in tables]
+        starts: dict[str, Replacement] = {
+            name: leaves.start if entering is None else leaves.watched(saved, partial(entering, name)) for name in inner
+        }
         starts |= dict.fromkeys(apart, repeated(samples_of(batch)))
         with torch.enable_grad(), flow.mode() as stops, nullcontext() if saved is None else saved.saving():
             output = self._model.run(

@@ -50,7 +50,7 @@ def histogram_loss(statistics: LayerStatistics, weights: np.ndarray, scheme: Sch
     """Return what the static range ``[low, high]`` of ``scheme`` costs, in the unit of ``weights`` times a square.
 
     ``weights`` float64 ``[BINS]`` say what a squared error of 1 costs at all values of each bin together (see
-    :func:`workbench.sensitivity.input_weights.input_weights`); errors are taken as :func:`histogram_error` does.
+    :mod:`workbench.numerics.statistics.input_costs`); errors are taken as :func:`histogram_error` does.
     """
     grid = scheme.grid(low, high)
     if not grid.size or not statistics.count:

@@ -41,7 +41,7 @@ class Assignment:
     weights: str = KEEP
     inputs: str | None = None
     algorithm: str = "rtn-clip"
-    range_method: str = "min-max"
+    range_method: str = "loss"
     cache: str | None = None
 
     def __post_init__(self) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from workbench.errors import PlanError, RangeError, nearest
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, takes_range
-from workbench.numerics.ranges import REGISTRY, Range, range_method
+from workbench.numerics.ranges import METHODS, REGISTRY, Loss, Range, RangeMethod, range_method
+from workbench.numerics.scheme import Scheme
 from workbench.numerics.statistics.histogram_moments import Moments
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import Plan, resolve
@@ -24,6 +25,10 @@ REFERENCE_SCHEME = "int8-tensor-asym"
 """Methods that depend on the number of levels are run for this scheme; for a layer with another static input scheme
 :func:`ranges_of_plan` asks the method again."""
 
+LOSS = Loss.name
+COUNTED = frozenset(method.name for method in METHODS) - {LOSS}
+"""The methods that look at how often values come, not at what errors cost: layers that share an input share them."""
+
 Statistics = Mapping[tuple[str, str], LayerStatistics]
 
 
@@ -33,29 +38,42 @@ def all_ranges(statistics: Statistics, progress: Progress = silent) -> dict[tupl
     A tensor in which nothing finite was seen has none.  Layers that share an input share the work.
     """
     scheme = parse_scheme(REFERENCE_SCHEME)
-    known: dict[bytes, dict[str, Range]] = {}
+    known: dict[tuple[str, bytes, bytes], Range | None] = {}
     ranges: dict[tuple[str, str, str], Range] = {}
     for number, ((layer, tap), observed) in enumerate(statistics.items()):
         progress(number / len(statistics), f"ranges of {layer}")
         key = _content(observed)
-        if key not in known:
-            known[key] = {}
-            for method in REGISTRY:
-                try:
-                    known[key][method.name] = method.range(observed, scheme)
-                except RangeError:
-                    continue
-        ranges.update({(layer, tap, name): chosen for name, chosen in known[key].items()})
+        for method in REGISTRY:
+            if method.name == LOSS and not observed.costs.size:
+                continue
+            own = method.name, key, observed.costs.tobytes() if method.name not in COUNTED else b""
+            if own not in known:
+                known[own] = _tried(method, observed, scheme)
+            if (chosen := known[own]) is not None:
+                ranges[layer, tap, method.name] = chosen
     progress(1.0, "ranges computed")
     return ranges
 
 
+def _tried(method: RangeMethod, observed: LayerStatistics, scheme: Scheme) -> Range | None:
+    try:
+        return method.range(observed, scheme)
+    except RangeError:
+        return None
+
+
 def _content(statistics: LayerStatistics) -> bytes:
-    """Return a hash of all that a range depends on."""
-    hashed = hashlib.sha256(statistics.counts.tobytes() + statistics.costs.tobytes())
+    """Return a hash of all that a range depends on, but for what errors cost."""
+    hashed = hashlib.sha256(statistics.counts.tobytes())
     extremes = (statistics.minimum, statistics.maximum, statistics.minimum_total, statistics.maximum_total)
     hashed.update(repr((statistics.exponent, statistics.batches, extremes)).encode())
     return hashed.digest()
+
+
+def range_by(ranges: Mapping[tuple[str, str, str], Range], layer: str, tap: str, method: str) -> Range | None:
+    """Return the range that ``method`` chose, or ``mse`` for ``loss`` where the calibration noted no gradients."""
+    found = ranges.get((layer, tap, method))
+    return ranges.get((layer, tap, "mse")) if found is None and method == LOSS else found
 
 
 def ranges_in_force(
@@ -67,7 +85,7 @@ def ranges_in_force(
     """Return the range of every layer's input: set by hand where ``earlier`` has one, else by the plan's method."""
     chosen = {key: value for key, value in earlier.items() if value.method == "manual"}
     for name, assignment in resolve(plan, summary.layers).items():
-        calibrated = ranges.get((name, "input", assignment.range_method))
+        calibrated = range_by(ranges, name, "input", assignment.range_method)
         if calibrated is not None:
             chosen.setdefault((name, "input"), calibrated)
     return chosen
@@ -82,7 +100,7 @@ def ranges_of_plan(session: Session, plan: Plan) -> dict[tuple[str, str], Range]
     ranges = dict(session.active_ranges)
     for name, scheme, method in _static_inputs(session, plan):
         statistics = session.statistics.get((name, "input"))
-        calibrated = session.ranges.get((name, "input", method))
+        calibrated = range_by(session.ranges, name, "input", method)
         if statistics is not None:
             ranges[name, "input"] = range_method(method).range(statistics, parse_scheme(scheme))
         elif calibrated is not None:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
+from workbench.session.calibrated_ranges import range_by
 from workbench.session.session import Session
 
 Key = TypeVar("Key")
@@ -127,7 +128,7 @@ def _exchanged_ranges(session: Session, old: Ranges, new: Ranges) -> Ranges:
             method = restored.method
         else:
             continue
-        latest = session.ranges.get((layer, tap, method))
+        latest = range_by(session.ranges, layer, tap, method)
         if latest is not None:
             calibrated[layer, tap] = latest
     return calibrated

@@ -28,7 +28,6 @@ from workbench.steps.files.save_session import SAVE_SESSION
 from workbench.steps.front import FRONT
 from workbench.steps.layer.before_after import BEFORE_AFTER
 from workbench.steps.layer.channel_errors import CHANNEL_ERRORS
-from workbench.steps.layer.input_weights import INPUT_WEIGHTS
 from workbench.steps.score import SCORE
 from workbench.steps.search import SEARCH
 from workbench.steps.step import AnyStep, Step
@@ -39,7 +38,7 @@ from workbench.steps.train import TRAIN
 
 STEPS: tuple[AnyStep, ...] = (
     OPEN, OPEN_SESSION, SAVE_SESSION, KEEP_RECOVERY, CALIBRATE, BROWSE_SAMPLES, QUALITY, SCORE, SEARCH, EXPLAIN,
-    FRONT, EVALUATE, COMPARE_PLANS, AUDIT, REFINE, ERROR_BUDGET, RECONSTRUCTION, BEFORE_AFTER, INPUT_WEIGHTS,
+    FRONT, EVALUATE, COMPARE_PLANS, AUDIT, REFINE, ERROR_BUDGET, RECONSTRUCTION, BEFORE_AFTER,
     CHANNEL_ERRORS, TIME_KERNELS, TIME_CANDIDATES, SWEEP_BATCHES, TRAIN, EXPORT, RUNTIME, COMPARE,
     DEVICES, PLACES,
 )  # fmt: skip

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from workbench.cache import cache_folder
 from workbench.errors import CannotRunError, DataError
 from workbench.models.data.reading import Reading
 from workbench.models.model import Model
 from workbench.models.placement import ran_on
-from workbench.numerics.statistics.layer_statistics import BINS, LayerStatistics
 from workbench.preflight import Estimate, clock
 from workbench.progress import Progress, part_of, silent
-from workbench.session.calibrated_ranges import Statistics, all_ranges, ranges_in_force
+from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
 from workbench.session.session import Environment, Session
 from workbench.session.table import of_tap, overlaid
 from workbench.steps import session_data
@@ -25,9 +21,6 @@ from workbench.steps.files.first_session import start
 from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, OptionInfo, option, takes_tokens
 from workbench.steps.requirements import RUNS, without_results
 from workbench.steps.step import Context, Step, arguments, short
-
-if TYPE_CHECKING:
-    from workbench.models.data.batches import Data
 
 IMATRIX = OptionInfo(
     suits=takes_tokens,
@@ -55,16 +48,12 @@ class CalibrateOptions:
     window: int | None = option(None, WINDOW)
     imatrix: str = option("", IMATRIX)
     all_experts: bool = option(False, ALL_EXPERTS)
-    input_gradients: bool = option(False, OptionInfo(
-        label="Gradients at inputs", help="Notes what an error costs at each value of every layer's input, as the "
-        "range method loss needs for static inputs; takes about as long again.",
-    ))  # fmt: skip
 
 
 def calibrate(
     model: Model, data: str | Path | None = None, *, samples: int | None = None, batch_size: int = 8, seed: int = 0,
     column: str = "", window: int | None = None, imatrix: str | Path = "", all_experts: bool = False,
-    input_gradients: bool = False, session: Session | None = None, progress: Progress = silent,
+    session: Session | None = None, progress: Progress = silent,
 ) -> Session:  # fmt: skip
     """Observe the model on ``data`` and return ``session`` (or a new one) with statistics, ranges and curvature.
 
@@ -74,9 +63,8 @@ def calibrate(
     of its weights, or CannotRunError if ``data`` was given.  ``imatrix`` is an importance matrix of llama.cpp: its mean
     squares of inputs replace those of the data, and serve ``rtn-weighted`` alone where there are none.
     ``all_experts`` shows every expert of a mixture all tokens, not only those that are sent to it.
-    ``input_gradients`` notes what the range method ``loss`` needs.  Results of other
-    data (tables, evaluations) and ranges set by hand are kept.  Where weights with NaN or infinity spoil every batch,
-    the weights' part of the session is there and a note says so.
+    Results of other data (tables, evaluations) and ranges set by hand are kept.  Where weights with NaN or infinity
+    spoil every batch, the weights' part of the session is there and a note says so.
     """
     from workbench.deployment.imatrix import with_imatrix
 
@@ -87,7 +75,7 @@ def calibrate(
         if model.summary.cannot_run is None and not without_data:
             session = _observed(
                 model, session, data, samples, batch_size, seed, Reading(column=column, window=window), all_experts,
-                input_gradients, part_of(progress, 0.1, 0.85),
+                part_of(progress, 0.1, 0.85),
             )  # fmt: skip
         elif data:
             raise CannotRunError(f"{model.summary.name} cannot be calibrated on data: {model.summary.cannot_run}")
@@ -108,7 +96,7 @@ NO_GRADIENTS = (
 
 def _observed(
     model: Model, session: Session, data: str | Path | None, samples: int | None, batch_size: int, seed: int,
-    reading: Reading, all_experts: bool, input_gradients: bool, progress: Progress,
+    reading: Reading, all_experts: bool, progress: Progress,
 ) -> Session:  # fmt: skip
     """Return the session with what a run on the data shows; only with a note if NaN in weights spoils every batch."""
     from workbench.measurement.calibrate import calibrate as observe
@@ -119,12 +107,8 @@ def _observed(
     dataset = session_data.for_calibration(model, data, samples=samples, seed=seed, reading=reading)
     try:
         collected = observe(
-            model, dataset, batch_size=batch_size, seed=seed, all_experts=all_experts,
-            progress=part_of(progress, 0.0, 0.5) if input_gradients else progress,
-        )  # fmt: skip
-        statistics = collected.statistics
-        if input_gradients:
-            statistics = _with_costs(model, dataset, statistics, batch_size, seed, part_of(progress, 0.5, 1.0))
+            model, dataset, batch_size=batch_size, seed=seed, all_experts=all_experts, progress=progress
+        )
     except DataError as error:
         if not session.model.non_finite:
             raise
@@ -135,26 +119,10 @@ def _observed(
     decode = session_data.text_of_tokens(model)
     return replace(
         session, calibration=dataset.record, evaluation=session_data.evaluation_record(model, dataset.record),
-        statistics={**of_tap(session.statistics, "weight"), **statistics}, curvature=collected.curvature,
+        statistics={**of_tap(session.statistics, "weight"), **collected.statistics}, curvature=collected.curvature,
         outliers=collected.outliers if decode is None else with_texts(collected.outliers, decode),
         notes=tuple(dict.fromkeys((*session.notes, *dataset.notes, *collected.notes))),
     )  # fmt: skip
-
-
-def _with_costs(
-    model: Model, dataset: Data, statistics: Statistics, batch_size: int, seed: int, progress: Progress
-) -> dict[tuple[str, str], LayerStatistics]:
-    """Return the statistics with what errors of inputs cost at each value."""
-    from workbench.measurement.gradients import fitting_batch
-    from workbench.sensitivity.activations import scored_layers
-    from workbench.sensitivity.input_weights import input_weights
-
-    names = [name for name in scored_layers(model, "inputs", None) if (name, "input") in statistics]
-    edges = {name: 2.0 ** statistics[name, "input"].exponent for name in names}
-    size = fitting_batch(batch_size, dataset, model, gradients=True)
-    costs = input_weights(model, edges, dataset, batch_size=size, seed=seed, progress=progress)
-    noted = {(name, "input"): costs.get(name, np.zeros(BINS)) for name in names}
-    return {key: replace(each, costs=noted.get(key, each.costs)) for key, each in statistics.items()}
 
 
 def _with_weights(model: Model, session: Session | None, progress: Progress) -> Session:

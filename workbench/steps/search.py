@@ -114,7 +114,7 @@ class SearchOptions:
         label="Corrected", help="multiply predicted losses by the correction of the session's audit, and say so"
     ))  # fmt: skip
     range_method: str | None = option(None, OptionInfo(
-        label="Range method", choices=lambda: choices_of(RANGES.names()), empty="min-max",
+        label="Range method", choices=lambda: choices_of(RANGES.names()), empty="loss",
         help="how static ranges of inputs are calibrated",
     ))  # fmt: skip
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from workbench.deployment.targets import target as target_of
-from workbench.errors import MissingResultError, PlanError, nearest
+from workbench.errors import MissingResultError, PlanError, RangeError, nearest
 from workbench.insight.legality import within_target
 from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
@@ -130,7 +130,12 @@ def with_range_method(session: Session, base: Plan, method: str, locked: frozens
         raise PlanError(f"the range method {method} is for inputs, and the plan rounds none; give a scheme (--inputs)")
     seen = session.statistics.get((rounded[0], "input"))
     if seen is not None and seen.count:
-        range_method(method).range(seen, parse_scheme(str(assignments[rounded[0]].inputs)))
+        chosen = range_method(method).range(seen, parse_scheme(str(assignments[rounded[0]].inputs)))
+        if chosen.method != range_method(method).name:
+            raise RangeError(
+                f"the range method {method} needs gradients at inputs, and this calibration has none; calibrate again, "
+                "or leave the range method out"
+            )
     return base.assign(rounded, range_method=range_method(method).name)
 
 

@@ -1,9 +1,15 @@
-"""The range that costs the model least: no rule on values alone tells which of them may be clipped at no cost."""
+"""The range that costs the model least: no rule on values alone tells which of them may be clipped at no cost.
+
+What errors cost at a value is known from the gradients there.  Of rare values there are few, and they tell of small
+errors only: clipping the largest values of a network to a tenth may change all that follows, whatever the slope says.
+So a tenth of the layer's mean cost is added everywhere.  KL of SmolLM2-135M with static 8-bit inputs, with zero points:
+1.69 without it, 0.40 with it (range of least squared error 0.46, whole range 0.58); cosine of all-MiniLM-L6's
+embeddings: 0.9941 and 0.9953.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from workbench.errors import RangeError
 from workbench.numerics.ranges.calibrated import Range
 from workbench.numerics.ranges.mse import Mse
 from workbench.numerics.scheme import Scheme
@@ -12,13 +18,19 @@ from workbench.numerics.statistics.layer_statistics import LayerStatistics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss(Mse):
-    """Searches as :class:`Mse` does, and finds the same where the output depends on no value."""
+    """Searches as :class:`Mse` does, and finds the same where the output depends on no value.
+
+    ``floor`` is the share of the mean cost that an error has at any value.
+    """
 
     name: ClassVar[str] = "loss"
+    floor: float = 0.1
 
     def range(self, statistics: LayerStatistics, scheme: Scheme) -> Range:
-        """Return the range with the least predicted loss; RangeError where gradients were not noted."""
+        """Return the range with the least predicted loss; that of :class:`Mse`, and its name, without gradients."""
         costs = statistics.costs
-        if statistics.count and not costs.size:
-            raise RangeError("the range method loss lacks the gradients at inputs; calibrate with --input-gradients")
-        return self._least(statistics, scheme, costs if costs.any() else None)
+        if not costs.size:
+            return Mse().range(statistics, scheme)
+        if not costs.any():
+            return self._least(statistics, scheme)
+        return self._least(statistics, scheme, costs + self.floor * costs.sum() / statistics.count * statistics.counts)

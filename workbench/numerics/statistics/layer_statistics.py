@@ -27,7 +27,7 @@ class LayerStatistics:
     ``batches`` counts the observed tensors that held finite values; ``minimum_total`` and ``maximum_total`` are sums of
     their least and greatest values (0 batches in statistics that an earlier version stored).  ``costs`` float64
     ``[2048]`` is what a squared error of 1 costs at all values of each bin, in nats (see
-    :mod:`workbench.sensitivity.input_weights`); empty where no gradients were asked for, and in merged statistics.
+    :mod:`workbench.numerics.statistics.input_costs`); empty where no gradients were noted, and in merged statistics.
     """
 
     count: int

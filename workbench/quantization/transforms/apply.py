@@ -15,7 +15,7 @@ from workbench.models.tracing import probe, trace
 from workbench.numerics.curvature import Curvature
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.granularity import PerTensor
-from workbench.numerics.ranges import Range, range_method
+from workbench.numerics.ranges import Loss, Range, range_method
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.transform_names import CORRECTIONS, GROUP, planned_summary, rotation_seed
 from workbench.progress import Progress, silent
@@ -152,7 +152,8 @@ def _ranges(
             "so their range must be calibrated again, which needs the calibration data; calibrate first, or choose a "
             "dynamic scheme such as int8-token"
         )
-    statistics = calibrate(view, data, batch_size=batch_size, curvature=False).statistics
+    gradients = any(assignments[name].range_method == Loss.name for name in static)
+    statistics = calibrate(view, data, batch_size=batch_size, curvature=gradients).statistics
     for name, scheme in static.items():
         if (name, "input") in statistics:
             method = range_method(assignments[name].range_method)

@@ -73,16 +73,23 @@ def describe(element: h5py.HLObject, kind: str, **attributes: Attribute) -> None
 
 
 def write_array(group: h5py.Group, name: str, array: np.ndarray, unit: str = "", kind: str = "array") -> h5py.Dataset:
-    """Write one array and return its dataset; larger ones get HDF5's checksums, too, larger integers are compressed."""
+    """Write one array and return its dataset; larger ones get HDF5's checksums, too; of these, integers and
+    doubles of few digits are compressed."""
     options: dict[str, object] = {}
     if array.nbytes >= _CHUNKED_FROM:
         options = {"fletcher32": True, "chunks": _chunks(array)}
-        if array.dtype.kind in "biu":
+        if array.dtype.kind in "biu" or _is_coarse(array):
             options |= {"compression": "gzip", "compression_opts": 1, "shuffle": True}
     dataset = group.create_dataset(name, data=array, **options)
     checksum = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data) if array.size else 0
     describe(dataset, kind, **({"unit": unit} if unit else {}), crc32=checksum)
     return dataset
+
+
+def _is_coarse(array: np.ndarray) -> bool:
+    """Return whether doubles hold numbers of so few digits that half of their bytes are zero."""
+    whole = array.dtype == np.dtype("<f8")
+    return whole and not np.ascontiguousarray(array).reshape(-1).view(np.uint32)[::2].any()
 
 
 def _chunks(array: np.ndarray) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QAbstractSpinBox
 
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
-from workbench.gui.context.layer_results import LayerResults
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.plots.histogram import METHOD_LABELS
 from workbench.gui.shell.number_field import NumberField
@@ -20,9 +19,9 @@ from workbench.numerics.range_error import RangeQuality, histogram_error, histog
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
+from workbench.session.calibrated_ranges import range_by
 from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State
-from workbench.steps.layer.input_weights import INPUT_WEIGHTS, InputWeights, InputWeightsOptions
 
 DEFAULT_SCHEME = "int8-tensor"
 """The scheme that a range is judged by while the plan keeps the tensor in floating point."""
@@ -54,10 +53,6 @@ class RangeEditor(PanelPart):
 
     def _build(self) -> None:
         self.layer, self.tap = "", "input"
-        self._weights: LayerResults[InputWeights] = LayerResults(
-            self.context, lambda session, layer: INPUT_WEIGHTS.request(session, InputWeightsOptions(layer=layer)),
-            lambda session: (session.model, session.calibration), self._weights_known,
-        )  # fmt: skip
         self._shown: tuple[float, float] | None = None  # exact, where the fields show five digits
         self._numbers: tuple[float | None, float | None] = (None, None)  # of the fields, as they were filled
         self.taps = combo(
@@ -98,7 +93,6 @@ class RangeEditor(PanelPart):
     def follow(self, tap: str, low: float, high: float) -> None:
         """Show the numbers of a range that is being dragged."""
         self.show_tap(tap)
-        self._weigh()
         self._show_numbers(min(low, 0.0), max(high, 0.0))
 
     def set_dragged(self, tap: str, low: float, high: float) -> None:
@@ -163,22 +157,21 @@ class RangeEditor(PanelPart):
 
     def _loss(self, low: float, high: float) -> str:
         """Return the predicted loss of rounding the layer's input so, as words; empty where it is not known."""
-        if self.tap != "input":
+        statistics = self._statistics()
+        if self.tap != "input" or statistics is None or not statistics.costs.size:
             return ""
-        weights, statistics = self._weights.get(self.layer), self._statistics()
-        if weights is None or statistics is None:
-            return " · loss …" if self._weights.is_pending(self.layer) else ""
-        loss = histogram_loss(statistics, weights.weights, parse_scheme(self._scheme()), low, high)
+        loss = histogram_loss(statistics, statistics.costs, parse_scheme(self._scheme()), low, high)
         return f" · loss {quantities.number(loss)} {self._unit(short=True)}"
 
     def _how_weighed(self) -> str:
-        weights = self._weights.get(self.layer) if self.tap == "input" else None
-        if weights is None:
+        session, statistics = self.state.session, self._statistics()
+        if self.tap != "input" or statistics is None or not statistics.costs.size:
             return ""
+        samples = session.calibration.samples if session and session.calibration else 0
         return (
             f"; predicted loss of rounding this input alone, {self._unit()} per token or sample, lower is better: the "
             "squared error at every value, weighed with the gradients there in "
-            f"{quantities.plural(weights.samples, 'sample')}"
+            f"{quantities.plural(samples, 'sample')}"
         )
 
     def _unit(self, short: bool = False) -> str:
@@ -191,10 +184,6 @@ class RangeEditor(PanelPart):
         inner, outer = range_in_force(parse_scheme(self._scheme()), low, high)
         same = (f"{low:.4g}", f"{high:.4g}") == (f"{inner:.4g}", f"{outer:.4g}")
         return "" if same else f", symmetric: ±{quantities.number(outer)}"
-
-    def _weights_known(self) -> None:
-        if self._shown is not None and self.tap == "input":
-            self._show_quality()
 
     def _scheme(self) -> str:
         assignment = self.state.assignments.get(self.layer)
@@ -238,14 +227,7 @@ class RangeEditor(PanelPart):
         if chosen is not None:
             edits.set_range(self.context.workspace, self.layer, self.tap, chosen)
 
-    def _weigh(self) -> None:
-        """Compute what an error in the input costs, as soon as the user changes its range."""
-        session = self.state.session
-        if self.tap == "input" and session and session.calibration and not session.model.cannot_run:
-            self._weights.request(self.layer)
-
     def _set(self, low: float, high: float) -> None:
-        self._weigh()
         quality = self._quality(low, high)
         new = Range(low=low, high=high, method="manual", clipped=quality.clipped if quality else 0.0)
         edits.set_range(self.context.workspace, self.layer, self.tap, new)
@@ -263,7 +245,7 @@ def range_of(session: Session, layer: str, tap: str) -> Range | None:
     """Return the range in force; where no plan needs one, all that was seen, which clips nothing."""
     active = session.active_ranges.get((layer, tap))
     if tap == "input" and (active is None or active.method != "manual"):
-        active = session.ranges.get((layer, tap, session.plan.of(layer).range_method), active)
+        active = range_by(session.ranges, layer, tap, session.plan.of(layer).range_method) or active
     statistics = statistics_of(session, layer, tap)
     if active is not None or tap == "input" or statistics is None or not statistics.count:
         return active
