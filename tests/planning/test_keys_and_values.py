@@ -65,6 +65,10 @@ def test_what_no_cache_can_be_is_said() -> None:
             with_cache(Plan(), (named(name),), "int8-token")
     with pytest.raises(PlanError, match="no layer that is free"):
         with_cache(Plan(), layers, "int8-token")
+    for scheme in ("int4-channel", "int4-channel-asym", "fp8-e4m3-channel"):  # which were rounded token by token
+        with pytest.raises(PlanError, match=f"{scheme}: its tokens come one by one; .*int4-b32x1-asym: of 32"):
+            cache_scheme(scheme)
+    assert cache_scheme("int2-b32x1-asym").name == "int2-b32x1-asym"
     with pytest.raises(PlanError, match="int8-tensor.*such as int8-token"):
         resolve(Plan(rules=(rule("v_proj", cache="int8-tensor"),)), (named("v_proj"),))
     assert cache_scheme("bf16").name == "bf16"

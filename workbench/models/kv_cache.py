@@ -57,12 +57,18 @@ def _encodes(name: str) -> bool:
 def cache_scheme(name: str) -> Scheme:
     """Return the scheme ``name`` if keys and values can be stored in it one token after another.
 
-    Raises PlanError for one with a scale for the whole tensor: a cache grows, and no range is calibrated for it.
+    Raises PlanError for one with a scale for the whole tensor, or for whole channels: a cache grows, and no range is
+    calibrated for it.
     """
     scheme = parse_scheme(name)
     if takes_range(scheme):
         raise PlanError(
             f"a KV cache cannot be stored in {scheme.name}: its tokens come one by one, and one scale for all of them "
             "is not calibrated; choose a scheme with scales for each token, such as int8-token"
+        )
+    if "channel" in scheme.name.split("-"):
+        raise PlanError(
+            f"a KV cache cannot be stored in {scheme.name}: its tokens come one by one; choose scales for each token "
+            "(int8-token), or for each channel of so many tokens (int4-b32x1-asym: of 32)"
         )
     return scheme
