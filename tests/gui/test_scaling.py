@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -81,7 +81,9 @@ def test_the_start_page_fits_a_large_screen_at_200_percent_with_recent_files(
 ) -> None:
     """What is hidden counts as well: Qt makes a stack of pages as high as its highest."""
     for number in range(8):
-        settings.remember(tmp_path / f"model {number}.onnx")
+        file = tmp_path / f"model {number}.onnx"
+        file.touch()
+        settings.remember(file)
 
     async def story(person: Person) -> None:
         page, view = person.window.start_page, JobView(id=1, title="Open it", status=JobStatus.RUNNING, text="x")
@@ -92,6 +94,15 @@ def test_the_start_page_fits_a_large_screen_at_200_percent_with_recent_files(
             assert least.height() <= 1080 // 2 - 10, "a title bar stands above it"
         person.picture("start")
         assert page.model_button.hasFocus()
+        for stop in (page.session_button, page.demo_button):
+            await person.press(Qt.Key.Key_Tab)
+            assert stop.hasFocus()
+        await person.press(Qt.Key.Key_Tab)
+        assert isinstance(QApplication.focusWidget(), QLabel), "the recent files; no frame takes the keyboard"
+        await person.act(lambda: page.show_recent([]))
+        await person.act(page.demo_button.setFocus)
+        await person.press(Qt.Key.Key_Tab)
+        assert QApplication.focusWidget() is person.window.stepper.buttons[0], "nothing that cannot be seen"
         bar = person.window.pages.widget(0).verticalScrollBar()
         assert bar.maximum() > 0, "what does not fit is scrolled to"
 

@@ -75,6 +75,7 @@ class Window(QMainWindow):
         self.pages = QStackedWidget()
         start = QScrollArea(widgetResizable=True)  # on a small screen
         start.setFrameShape(QScrollArea.Shape.NoFrame)
+        start.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         start.setWidget(self.start_page)
         self.pages.addWidget(start)
         self.pages.addWidget(self.area)

@@ -124,7 +124,8 @@ class StartPage(QWidget):
             f"{escape(as_line(Path(path).name))}</a>&nbsp; {escape(as_line(str(Path(path).parent)))}"
             for path in paths[:5]
         )
-        self._recent.setText(f"<b>{tr('Recent')}</b>{links}" if links else "")
+        self._recent.setText(f"<b>{tr('Recent')}</b>{links}")
+        self._recent.setVisible(bool(links))  # an empty one would take the keyboard, too
 
     def _choose(self, choose: Callable[[Role], object]) -> None:
         self._show_role()
