@@ -25,6 +25,11 @@ def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> No
         await person.type(history.name, "before")
         await person.press(Qt.Key.Key_Return, history.name)
         assert list(person.state.session.plans) == ["before"]
+        await person.type(history.name, "with the keyboard")
+        for key in (Qt.Key.Key_Tab, Qt.Key.Key_Return):
+            await person.press(key)
+        assert list(person.state.session.plans) == ["before", "with the keyboard"], "Return presses a button as well"
+        await person.act(lambda: person.context.trigger("undo"))
         await person.act(
             lambda: edits.assign(person.context.workspace, ["model.layers.1.mlp.up_proj"], weights="int3-g32-asym")
         )

@@ -107,6 +107,7 @@ def button(
 ) -> QPushButton:
     """Return a button; ``clicked`` is called without arguments."""
     widget = QPushButton(tr(text))
+    widget.setAutoDefault(True)  # outside dialogs, too, Return presses it
     widget.setToolTip(as_tip(tr(tip)))
     if name:
         widget.setAccessibleName(tr(name))
