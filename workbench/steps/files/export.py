@@ -16,6 +16,7 @@ from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.models.sources import reopen
 from workbench.models.sources.files import own_files
+from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.planning.plan import Plan, resolve
 from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of, silent
@@ -116,6 +117,8 @@ def applied(
         bare = _without_weights(model.summary, plan, session)
         return bare, chosen.export(bare, None, Path(out), progress)
     ranges, known = {} if session is None else ranges_of_plan(session, plan), shown_inputs(model, session)
+    if session is None:
+        _require_no_ranges(model, plan)
     progress(0.0, f"checking that {chosen.name} holds the plan")
     _require_fit(chosen, possible(plan, model, ranges), known)
 
@@ -130,6 +133,19 @@ def applied(
     note = f"{few(left, 8)}: left out of the file, whose output does not depend on it"
     remarks = chosen.remarks(quantized) if isinstance(chosen, Remarks) else []
     return replace(quantized, notes=(*quantized.notes, *([note] if left else []), *remarks)), paths
+
+
+def _require_no_ranges(model: Model, plan: Plan) -> None:
+    """Raise ExportError where a plan without a session has static inputs whose ranges no file of the model states."""
+    static = {
+        name: chosen.inputs for name, chosen in resolve(plan, model.summary.layers).items()
+        if chosen.inputs and takes_range(parse_scheme(chosen.inputs)) and model.encoded_range(name) is None
+    }  # fmt: skip
+    if static:
+        raise ExportError(
+            f"{few(static, 8)}: {', '.join(sorted(set(static.values())))} inputs need calibrated ranges, which a plan "
+            "does not hold; give the calibrated session, too (--session S.qwb)"
+        )
 
 
 def _require_fit(chosen: Exporter, results: Iterable[QuantizedModel], model: Model) -> None:
