@@ -3712,6 +3712,14 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Nichts zu kalibrieren</translation>
     </message>
     <message>
+        <source>Nothing opened</source>
+        <translation>Nichts geöffnet</translation>
+    </message>
+    <message>
+        <source>{} were dropped; drop one file or folder of this computer</source>
+        <translation>{} wurden fallen gelassen; lassen Sie eine Datei oder einen Ordner dieses Rechners fallen</translation>
+    </message>
+    <message>
         <source>KL to floating point</source>
         <translation>KL zum Gleitkommamodell</translation>
     </message>

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QMessageBox, QPlainTextEdit, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -22,10 +22,10 @@ from workbench.planning.plan import Assignment, Plan, Rule
 COPY, LEFT, NONE = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 
 
-def drop_on(widget: QWidget, path: Path) -> QWidget | None:
-    """Drop a file on a widget; return the first of it and its parents that accepts the drag, which gets the drop."""
+def drop_on(widget: QWidget, *paths: Path) -> QWidget | None:
+    """Drop files on a widget; return the first of it and its parents that accepts the drag, which gets the drop."""
     data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path))])
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     target: QWidget | None = widget
     while target is not None:
         if target.acceptDrops():
@@ -87,6 +87,21 @@ def test_data_dropped_before_a_model_is_open_say_what_to_do(live: Callable[..., 
     async def story(person: Person) -> None:
         await person.act(lambda: drop_on(person.window.start_page, text))
         assert "open the model that reads them" in person.dialog("error").informativeText()
+        await person.act(person.dialog("error").close)
+
+    live(story)
+
+
+def test_several_files_are_not_refused_without_a_word_and_errors_do_not_pile_up(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    async def story(person: Person) -> None:
+        for count in (2, 3):
+            files = [tmp_path / f"{number}.txt" for number in range(count)]
+            await person.act(lambda files=files: drop_on(person.window.start_page, *files))
+            assert f"{count} were dropped" in person.dialog("error").informativeText()
+        boxes = person.window.findChildren(QMessageBox, "error")
+        assert [box.isVisible() for box in boxes].count(True) == 1
         await person.act(person.dialog("error").close)
 
     live(story)

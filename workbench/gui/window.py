@@ -321,15 +321,18 @@ class Window(QMainWindow):
         self.bars.fit()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept one local file or folder."""
-        if dropped(event.mimeData()):
+        """Accept files; what cannot be opened is said when they are dropped."""
+        if event.mimeData().hasUrls():
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Open what was dropped; data to calibrate on open the form with them."""
         event.acceptProposedAction()
         path = dropped(event.mimeData())
-        if run.is_data(path) and self.actions_by_id["calibrate"].isEnabled():
+        if not path:
+            reason = f"{len(event.mimeData().urls())} were dropped; drop one file or folder of this computer"
+            self.context.messages.report("Nothing opened", DataError(reason))
+        elif run.is_data(path) and self.actions_by_id["calibrate"].isEnabled():
             self.context.tasks.start(run.calibrate_on(self.command, path))
         elif run.is_data(path) and self.context.workspace.state.session is None:
             reason = f"{path} holds data, not a model; open the model that reads them, then drop them again"

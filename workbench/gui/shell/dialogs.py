@@ -73,8 +73,15 @@ async def finished(dialog: QDialog) -> int:
 
 
 def show_error(parent: QWidget, title: str, text: str, details: str = "") -> QMessageBox:
-    """Show an error without blocking the window; its text can be selected, a button copies its ``details``."""
+    """Show an error without blocking the window, in place of an earlier one of the same title.
+
+    Its text can be selected, a button copies its ``details``.
+    """
+    for earlier in parent.findChildren(QMessageBox, "error"):
+        if earlier.property("title") == title:
+            earlier.close()
     box = _message(QMessageBox.Icon.Warning, Button.Close, parent, "error", title, text)
+    box.setProperty("title", title)  # a message box has none of its own on macOS
     box.setTextInteractionFlags(SELECTABLE)
     if details:
         box.setDetailedText(details)
