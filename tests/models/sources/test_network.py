@@ -136,7 +136,7 @@ def test_wrong_names_shapes_and_data_are_told(tmp_path: Path) -> None:
         model.weight("heat")
     with pytest.raises(ModelError, match=r"\(2, 2\), its matrix is \(4, 4\)"):
         model.with_weights({"head": torch.zeros(2, 2)})
-    with pytest.raises(DataError, match=r"does not accept a batch of inputs \(2, 1, 8, 8\) float32"):
+    with pytest.raises(DataError, match=r"does not accept a batch of images \(2, 1, 8, 8\) float32"):
         model.run({"inputs": PICTURES[:, :1]})
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from workbench.numerics.statistics.layer_statistics import LayerStatistics, grown
+
+if TYPE_CHECKING:
+    import torch
 
 DIGITS = 1 << 8
 """Costs keep 8 binary digits: they are sums over drawn gradients, and a session stores them in a third of the bytes."""
