@@ -3716,8 +3716,12 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Nichts geöffnet</translation>
     </message>
     <message>
-        <source>{} were dropped; drop one file or folder of this computer</source>
-        <translation>{} wurden fallen gelassen; lassen Sie eine Datei oder einen Ordner dieses Rechners fallen</translation>
+        <source>several files were dropped; drop one</source>
+        <translation>mehrere Dateien wurden fallen gelassen; lassen Sie eine fallen</translation>
+    </message>
+    <message>
+        <source>it is not on this computer; save it first</source>
+        <translation>das liegt nicht auf diesem Rechner; speichern Sie es zuerst</translation>
     </message>
     <message>
         <source>KL to floating point</source>

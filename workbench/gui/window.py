@@ -170,8 +170,8 @@ class Window(QMainWindow):
         """Show what can be done now, and where each stage of the work is."""
         now = self._action_state()
         self.bars.enable(now)
-        self.stepper.show_marks(self.stages.marks(now))
         running = running_steps(self.context.jobs)
+        self.stepper.show_marks(self.stages.marks(now, running))
         for panel in self.panels.values():
             panel.show_running(running)
 
@@ -330,7 +330,8 @@ class Window(QMainWindow):
         event.acceptProposedAction()
         path = dropped(event.mimeData())
         if not path:
-            reason = f"{len(event.mimeData().urls())} were dropped; drop one file or folder of this computer"
+            several = len(event.mimeData().urls()) > 1
+            reason = "several files were dropped; drop one" if several else "it is not on this computer; save it first"
             self.context.messages.report("Nothing opened", DataError(reason))
         elif run.is_data(path) and self.actions_by_id["calibrate"].isEnabled():
             self.context.tasks.start(run.calibrate_on(self.command, path))

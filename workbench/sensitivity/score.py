@@ -60,10 +60,7 @@ def score(
     """
     record = find_metric(metric)
     table = _empty_table(model, record, schemes, dataset, seed, algorithm, layers)
-    if model.summary.without_layers:
-        raise MissingResultError(model.summary.without_layers)
-    if record.part != "weights" and not table.score.size:
-        raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
+    _require_cells(model, table, record)
     if table.samples:
         table = _without_unused(model, table, dataset)
     saved = pieces_of("scoring", SAVED, lambda: {
@@ -101,6 +98,13 @@ def score(
         _set_aside(scoring)
     progress(1.0, "scored", scoring.snapshot())
     return scoring.snapshot()
+
+
+def _require_cells(model: Model, table: Sensitivity, record: SensitivityMetric) -> None:
+    if model.summary.without_layers:
+        raise MissingResultError(model.summary.without_layers)
+    if record.part != "weights" and not table.score.size:
+        raise MissingResultError("there is nothing to score: give at least one layer and one activation scheme")
 
 
 def _fill(scoring: Scoring, record: SensitivityMetric, open_cells: OpenCells) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from workbench.engine.jobs import Jobs, JobStatus, JobView
 from workbench.gui.commands.action import ActionState, Condition, has_session, has_table, step_possible
-from workbench.gui.context.runner import running_steps
 from workbench.gui.shell.step_keys import STEP_KEYS
 from workbench.gui.shell.stepper import Mark, StageStatus
 from workbench.gui.shell.words import tr
@@ -114,9 +113,8 @@ class Stages:
         self._jobs = jobs
         self._exported: dict[int, object] = {}  # by the number of the job
 
-    def marks(self, now: ActionState) -> tuple[Mark, ...]:
-        """Return what every stage shows now."""
-        running = running_steps(self._jobs)
+    def marks(self, now: ActionState, running: Mapping[str, str]) -> tuple[Mark, ...]:
+        """Return what every stage shows now; ``running`` says what jobs are doing, by the name of their step."""
         self._note_exports()
         marks: list[Mark] = []
         for stage in STAGES:

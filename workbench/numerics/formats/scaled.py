@@ -249,10 +249,10 @@ class ScaledScheme(Scheme):
 
     def is_compiled(self, weight: torch.Tensor) -> bool:
         """Return whether ``weight`` is on the CPU, large enough for the compiled kernels, and of a kind they know."""
-        return weight.device.type == "cpu" and self.is_large(weight)
+        return weight.device.type == "cpu" and self.is_compilable(weight)
 
-    def is_large(self, weight: torch.Tensor) -> bool:
-        """Return whether the compiled kernels would serve ``weight`` on the CPU."""
+    def is_compilable(self, weight: torch.Tensor) -> bool:
+        """Return whether the compiled kernels would serve ``weight`` if it were on the CPU."""
         known = self.element.shiftable or self.element.bits <= 4 or self.element.binary is not None
         return known and weight.numel() >= COMPILED_FROM
 

@@ -81,7 +81,7 @@ def _pieces(rows: int) -> list[slice]:
 
 def compiled_columns(scheme: Scheme, parameters: Parameters, weight: torch.Tensor) -> Columns | None:
     """Return the grids of ``weight``; None where it is small, or the scheme is not a scaled table."""
-    if type(parameters) is not Parameters or not isinstance(scheme, ScaledScheme) or not scheme.is_large(weight):
+    if type(parameters) is not Parameters or not isinstance(scheme, ScaledScheme) or not scheme.is_compilable(weight):
         return None
     from workbench.numerics.formats.compiled.clip_compiled import kernel_element
 

@@ -117,8 +117,7 @@ def applied(
         bare = _without_weights(model.summary, plan, session)
         return bare, chosen.export(bare, None, Path(out), progress)
     ranges, known = {} if session is None else ranges_of_plan(session, plan), shown_inputs(model, session)
-    if session is None:
-        _require_no_ranges(model, plan)
+    _require_ranges(model, plan, ranges)
     progress(0.0, f"checking that {chosen.name} holds the plan")
     _require_fit(chosen, possible(plan, model, ranges), known)
 
@@ -135,11 +134,12 @@ def applied(
     return replace(quantized, notes=(*quantized.notes, *([note] if left else []), *remarks)), paths
 
 
-def _require_no_ranges(model: Model, plan: Plan) -> None:
-    """Raise ExportError where a plan without a session has static inputs whose ranges no file of the model states."""
+def _require_ranges(model: Model, plan: Plan, ranges: Ranges) -> None:
+    """Raise ExportError where static inputs have no range: no calibrated one, and none in the file of the model."""
     static = {
         name: chosen.inputs for name, chosen in resolve(plan, model.summary.layers).items()
-        if chosen.inputs and takes_range(parse_scheme(chosen.inputs)) and model.encoded_range(name) is None
+        if chosen.inputs and takes_range(parse_scheme(chosen.inputs))
+        and (name, "input") not in ranges and model.encoded_range(name) is None
     }  # fmt: skip
     if static:
         raise ExportError(
