@@ -1080,8 +1080,8 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Misst den Verlust jeder Schicht des Plans allein quantisiert, aller zusammen und aller bis auf eine: ob sich die Verluste addieren und welche Schichten einander verschlimmern. Braucht zwei Läufe über die Daten je Schicht.</translation>
     </message>
     <message>
-        <source>Trains new weights on the grids of the plan's schemes, from the floating-point model, and writes them. The run is saved every 50 steps and when it is cancelled: Retry goes on from there. The model itself stays as it is.</source>
-        <translation>Trainiert neue Gewichte auf den Gittern der Schemata des Plans, ausgehend vom Gleitkommamodell, und schreibt sie. Der Lauf wird alle 50 Schritte und beim Abbrechen gespeichert: Wiederholen macht dort weiter. Das Modell selbst bleibt, wie es ist.</translation>
+        <source>Trains new weights on the grids of the plan's schemes, from the floating-point model, and writes them. The run is saved now and then, and when it is cancelled: Retry goes on from there. The model itself stays as it is.</source>
+        <translation>Trainiert neue Gewichte auf den Gittern der Schemata des Plans, ausgehend vom Gleitkommamodell, und schreibt sie. Der Lauf wird ab und zu und beim Abbrechen gespeichert: Wiederholen macht dort weiter. Das Modell selbst bleibt, wie es ist.</translation>
     </message>
     <message>
         <source>the calibration data</source>

@@ -62,10 +62,8 @@ def main() -> None:
     load()
     from workbench.measurement import partial_results
     from workbench.planning.plan import Plan
-    from workbench.quantization.learning import loop
 
     partial_results.FIRST = partial_results.EVERY = 0.0
-    loop.EVERY = 5  # steps of training
     partial_results.SHARE = 0
     random, out, errors = np.random.default_rng(seed), folder / "out", folder / "errors"
     out.mkdir()

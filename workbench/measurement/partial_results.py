@@ -107,6 +107,8 @@ class Pieces:
 
     def save(self, values: Mapping[str, object]) -> None:
         """Save pieces by name, each as a whole or not at all."""
+        if not self.key:
+            return
         start = time.monotonic()
         for name, value in values.items():
             self.run.cache.store(self.key, _file(name), packed(value, self.kinds))
@@ -143,7 +145,7 @@ def digest(value: object, kinds: tuple[type, ...] = ()) -> str:
 
 
 def packed(value: object, kinds: tuple[type, ...]) -> dict[str, np.ndarray]:
-    """Return a value as arrays of bytes: ``tree``, its structure as JSON, and its arrays by number.
+    """Return a value as arrays of bytes: ``tree``, its structure as JSON, and its arrays by number, not copied.
 
     Takes None, numbers, texts, lists, tuples, tables, arrays, tensors, and dataclasses of ``kinds``; what is in it
     twice is so afterwards.  Raises TypeError for anything else.
@@ -184,7 +186,8 @@ class _Packing:
 
     def _array(self, value: Any) -> str:
         name = str(len(self.arrays))
-        self.arrays[name] = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
+        flat = np.ascontiguousarray(value).reshape(-1)
+        self.arrays[name] = flat.view(np.uint8) if flat.nbytes else np.zeros(0, np.uint8)
         return name
 
 

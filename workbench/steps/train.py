@@ -160,7 +160,7 @@ TRAIN: Step[TrainOptions, tuple[str, ...]] = Step(
     first=_first,
     missing=lambda session, options: session_data.missing_data(session, options.data, held=True),
     summary="Trains new weights on the grids of the plan's schemes, from the floating-point model, and writes them. "
-    "The run is saved every 50 steps and when it is cancelled: Retry goes on from there. The model itself stays as it "
+    "The run is saved now and then, and when it is cancelled: Retry goes on from there. The model itself stays as it "
     "is.",
     heading=lambda options, session: (
         f"Train {'the plan' if session is None else session.plan.name} to {short(options.out)}"

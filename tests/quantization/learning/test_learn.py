@@ -12,6 +12,7 @@ import torch
 
 from tests.models.networks import Rows, convolutions, decoder, images, recurrent, sequences, tokens
 from workbench.errors import CancelledError, DataError, MissingResultError, PlanError
+from workbench.measurement import partial_results
 from workbench.measurement.evaluate import evaluate
 from workbench.models.execution.network import NetworkModel
 from workbench.numerics.formats import parse_scheme
@@ -134,6 +135,21 @@ def test_learned_rounding_goes_on_to_the_very_same_bits(model: NetworkModel, tmp
     for name in SCHEMES:
         assert torch.equal(whole[name].values, resumed[name].values)
         assert torch.equal(whole[name].parameters.scale, resumed[name].parameters.scale)
+
+
+@pytest.mark.parametrize(("seconds", "states"), [(1e9, 0), (0.0, 60)])
+def test_time_decides_when_a_run_without_a_path_is_copied_from_the_device(
+    model: NetworkModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, states: int
+) -> None:
+    monkeypatch.setenv("WORKBENCH_CACHE_FOLDER", str(tmp_path))
+    for name in ("FIRST", "EVERY"):
+        monkeypatch.setattr(partial_results, name, seconds)
+    monkeypatch.setattr(partial_results, "SHARE", 0)
+    copied, whole = [], Descent.state
+    monkeypatch.setattr(Descent, "state", lambda self: copied.append(self.taken) or whole(self))
+    with partial_results.remembered([]):
+        learn_rounding(model, SCHEMES, tokens(), options=OPTIONS)
+    assert len(copied) == states
 
 
 def test_a_plan_that_is_learned_goes_on_from_its_checkpoint(

@@ -69,7 +69,7 @@ class Descent:
 
     def state(self) -> dict[str, np.ndarray]:
         """Return everything that the next step depends on, as copies."""
-        arrays = {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._tensors()}
+        arrays = {name: tensor.detach().to("cpu", copy=True).numpy() for name, tensor in self._tensors()}
         return {"taken": np.array(self.taken), **arrays}
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:

@@ -17,7 +17,7 @@ from workbench.measurement.partial_results import pieces_of
 _KEY = "key"
 
 EVERY = 50
-"""Steps after which a run is saved."""
+"""Steps after which a run is saved to a path; without one, time decides."""
 
 
 class Checkpoint:
@@ -52,6 +52,10 @@ class Checkpoint:
                 "another path, or remove it to start again"
             )
         return state
+
+    def due(self, taken: int, steps: int) -> bool:
+        """Return whether the state after ``taken`` of ``steps`` should be saved."""
+        return self._pieces.due() if self._path is None else taken % EVERY == 0 or taken == steps
 
     def save(self, state: Mapping[str, np.ndarray]) -> None:
         """Write the state, atomically."""

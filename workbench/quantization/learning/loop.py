@@ -20,7 +20,7 @@ from workbench.numerics.rounding.descent import Descent, rate_factor
 from workbench.numerics.rounding.lsq import LearnedMatrix
 from workbench.preflight import clock
 from workbench.progress import Progress, silent
-from workbench.quantization.learning.checkpoint import EVERY, Checkpoint
+from workbench.quantization.learning.checkpoint import Checkpoint
 from workbench.quantization.learning.data import Samples, Teacher
 
 Loss = Literal["kl", "task"]
@@ -96,12 +96,11 @@ class Run:
             while descent.taken < steps:
                 self.progress(descent.taken / steps, f"{self.purpose}: step {descent.taken + 1} of {steps}{loss}")
                 loss = f", loss {self._step(descent, teacher):.4g}"
-                if descent.taken % EVERY == 0:
+                if checkpoint.due(descent.taken, steps):
                     checkpoint.save(descent.state())
         except CancelledError:
             checkpoint.save(descent.state())
             raise
-        checkpoint.save(descent.state())
         self._undo_unless_better(teacher)
         self.progress(1.0, f"{self.purpose}: done")
 
