@@ -4636,8 +4636,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{w} abgelehnt</translation>
     </message>
     <message>
-        <source>Copy the command line that writes the same. Not now: save the session first, whose plan it writes</source>
-        <translation>Die Befehlszeile kopieren, die dasselbe schreibt. Nicht jetzt: zuerst die Sitzung speichern, deren Plan sie schreibt</translation>
+        <source>Copy the command line that writes the same; the session is saved first, whose plan it writes</source>
+        <translation>Die Befehlszeile kopieren, die dasselbe schreibt; zuerst wird die Sitzung gespeichert, deren Plan sie schreibt</translation>
     </message>
     <message>
         <source>Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory.</source>
@@ -5872,8 +5872,8 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>{n} TB unquantisiert</translation>
     </message>
     <message>
-        <source>All blocks and layers with their scheme, weight histogram, size and loss. To change the number format, select layers, then press F2 or use the Plan panel below.</source>
-        <translation>Alle Blöcke und Schichten mit Schema, Histogramm der Gewichte, Größe und Verlust. Um das Zahlenformat zu ändern, Schichten auswählen und F2 drücken oder das Feld Plan darunter benutzen.</translation>
+        <source>All blocks and layers with their scheme, weight histogram, size and loss. To change the number format, select layers, then press F2 or use the Plan panel.</source>
+        <translation>Alle Blöcke und Schichten mit Schema, Histogramm der Gewichte, Größe und Verlust. Um das Zahlenformat zu ändern, Schichten auswählen und F2 drücken oder das Feld Plan benutzen.</translation>
     </message>
     <message>
         <source>Automatic: float32 on the CPU, the model's own elsewhere</source>

@@ -19,6 +19,7 @@ from workbench.cli import main
 from workbench.gui.context import edits
 from workbench.insight.deployments import FORMS
 from workbench.insight.legality import refusals
+from workbench.session.session import Session
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
@@ -65,7 +66,13 @@ def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[.
         assert panel.buttons["llama.cpp"].isEnabled() and not panel.buttons["onnxruntime"].isEnabled()
         assert not refusals(person.state.session.plan, layers, "gguf")
         assert Path(forms.place.text()).parent == tmp_path and forms.place.text().endswith(".gguf")
-        assert not forms.copy.isEnabled(), "the saved session is older"
+        assert forms.copy.isEnabled() and "saved first" in forms.copy.toolTip(), "the saved session is older"
+        await person.click(forms.copy)
+        await person.until(lambda: not person.state.dirty, 20)
+        await person.until(lambda: QApplication.clipboard().text().startswith("workbench export"), 5)
+        words = shlex.split(QApplication.clipboard().text())
+        assert words[2] == str(tmp_path / "mine.qwb") and words[-1] == forms.place.text()
+        assert Session.load(tmp_path / "mine.qwb").plan == person.state.session.plan
         usual, jobs = forms.place.text(), len(person.context.jobs.views)
         await person.type(forms.place, " ")
         await person.click(forms.export)

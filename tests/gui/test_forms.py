@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QListW
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.errors import DataError
+from workbench.errors import CancelledError, DataError
 from workbench.gui.shell import settings
 from workbench.gui.shell.forecast import ForecastLine, fitting_samples
 from workbench.gui.shell.forms import Form
@@ -198,6 +198,9 @@ def test_a_form_says_how_long_it_takes_and_begins_with_the_samples_that_fit(
         await person.until(lambda: "It takes about 3 min" in line().text(), 10)
         assert len(asked) == 1 and samples.number == 14, "what the user has chosen stays"
         person.picture("estimated")
+        samples.setValue(samples.minimum())
+        await person.until(lambda: samples.text() == f"all {whole}", 10)
+        assert samples.number is None, "how many all are is said where they are chosen"
         await person.act(person.dialog("form").reject)
         assert not any(view.listed for view in person.context.jobs.views), "no estimate is a job of the user"
 
@@ -358,6 +361,46 @@ def test_a_form_says_why_it_does_not_know_how_long_a_run_takes(
             "It is not known how long it takes: notes.txt holds 3 tokens; a sample takes 256: give more text"
         )
         assert person.dialog("error") is None, "it was no work of the user's that failed"
+        assert not any(entry.title == "Estimate" for entry in person.context.messages.entries), "the form has said it"
+        await person.act(person.dialog("form").reject)
+
+    live(story)
+
+
+def test_a_cancelled_estimate_is_said_in_the_form_alone(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def costs(model: object, data: Sized, **options: object) -> Estimate:
+        raise CancelledError("cancelled")
+
+    monkeypatch.setattr(preflight_costs, "calibration", costs)
+    monkeypatch.setattr(step, "_estimates", {})
+
+    async def story(person: Person) -> None:
+        await person.open(start(open_model("demo:language-model")))
+        await person.act(lambda: person.context.trigger("calibrate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        line = line_below(person)
+        await person.until(lambda: line().text() == "It is not known how long it takes: Estimate: cancelled", 20)
+        assert not person.context.messages.entries
+        await person.act(person.dialog("form").reject)
+
+    live(story)
+
+
+def test_the_form_of_scores_says_how_many_samples_all_are(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        session = sessions.full(1)
+        await person.open(session)
+        await person.act(lambda: person.context.trigger("score"))
+        await person.until(lambda: person.dialog("form"), 10)
+        samples = person.dialog("form").findChild(NumberField, "samples")
+        assert samples.text() == f"all {session.calibration.samples}" and samples.number is None
+        await person.type(samples, "all")
+        assert samples.number is None and not samples.problem, "the word alone is enough"
+        await person.type(samples, "4")
+        samples.show_count(77)
+        assert samples.text() == "4" and samples.number == 4, "what is typed stays"
         await person.act(person.dialog("form").reject)
 
     live(story)

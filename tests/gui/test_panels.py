@@ -22,7 +22,9 @@ from workbench.gui.panels.distributions.range_editor import range_of
 from workbench.gui.panels.reconstruction import ReconstructionPanel
 from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import theme
+from workbench.gui.tables.delegates import FACTS
 from workbench.gui.tables.layer_columns import LOSS, SCHEME
+from workbench.insight.dashboard import cost_in_words
 from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import KEEP, Plan, with_cache
 from workbench.session.session import Session
@@ -186,6 +188,12 @@ def test_a_dismissed_list_of_schemes_changes_nothing(live: Callable[..., None]) 
         editor = view.findChild(QComboBox)
         await person.until(editor.view().isVisible, 5)
         assert editor.width() >= editor.sizeHint().width(), "the longest scheme can be read"
+        entries = {editor.itemText(row): editor.itemData(row, FACTS) for row in range(editor.count())}
+        state = person.state
+        assert entries == {name: cost_in_words(state, (Q_PROJ,), name) for name in entries}
+        assert "bits" in entries["int4-g32"] and "nats" in entries["int4-g32"]
+        longest = max(view.fontMetrics().horizontalAdvance(f"{name}{facts}") for name, facts in entries.items())
+        assert editor.view().width() > longest, "what an entry costs can be read beside it"
         await person.press(Qt.Key.Key_Escape, editor.view())
         await person.until(lambda: view.findChild(QComboBox) is None, 5)
         assert person.state.session.plan is before and person.window.focusWidget() is view

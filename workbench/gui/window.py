@@ -118,7 +118,7 @@ class Window(QMainWindow):
         context.runner.ask_trust = lambda file: dialogs.ask_trust(self, file)
         context.messages.show_error = self._show_error
         context.messages.on_message = self._say
-        context.trigger = self.trigger
+        context.trigger, context.save = self.trigger, self.document.save
         self._unsubscribe = [
             context.workspace.subscribe(lambda old, new: self._turns.outdate()),
             context.jobs.subscribe(self._jobs_changed),

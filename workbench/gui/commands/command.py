@@ -19,6 +19,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import dialogs, settings, step_keys
 from workbench.gui.shell.forecast import ForecastLine
 from workbench.gui.shell.forms import Form
+from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.theme import Colours
 from workbench.insight.roles import role
 from workbench.models.placement import Placement
@@ -121,6 +122,9 @@ class Command:
         options = self._remembered(options, step.options, [each for each in REMEMBERED if runs or each != "metric"])
         model = None if session is None else session.model
         form = Form(options, missing=missing, folder=folder_of(session), bundled=bundled, model=model)
+        samples, held = form.widgets.get("samples"), session and session.calibration
+        if isinstance(samples, NumberField) and "data" not in form.widgets and held:
+            samples.show_count(held.samples)
         if step.costs is not None and runs:
             ForecastLine(form, lambda value, *then: ask(FORECAST.request(session, step.request(None, value)), *then))
 

@@ -36,7 +36,7 @@ class TourStop:
 STOPS = (
     TourStop("layers", "Layers",
          "All blocks and layers with their scheme, weight histogram, size and loss. To change the number format, "
-         "select layers, then press F2 or use the Plan panel below."),
+         "select layers, then press F2 or use the Plan panel."),
     TourStop("distributions", "Distributions",
          "Histograms of the selected layer's weights, inputs and outputs. Calibrate (F5) to see inputs and outputs, "
          "then drag the shaded range to see how much it clips."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from workbench.engine.jobs import Jobs
 from workbench.engine.request import OnProgress, Request
@@ -30,7 +30,7 @@ class Context:
     """``workspace`` is the document, ``jobs`` the queue before the engine, ``runner`` runs requests in it,
     ``messages`` is the log, ``tasks`` runs coroutines in the background.
 
-    The window sets ``trigger(action id)``, the application ``engine_pid()``.
+    The window sets ``trigger(action id)`` and ``save()``, the application ``engine_pid()``.
     """
 
     def __init__(self, workspace: Workspace, jobs: Jobs | None = None) -> None:
@@ -40,4 +40,9 @@ class Context:
         self.tasks = BackgroundTasks(lambda error: self.messages.report("Internal error of the workbench", error))
         self.runner = JobRunner(workspace, self.jobs, self.messages, self.tasks)
         self.trigger: Callable[[str], None] = lambda action: None
+        self.save: Callable[[], Awaitable[bool]] = _unsaved
         self.engine_pid: Callable[[], int | None] = lambda: None
+
+
+async def _unsaved() -> bool:
+    return False

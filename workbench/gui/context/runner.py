@@ -91,12 +91,15 @@ class JobRunner:
         try:
             return await self._trusting(request, again, prepare)
         except CancelledError as error:
-            self._messages.say(f"Cancelled: {request.title}", keep(error.partial))
+            kept = keep(error.partial)
+            if request.listed:
+                self._messages.say(f"Cancelled: {request.title}", kept)
         except EngineDiedError as error:
             self._messages.report(request.title, error, dialog=False)
         except WorkbenchError as error:
             if on_error(error):
-                self._messages.say(request.title, str(error), "warning")
+                if request.listed:  # else who asked shows it
+                    self._messages.say(request.title, str(error), "warning")
             else:
                 self._messages.report(request.title, error)
         return None
@@ -129,12 +132,19 @@ class JobRunner:
         self._tasks.start(self.work(request, on_error=on_error))
 
     def ask(self, request: Request[O, R], answered: Callable[[R], object], failed: ErrorHandler = show_dialog) -> None:
-        """Run a request in the background without joining its result; ``answered(result)`` unless it fails."""
+        """Run a request in the background without joining its result; ``answered(result)``, or ``failed(error)``."""
+        told: list[WorkbenchError] = []
+
+        def fail(error: WorkbenchError) -> bool:
+            told.append(error)
+            return failed(error)
 
         async def asking() -> None:
-            result = await self.run(request.reduced(), lambda: self.ask(request, answered, failed), on_error=failed)
+            result = await self.run(request.reduced(), lambda: self.ask(request, answered, failed), on_error=fail)
             if result is not None:
                 answered(result)
+            elif not told:
+                failed(CancelledError(f"{request.title}: cancelled"))
 
         self._tasks.start(asking())
 

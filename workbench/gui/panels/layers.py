@@ -248,16 +248,17 @@ class LayersPanel(Panel):
             state.session, state.assignments, target=state.target, metric=state.metric, layers=names
         )
 
-    def _choices_at(self, column: int, index: Index) -> tuple[str, ...]:
-        """Return the schemes that a cell offers."""
+    def _choices_at(self, column: int, index: Index) -> dict[str, str]:
+        """Return the schemes that a cell offers, and what weights cost in each."""
         state, layer = self.state, self.model.row_at(index).layer
         names = self._edited(layer.name) if layer else ()
         if column == CACHE:
-            return FLOATING, *legality.cache_choices()
+            return dict.fromkeys((FLOATING, *legality.cache_choices()), "")
         if column == SCHEME:
-            return self._choices(names)
+            few = len(names) <= PRICED
+            return {scheme: cost_in_words(state, names, scheme) if few else "" for scheme in self._choices(names)}
         schemes = legality.input_choices(state.session, state.assignments, target=state.target, layers=names)
-        return tuple(name or FLOATING for name in schemes)
+        return {name or FLOATING: "" for name in schemes}
 
     def _assigned(self, layer: str, field: str, scheme: str) -> None:
         names, session = self._edited(layer), self.state.session

@@ -60,6 +60,8 @@ class ForecastLine(Label):
             self._begin()
             return
         (expected,), field = answer, self._form.widgets.get("samples")
+        if isinstance(field, NumberField) and options.samples is None and "data" in self._form.widgets:
+            field.show_count(expected.samples if isinstance(expected, Estimate) else 0)
         if isinstance(expected, str):
             self.setText(tr("It is not known how long it takes: {}").format(tr(expected)))
             return

@@ -51,7 +51,7 @@ class NumberField(QDoubleSpinBox):
         unit: str = "", empty: str = "", parent: QWidget | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self.problem, self._low = "", low
+        self.problem, self._low, self._empty = "", low, empty
         locale = QLocale.c()
         locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator | QLocale.NumberOption.RejectGroupSeparator)
         self.setLocale(locale)
@@ -81,6 +81,11 @@ class NumberField(QDoubleSpinBox):
             self.selectAll()
             self._set_problem("")
         return problem
+
+    def show_count(self, count: int) -> None:
+        """Say beside the word for no number how many these are; 0: that is not known."""
+        if self._empty and (self.value() != self.minimum() or self._is_special(self.lineEdit().text())):  # not typed in
+            self.setSpecialValueText(f"{self._empty} {count}" if count else self._empty)
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         """Let the user type anything; only a number within the range is acceptable."""
@@ -147,7 +152,7 @@ class NumberField(QDoubleSpinBox):
         return text.strip().removesuffix(self.suffix().strip()).strip()
 
     def _is_special(self, text: str) -> bool:
-        return bool(self.specialValueText()) and text == self.specialValueText()
+        return bool(self._empty) and text in (self._empty, self.specialValueText())
 
     def _edited(self, text: str) -> None:
         self._set_problem(self._problem_of(text))

@@ -5,12 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QApplication, QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtGui import QPainter, QPalette
+from PySide6.QtWidgets import QApplication, QComboBox, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from workbench.gui.tables.copying import Index
 
+END = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+FACTS = Qt.ItemDataRole.UserRole
+"""What an entry of a list costs, as text."""
+
+GAP = 24
+"""Pixels between an entry and what it costs, and beyond that."""
+
 BUTTON_MS = 20
 """How often it is looked whether the mouse's button, whose release would choose at once, is up."""
+
+
+class EntryDelegate(QStyledItemDelegate):
+    """Draws what an entry costs at the right of it."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        facts = option.fontMetrics.horizontalAdvance(str(index.data(FACTS) or ""))
+        return super().sizeHint(option, index) + QSize(facts + 2 * GAP if facts else 0, 0)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, option, index)
+        self.initStyleOption(option, index)
+        option.text, option.displayAlignment = str(index.data(FACTS) or ""), END
+        style = option.widget.style()
+        area = style.subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, option.widget)
+        chosen = option.state & QStyle.StateFlag.State_Selected
+        role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
+        style.drawItemText(painter, area, END, option.palette, True, option.text, role)
 
 
 class OpenList(QComboBox):
@@ -20,6 +47,7 @@ class OpenList(QComboBox):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setItemDelegate(EntryDelegate(self))
         self.view().installEventFilter(self)
         QTimer.singleShot(0, self, self._open)
 
@@ -27,6 +55,7 @@ class OpenList(QComboBox):
         if QApplication.mouseButtons() != Qt.MouseButton.NoButton:
             QTimer.singleShot(BUTTON_MS, self, self._open)
         elif self.isVisible():
+            self.view().setMinimumWidth(self.view().sizeHintForColumn(0))
             self.showPopup()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -48,10 +77,11 @@ class RowDelegate(QStyledItemDelegate):
 
 
 class SchemeDelegate(RowDelegate):
-    """Edits a scheme in place with a list of what ``choices(index)`` says can be chosen there."""
+    """Edits a scheme in place with a list of what ``choices(index)`` says can be chosen there, beside each what it
+    costs."""
 
     def __init__(
-        self, height: int, name: str, choices: Callable[[Index], tuple[str, ...]], parent: QObject | None = None
+        self, height: int, name: str, choices: Callable[[Index], dict[str, str]], parent: QObject | None = None
     ) -> None:
         super().__init__(height, parent)
         self._name, self._choices = name, choices
@@ -61,7 +91,9 @@ class SchemeDelegate(RowDelegate):
         editor = OpenList(parent)
         editor.dismissed.connect(lambda: self.closeEditor.emit(editor))
         editor.setAccessibleName(self._name)
-        editor.addItems(list(self._choices(index)))
+        for row, (scheme, facts) in enumerate(self._choices(index).items()):
+            editor.addItem(scheme)
+            editor.setItemData(row, facts, FACTS)
         editor.activated.connect(lambda _: self._commit(editor))
         return editor
 

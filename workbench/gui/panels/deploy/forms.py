@@ -27,16 +27,16 @@ from workbench.steps.files.export import EXPORT, ExportOptions
 
 FIELDS = (
     Field("Form", lambda row: row.form.title, words=True, tip="The kind of file or folder that Export writes"),
-    Field("Loaded by", lambda row: row.form.loads, tip="The programs that load it"),
     Field("Plan", lambda row: row.verdict, words=True, tooltip=lambda row: row.reasons,
           tip="What the runtime refuses of the plan"),
     Number("Tensors", lambda row: row.nbytes / 1e6, unit="MB", tip="Bytes of all tensors of the plan"),
+    Field("Loaded by", lambda row: row.form.loads, tip="The programs that load it"),
     Field("Holds", lambda row: row.holds, tip="The schemes of the plan, with their numbers of layers"),
 )  # fmt: skip
 
 EXPORT_TIP = "Write the plan in the selected form, and prove it"
 COPY = "Copy the command line that writes the same"
-SAVE_FIRST = f"{COPY}. Not now: save the session first, whose plan it writes"
+SAVE_FIRST = f"{COPY}; the session is saved first, whose plan it writes"
 
 
 class DeployForms(PanelPart):
@@ -85,8 +85,9 @@ class DeployForms(PanelPart):
 
     def _choose(self) -> None:
         chosen = self.chosen
-        for widget in (self.place, self.export, self.copy, self.folder):
+        for widget in (self.place, self.export, self.folder):
             widget.setEnabled(chosen is not None)
+        self.copy.setEnabled(chosen is not None and chosen.is_possible)
         self.repair.setVisible(chosen is not None and bool(chosen.refused) and not chosen.unfit)
         if chosen is None or self.state.session is None:
             return
@@ -96,9 +97,8 @@ class DeployForms(PanelPart):
         self.export.setToolTip(tr(reason or EXPORT_TIP))
         if self.place.text() == self._suggested:  # else it is the user's
             self._suggest(chosen.form)
-        possible = bool(command(self.state, chosen.form, self.place.text()))
-        self.copy.setEnabled(possible)
-        self.copy.setToolTip(tr(COPY) if possible else tr(SAVE_FIRST))
+        saved = bool(command(self.state, chosen.form, self.place.text()))
+        self.copy.setToolTip(tr(chosen.reasons if not chosen.is_possible else COPY if saved else SAVE_FIRST))
 
     def _suggest(self, form: Form) -> None:
         self._suggested = as_line(str(place(self.state, form)))
@@ -137,10 +137,16 @@ class DeployForms(PanelPart):
             repair(self.context, self.state, self.chosen.form.target)
 
     def copy_command(self) -> None:
-        """Copy the command line."""
+        """Copy the command line; it reads the session's file, which is written first where it is not as shown."""
         if self.chosen is not None:
-            QApplication.clipboard().setText(command(self.state, self.chosen.form, self.place.text().strip()))
-            self.context.messages.say("Copied the command", "it writes the saved session's plan in the same form")
+            self.context.tasks.start(self._copy(self.chosen.form, self.place.text().strip()))
+
+    async def _copy(self, form: Form, out: str) -> None:
+        state = self.context.workspace.state
+        if not command(state, form, out) and not await self.context.save():
+            return
+        QApplication.clipboard().setText(command(self.context.workspace.state, form, out))
+        self.context.messages.say("Copied the command", "it writes the saved session's plan in the same form")
 
     def open_folder(self) -> None:
         """Open the nearest folder of the place that is there."""
