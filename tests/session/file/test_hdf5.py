@@ -345,7 +345,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 folder = sys.argv[1].encode()
 if libc.unshare(0x00020000) or libc.mount(b"none", b"/", None, 0x44000, None):
     sys.exit(77)
-if libc.mount(b"tmpfs", folder, b"tmpfs", 0, b"size=400k"):
+if libc.mount(b"tmpfs", folder, b"tmpfs", 0, b"size=800k"):
     sys.exit(77)
 path = Path(sys.argv[1]) / "s.qwb"
 full_session().save(path)

@@ -27,7 +27,6 @@ each, not layers in groups: 10,000 layers with statistics of three taps take abo
 
 from __future__ import annotations
 
-import io
 import shlex
 from collections.abc import Iterable
 from dataclasses import replace
@@ -58,6 +57,13 @@ C = TypeVar("C", bound=Contents)
 R = TypeVar("R")
 
 TYPE = "quantization-workbench/session"
+_HEADERS, _PLAN = 3 << 17, 1 << 13
+"""Bytes that HDF5 sets aside for what describes arrays: in a session that is calibrated (SmolLM2: 240,000 and the spare
+copy), and for each further plan, result or table (a plan: 6,000)."""
+
+_GROWTH, _COMPACT = 1 << 20, 60_000
+"""Bytes by which the file grows in memory, and of the largest array that a header holds (HDF5's limit is 64 KiB)."""
+
 _TIMING_UNITS = {"samples": "microsecond", "baseline_samples": "microsecond"}
 
 
@@ -78,16 +84,37 @@ def write_session(session: Contents, path: Path) -> None:
 
 
 def _image(session: Contents, spare: bytes = b"") -> memoryview:
-    """Return the HDF5 of a session, whose first array is the ``spare`` copy: it stays where the end is cut off."""
+    """Return the HDF5 of a session, whose first array is the ``spare`` copy.
+
+    What describes the arrays lies before their values, so that a file whose end was cut off keeps all that it has of
+    them.  HDF5's own order puts it last.
+    """
     import h5py
 
-    image = io.BytesIO()
-    with h5py.File(image, "w", track_order=True) as file:
+    headers = _HEADERS if session.calibration else _HEADERS // 3
+    headers += _PLAN * (len(session.plans) + len(session.results) + len(session.sensitivities))
+    with h5py.File(
+        "session", "w", driver="core", backing_store=False, block_size=_GROWTH, track_order=True, meta_block_size=headers
+    ) as file:  # fmt: skip
         if spare:
-            describe(file.create_dataset("spare", data=np.frombuffer(spare, np.uint8)), "spare-copy")
+            _write_spare(file, spare)
         _write(file, session)
         add_checksums(file)
-    return image.getbuffer()
+        file.flush()
+        return memoryview(file.id.get_file_image())
+
+
+def _write_spare(file: h5py.File, spare: bytes) -> None:
+    """Write the spare copy, among the headers where these hold so many bytes."""
+    import h5py
+
+    values = np.frombuffer(spare, np.uint8)
+    created = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    created.set_layout(h5py.h5d.COMPACT if len(spare) <= _COMPACT else h5py.h5d.CONTIGUOUS)
+    space = h5py.h5s.create_simple(values.shape)
+    stored = h5py.Dataset(h5py.h5d.create(file.id, b"spare", h5py.h5t.NATIVE_UINT8, space, created))
+    stored[...] = values
+    describe(stored, "spare-copy")
 
 
 def read_session(path: Path, kind: type[C]) -> C:
