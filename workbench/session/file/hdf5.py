@@ -91,10 +91,10 @@ def _image(session: Contents, spare: bytes = b"") -> memoryview:
     """
     import h5py
 
-    headers = _HEADERS if session.calibration else _HEADERS // 3
-    headers += _PLAN * (len(session.plans) + len(session.results) + len(session.sensitivities))
+    size = _HEADERS if session.calibration else _HEADERS // 3
+    size += _PLAN * (len(session.plans) + len(session.results) + len(session.sensitivities))
     with h5py.File(
-        "session", "w", driver="core", backing_store=False, block_size=_GROWTH, track_order=True, meta_block_size=headers
+        "session", "w", driver="core", backing_store=False, block_size=_GROWTH, track_order=True, meta_block_size=size
     ) as file:  # fmt: skip
         if spare:
             _write_spare(file, spare)
