@@ -49,6 +49,30 @@ def test_the_plan_says_which_method(session: Session, method: str) -> None:
     assert others == {key: one for key, one in session.active_ranges.items() if key != (name, "input")}
 
 
+@pytest.mark.parametrize("method", ["loss", "mse", "entropy", "min-max"])
+def test_nvfp4_inputs_keep_the_whole_range(session: Session, model: Model, method: str) -> None:
+    name = layer_of(session)
+    plan = Plan().assign([name], inputs="nvfp4", range_method=method)
+    largest = session.statistics[name, "input"].absmax
+    for known in (session, replace(session, statistics={})):
+        chosen = ranges_of_plan(known, plan)[name, "input"]
+        assert max(-chosen.low, chosen.high) == pytest.approx(largest, rel=1e-6) and chosen.clipped == 0.0
+    mine = set_by_hand(session, name, -0.5, 0.25)
+    assert ranges_of_plan(mine, plan)[name, "input"].method == "manual"
+
+
+def test_nvfp4_inputs_are_scored_with_the_whole_range(session: Session, model: Model) -> None:
+    losses = {}
+    for schemes in (("nvfp4", "int8-tensor"), ("nvfp4",), ("int8-tensor",)):
+        scored = wb.score(session, model=model, metric="predicted_kl_inputs", schemes=schemes)
+        table = scored.sensitivities["predicted_kl_inputs"]
+        losses[schemes] = {name: table.score[:, place].tolist() for name, place in table.column.items()}
+    assert losses["nvfp4", "int8-tensor"] == losses["nvfp4",] | losses["int8-tensor",]
+    whole = Plan().assign(["*"], range_method="min-max")
+    scored = wb.score(replace(session, plan=whole), model=model, metric="predicted_kl_inputs", schemes=("nvfp4",))
+    assert losses["nvfp4",]["nvfp4"] == scored.sensitivities["predicted_kl_inputs"].score[:, 0].tolist()
+
+
 def test_the_method_loss_has_the_least_predicted_loss(session: Session, model: Model, tokens: Path) -> None:
     names = [layer.name for layer in session.model.stored if (layer.name, "input") in session.statistics]
     names = [name for name in names if session.statistics[name, "input"].costs.size]

@@ -56,10 +56,13 @@ def test_it_is_refused_before_anything_is_quantized(
     assert str(later.value) == str(caught.value) and not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", ["onnx", "compressed-tensors", "safetensors"])
-def test_static_inputs_need_a_session(kind: str, model: Model, tmp_path: Path) -> None:
-    plan = Plan().assign([Q], weights="int8-channel", inputs="int8-tensor-asym", algorithm="rtn")
-    with pytest.raises(ExportError, match=rf"{Q}: int8-tensor-asym inputs need calibrated ranges.*--session S.qwb"):
+@pytest.mark.parametrize("kind, inputs", [
+    ("onnx", "int8-tensor-asym"), ("compressed-tensors", "int8-tensor-asym"), ("safetensors", "int8-tensor-asym"),
+    ("compressed-tensors", "nvfp4"), ("safetensors", "nvfp4"),
+])  # fmt: skip
+def test_static_inputs_need_a_session(kind: str, inputs: str, model: Model, tmp_path: Path) -> None:
+    plan = Plan().assign([Q], weights="int8-channel", inputs=inputs, algorithm="rtn")
+    with pytest.raises(ExportError, match=rf"{Q}: {inputs} inputs need calibrated ranges.*--session S.qwb"):
         apply(model, plan, kind, tmp_path / "out")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import PlanError, RangeError, nearest
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme, takes_range
-from workbench.numerics.ranges import METHODS, REGISTRY, Loss, Range, RangeMethod, range_method
+from workbench.numerics.ranges import METHODS, REGISTRY, Loss, Range, RangeMethod, method_for, range_method
 from workbench.numerics.scheme import Scheme
 from workbench.numerics.statistics.histogram_moments import Moments
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
@@ -81,11 +81,16 @@ def ranges_in_force(
     plan: Plan,
     ranges: Mapping[tuple[str, str, str], Range],
     earlier: Mapping[tuple[str, str], Range],
+    scheme: str | None = None,
 ) -> dict[tuple[str, str], Range]:
-    """Return the range of every layer's input: set by hand where ``earlier`` has one, else by the plan's method."""
+    """Return the range of every layer's input: set by hand where ``earlier`` has one, else by the plan's method.
+
+    It is for inputs in ``scheme``, for those in the plan's own by default.
+    """
     chosen = {key: value for key, value in earlier.items() if value.method == "manual"}
     for name, assignment in resolve(plan, summary.layers).items():
-        calibrated = range_by(ranges, name, "input", assignment.range_method)
+        form = parse_scheme(scheme or assignment.inputs or REFERENCE_SCHEME)
+        calibrated = range_by(ranges, name, "input", method_for(form, assignment.range_method))
         if calibrated is not None:
             chosen.setdefault((name, "input"), calibrated)
     return chosen
@@ -138,4 +143,4 @@ def _static_inputs(session: Session, plan: Plan) -> Iterator[tuple[str, str, str
         if assignment.inputs is not None and (active is None or active.method != "manual"):
             scheme = parse_scheme(assignment.inputs)
             if takes_range(scheme):
-                yield name, assignment.inputs, assignment.range_method
+                yield name, assignment.inputs, method_for(scheme, assignment.range_method)

@@ -12,13 +12,15 @@ from workbench.errors import PlanError
 from workbench.measurement.units import loss_unit
 from workbench.models.model import Model
 from workbench.models.placement import Placement, place_notes
+from workbench.numerics.formats import parse_scheme
+from workbench.numerics.ranges import method_for
 from workbench.numerics.rounding import canonical
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.preflight import Estimate
 from workbench.progress import Progress, rising, silent
 from workbench.sensitivity.metrics import BY_NAME, SCORED, TABLE_METRICS, find_metric, metric_phrase
 from workbench.sensitivity.table import Sensitivity
-from workbench.session.calibrated_ranges import ranges_in_force
+from workbench.session.calibrated_ranges import LOSS, ranges_in_force
 from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.options import BATCH_SIZE, SAMPLES, SCHEMES, SEED, Choice, OptionInfo, option, scheme_names
@@ -123,13 +125,17 @@ def _activation_table(context: Context, options: ScoreOptions, notes: list[str])
         raise PlanError(
             f"the algorithm {options.algorithm} rounds weights, and {metric} scores activations; leave it out"
         )
-    in_force = ranges_in_force(session.model, session.plan, session.ranges, session.active_ranges)
-    table = score_cells(
-        context.model(), metric, scheme_names(options.schemes or DYNAMIC_SCHEMES), dataset=_data(context, options),
-        ranges={**session.active_ranges, **in_force}, batch_size=options.batch_size, seed=options.seed, notes=notes,
-        progress=context.progress,
-    )  # fmt: skip
-    return _beside(session.sensitivities.get(metric), table)
+    table, data = session.sensitivities.get(metric), _data(context, options)
+    names = scheme_names(options.schemes or DYNAMIC_SCHEMES)
+    whole = [name for name in names if method_for(parse_scheme(name), LOSS) != LOSS]
+    for part in filter(None, ([name for name in names if name not in whole], whole)):
+        in_force = ranges_in_force(session.model, session.plan, session.ranges, session.active_ranges, part[0])
+        table = _beside(table, score_cells(
+            context.model(), metric, part, dataset=data, ranges={**session.active_ranges, **in_force},
+            batch_size=options.batch_size, seed=options.seed, notes=notes, progress=context.progress,
+        ))  # fmt: skip
+    assert table is not None
+    return table
 
 
 def _cannot_run(session: Session) -> str | None:

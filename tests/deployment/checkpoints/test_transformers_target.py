@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
+import workbench
 from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.exporters import exporter
 from workbench.deployment.exporters.compressed_tensors import CompressedTensors
@@ -81,6 +84,25 @@ def test_what_the_target_refuses_does_not_and_the_export_says_so(
     (remark,) = CompressedTensors().remarks(made)
     assert UP in remark and "--target transformers --repair" in remark
     assert difference(made, model, tmp_path / "out") > 1e-4
+
+
+@pytest.mark.parametrize("transforms", [(), ("rotation",)])
+def test_nvfp4_inputs_run_there_with_the_calibrated_scale_for_the_tensor(
+    model: Model, tmp_path: Path, transforms: tuple[str, ...]
+) -> None:
+    """Its inverse is 448 x 6 over the largest input that calibration saw, as ModelOpt and llm-compressor choose it."""
+    np.save(tmp_path / "tokens.npy", np.random.default_rng(0).integers(0, 1024, (12, 20)))
+    session = workbench.calibrate(model, tmp_path / "tokens.npy", batch_size=4)
+    plan = Plan(transforms=transforms).assign([UP], weights="int8-g32", inputs="nvfp4", algorithm="rtn")
+    made = workbench.quantize(model, plan, session=session)
+    assert difference(made, model, tmp_path / "out") < 1e-5
+    seen = []
+    made.rewritten(model).run(
+        {"input_ids": torch.from_numpy(np.load(tmp_path / "tokens.npy"))}, layers=(UP,),
+        tap=lambda name, rows, _: seen.append(rows.detach().abs().max()),
+    )  # fmt: skip
+    (stored,) = load_file(tmp_path / "out" / "model.safetensors")[f"{UP}.input_global_scale"]
+    assert float(stored) == pytest.approx(448 * 6 / float(torch.stack(seen).max()), rel=1e-5)
 
 
 def test_an_export_notes_what_transformers_does_not_load(model: Model, tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ class CompressedTensorsMethod(Method):
             return None
         if is_table(layer):
             return "the inputs of an embedding are tokens, which are not quantized"
-        return self._input_refusal(layer, assignment.inputs, job)
+        return self._input_refusal(layer, assignment.inputs)
 
     @staticmethod
     def _experts_refusal(assignment: Assignment, job: Job) -> str | None:
@@ -186,13 +186,11 @@ class CompressedTensorsMethod(Method):
         return None
 
     @staticmethod
-    def _input_refusal(layer: Layer, inputs: str, job: Job) -> str | None:
+    def _input_refusal(layer: Layer, inputs: str) -> str | None:
         scheme = parse_scheme(inputs)
         args = input_args(scheme)
         if isinstance(args, str):
             return args
-        if args["dynamic"] is not True and (layer.name, "input") not in job.quantized.ranges:
-            return f"{scheme.name} inputs need a calibrated range; calibrate, or apply with --session"
         size = args.get("group_size")
         if size and layer.matrix[1] % size:
             return f"{scheme.name} inputs come in groups of {size}, the layer has {layer.matrix[1]}"

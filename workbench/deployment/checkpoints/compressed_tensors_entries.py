@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.numerics.formats import takes_range
+from workbench.numerics.formats.microscaling import NvScheme
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import PerBlock, PerTensor, grid
 from workbench.numerics.scheme import Scheme
@@ -83,9 +84,9 @@ def micro_entries(stored: QuantizedTensor) -> Iterator[Entry]:
 def input_entries(scheme: Scheme, calibrated: Any) -> Iterator[Entry]:
     """Yield the scale (and zero point) of a static input; NVFP4's is the inverse of the scale for the tensor."""
     if scheme.name == "nvfp4":
-        largest = max(abs(calibrated.low), abs(calibrated.high))
-        value = np.array([448.0 * 6.0 / max(largest, 1e-30)], np.float32)
-        yield Entry(name="input_global_scale", dtype="float32", shape=(1,), load=lambda: value)
+        assert isinstance(scheme, NvScheme)
+        inverse = scheme.inverse_tensor_scale(max(-calibrated.low, calibrated.high))
+        yield Entry(name="input_global_scale", dtype="float32", shape=(1,), load=lambda: np.array([inverse]))
         return
     if not takes_range(scheme):
         return

@@ -10,8 +10,8 @@ from workbench.errors import MissingResultError, NonFiniteError
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.models.model import Replacement
-from workbench.numerics.formats import parse_scheme, takes_range
-from workbench.numerics.formats.microscaling import MxScheme, NvScheme
+from workbench.numerics.formats import parse_scheme, takes_range, within
+from workbench.numerics.formats.microscaling import MxScheme
 from workbench.numerics.granularity import PerBlock
 from workbench.numerics.ranges import Range
 from workbench.numerics.scheme import Parameters, Scheme
@@ -26,24 +26,21 @@ Ranges = Mapping[tuple[str, str], Range]
 def input_quantizer(layer: Layer, scheme_name: str, ranges: Ranges) -> Replacement:
     """Return the function that quantizes a layer's input.
 
-    A scheme for a whole tensor is static: it takes the calibrated range, and MissingResultError says that there is
-    none.  Any other is dynamic: scales are computed from each token (each sample, for convolutions) when it is seen,
-    but NVFP4's scale for the tensor is that of the calibrated range where there is one, as files and runtimes have it.
+    A scheme for a whole tensor is static: it takes the calibrated range, and so does NVFP4's scale for the tensor;
+    MissingResultError says that there is none.  Any other is dynamic: scales are computed from each token (each
+    sample, for convolutions) when it is seen.
     """
     scheme, by_sample = parse_scheme(scheme_name), layer.kind.is_convolution
-    calibrated = ranges.get((layer.name, "input"))
-    if not takes_range(scheme):
-        if isinstance(scheme, NvScheme) and calibrated is not None:
-            scheme = replace(scheme, largest=max(-calibrated.low, calibrated.high))
-        elif isinstance(scheme, MxScheme):
-            scheme = replace(scheme, nearest=True)  # as compressed-tensors and vLLM do: fewer inputs saturate
-        return _ActivationQuantizer(f"the input of {layer.name}", scheme, by_sample)
-    if calibrated is None:
-        raise MissingResultError(
-            f"the inputs of {layer.name} have the static scheme {scheme.name}, but no range was calibrated for them; "
-            "calibrate first, or choose a dynamic scheme such as int8-token"
-        )
-    parameters = scheme.fit_range(calibrated.low, calibrated.high)
+    calibrated, parameters = ranges.get((layer.name, "input")), None
+    if isinstance(scheme, MxScheme):
+        scheme = replace(scheme, nearest=True)  # as compressed-tensors and vLLM do: fewer inputs saturate
+    if takes_range(scheme):
+        if calibrated is None:
+            raise MissingResultError(
+                f"the inputs of {layer.name} have the scheme {scheme.name}, but no range was calibrated for them; "
+                "calibrate first, or choose a dynamic scheme such as int8-token"
+            )
+        scheme, parameters = within(scheme, calibrated.low, calibrated.high)
     return _ActivationQuantizer(f"the input of {layer.name}", scheme, by_sample, parameters)
 
 

@@ -7,6 +7,7 @@ point.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from workbench.errors import SchemeError, nearest
@@ -15,7 +16,7 @@ from workbench.numerics.formats.gguf import family as gguf
 from workbench.numerics.formats.gguf import lattice as gguf_lattice
 from workbench.numerics.formats.gguf import stored as gguf_stored
 from workbench.numerics.granularity import PerTensor
-from workbench.numerics.scheme import Scheme
+from workbench.numerics.scheme import Parameters, Scheme
 from workbench.registry import Registry
 
 
@@ -90,5 +91,17 @@ def activation_schemes() -> tuple[Scheme, ...]:
 
 
 def takes_range(scheme: Scheme) -> bool:
-    """Return whether an input in this scheme is rounded within a calibrated range (static), not scaled as it comes."""
-    return isinstance(scheme.granularity, PerTensor) and scheme.family != cast.FAMILY.name
+    """Return whether an input in this scheme takes a calibrated range, as static ones do, and NVFP4's tensor scale."""
+    static = isinstance(scheme.granularity, PerTensor) and scheme.family != cast.FAMILY.name
+    return static or isinstance(scheme, microscaling.NvScheme)
+
+
+def within(scheme: Scheme, low: float, high: float) -> tuple[Scheme, Parameters | None]:
+    """Return what rounds an input whose calibrated range is ``[low, high]``: a scheme, and parameters where all are
+    static.
+
+    NVFP4 has its scale for the tensor from the range, and fits those of its blocks as they come.
+    """
+    if isinstance(scheme, microscaling.NvScheme):
+        return replace(scheme, largest=max(-low, high)), None
+    return scheme, scheme.fit_range(low, high)

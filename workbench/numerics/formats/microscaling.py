@@ -126,6 +126,10 @@ class NvScheme(ScaledScheme):
         scale = (largest / (self.scale_format.largest * self.element.highest)).clip(_LEAST_TENSOR_SCALE)
         return 1 / (1 / scale)
 
+    def inverse_tensor_scale(self, largest: float) -> np.float32:
+        """Return the float32 that files store for a tensor whose largest magnitude is ``largest``."""
+        return np.float32(1) / np.float32(self._tensor_scale(np.float32(largest)))
+
     def _rule(self, low: torch.Tensor, high: torch.Tensor) -> Rule:
         import torch
 

@@ -13,9 +13,8 @@ from workbench.models.data.batches import Data
 from workbench.models.model import Model
 from workbench.models.tracing import probe, trace
 from workbench.numerics.curvature import Curvature
-from workbench.numerics.formats import parse_scheme
-from workbench.numerics.granularity import PerTensor
-from workbench.numerics.ranges import Loss, Range, range_method
+from workbench.numerics.formats import parse_scheme, takes_range
+from workbench.numerics.ranges import Loss, Range, method_for, range_method
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.transform_names import CORRECTIONS, GROUP, planned_summary, rotation_seed
 from workbench.progress import Progress, silent
@@ -141,14 +140,14 @@ def _ranges(
     """Return the ranges in force for the view: calibrated again for static schemes of inputs that changed."""
     static = {
         name: scheme for name in changed
-        if (scheme := assignments[name].inputs) and isinstance(parse_scheme(scheme).granularity, PerTensor)
+        if (scheme := assignments[name].inputs) and takes_range(parse_scheme(scheme))
     }  # fmt: skip
     current = {key: value for key, value in ranges.items() if key[0] not in changed or key[1] != "input"}
     if not static:
         return current
     if data is None:
         raise MissingResultError(
-            f"the plan gives the inputs of {min(static)} the static scheme {static[min(static)]} and transforms them, "
+            f"the plan gives the inputs of {min(static)} the scheme {static[min(static)]} and transforms them, "
             "so their range must be calibrated again, which needs the calibration data; calibrate first, or choose a "
             "dynamic scheme such as int8-token"
         )
@@ -156,6 +155,7 @@ def _ranges(
     statistics = calibrate(view, data, batch_size=batch_size, curvature=gradients).statistics
     for name, scheme in static.items():
         if (name, "input") in statistics:
-            method = range_method(assignments[name].range_method)
-            current[name, "input"] = method.range(statistics[name, "input"], parse_scheme(scheme))
+            form = parse_scheme(scheme)
+            method = range_method(method_for(form, assignments[name].range_method))
+            current[name, "input"] = method.range(statistics[name, "input"], form)
     return current

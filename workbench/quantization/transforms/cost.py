@@ -11,7 +11,7 @@ import torch
 from workbench.models.data.batches import Data, batches_of, padding_masks, without_padding
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
-from workbench.numerics.formats import parse_scheme, takes_range
+from workbench.numerics.formats import parse_scheme, takes_range, within
 from workbench.planning.plan import KEEP, Assignment
 from workbench.quantization.transforms.rewrite import Draft
 
@@ -71,7 +71,8 @@ def quantized_inputs(
     format_ = parse_scheme(scheme)
     if takes_range(format_):
         low, high = float((seen.low / factor).min()), float((seen.high / factor).max())
-        return format_.round(rows, format_.fit_range(min(low, 0.0), max(high, 0.0)))
+        format_, parameters = within(format_, min(low, 0.0), max(high, 0.0))
+        return format_.quantize(rows) if parameters is None else format_.round(rows, parameters)
     return format_.quantize(rows)
 
 

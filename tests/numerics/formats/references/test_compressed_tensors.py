@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 from tests.models.networks import decoder
 from tests.numerics.formats.references.weights import weights
 from workbench.deployment.checkpoints.compressed_tensors import input_args
+from workbench.deployment.checkpoints.compressed_tensors_entries import input_entries
 from workbench.models.execution.activation_quantizers import input_quantizer
-from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats import parse_scheme, within
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.packing import pack
 from workbench.numerics.ranges import Range
@@ -111,6 +113,17 @@ def test_nvfp4_inputs_have_the_calibrated_scale_for_the_tensor_and_scales_of_blo
     ours = input_quantizer(layer, "nvfp4", {("value", "input"): calibrated})
     torch.testing.assert_close(ours(values), theirs, rtol=1e-6, atol=0)
     torch.testing.assert_close(ours(values[:1]), theirs[:1], rtol=1e-6, atol=0)
+
+
+def test_the_stored_scale_of_nvfp4_inputs_is_the_inverse_of_the_evaluated_one() -> None:
+    scheme = parse_scheme("nvfp4")
+    for largest in torch.logspace(-6, 6, 301).tolist():
+        calibrated = Range(low=-largest, high=largest / 2, method="min-max", clipped=0.0)
+        (entry,) = input_entries(scheme, calibrated)
+        rows = torch.full((1, 16), largest)
+        rounder, _ = within(scheme, calibrated.low, calibrated.high)
+        evaluated = rounder.fit(rows)
+        assert evaluated.shared is not None and np.float32(1) / entry.load()[0] == evaluated.shared.item()
 
 
 @pytest.mark.parametrize("name", ["mxfp4", "mxfp8-e4m3", "fp8-e4m3-token", "fp8-e4m3-g32-sfp32", "int8-token-asym"])
