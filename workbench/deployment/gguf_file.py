@@ -20,7 +20,7 @@ from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_typ
 from workbench.errors import ExportError, ModelError
 from workbench.memory import let_go, passing, put_away_again
 from workbench.models.dtypes import dtype_name, tensor_bytes
-from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of
+from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of, window_of
 from workbench.models.gguf.tensors import gguf_names, library, names_of
 from workbench.models.gguf.values import Value, value_of
 from workbench.models.gguf.vocabulary import vocabulary
@@ -117,6 +117,20 @@ def tensor_types(summary: ModelSummary, schemes: Mapping[str, str]) -> dict[str,
         name: file_type(layer, schemes.get(layer.name), name)
         for layer in summary.stored for name in names_of(names, layer.parameter)
     }  # fmt: skip
+
+
+def remarks_on(summary: ModelSummary) -> list[str]:
+    """Return a sentence where the network has sliding windows that llama.cpp does not compute."""
+    if summary.source.kind == "gguf":
+        return []
+    config = configuration(summary)[1]
+    architecture, window = architecture_of(str(config.get("model_type")), ExportError), window_of(config)
+    if window is None or architecture.windows:
+        return []
+    return [
+        f"llama.cpp computes no sliding windows for {architecture.name}: the file ends the context where the first "
+        f"window does, at {window:,} tokens"
+    ]
 
 
 def configuration(summary: ModelSummary) -> tuple[Path, dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
+from workbench.steps.files.export import applied
 
 SCHEMES = ("int4-g32", "int4-g64-asym-zfp16", "int8-g32", "int3-g32", "mxfp4", "mxfp8-e4m3", "int2-g32-asym-zfp16",
            "int5-g32-sbf16", "int6-g64-asym-zfp32-sfp32", "keep", "bf16")  # fmt: skip
@@ -112,3 +114,44 @@ def test_what_mlx_cannot_hold_is_named_by_layer(model: Model, tmp_path: Path) ->
                  f"{o}: MLX checkpoints quantize weights alone"):  # fmt: skip
         assert part in str(refused.value)
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "changes", "message"), [
+    ("bert", {}, "the architecture bert cannot be written for mlx-lm yet; supported are llama, mistral"),
+    ("qwen3", {"attention_bias": True}, "mlx-lm's qwen3 computes no network with attention_bias True"),
+    ("llama", {"hidden_act": "gelu"}, "with hidden_act gelu"),
+    ("starcoder2", {"use_bias": False}, "with use_bias False"),
+    ("gemma2", {"final_logit_softcapping": None}, "with final_logit_softcapping None"),
+    ("gemma2", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}},
+     "with rotary embeddings of the kind linear"),
+    ("gemma3", {"layer_types": [*["full_attention"] * 2, *["sliding_attention"] * 5]}, "with layer_types"),
+])  # fmt: skip
+def test_a_network_that_mlx_lm_does_not_compute_is_refused(
+    kind: str, changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    model = open_model(folder_of(kind, tmp_path / "m", **changes))
+    name = next(layer.name for layer in model.summary.stored if layer.kind == "linear")
+    quantized = quantize(model, Plan().assign([name], weights="int8-g32", algorithm="rtn"))
+    with pytest.raises(ExportError, match=message):
+        exporter("mlx").refuse(quantized, model)  # type: ignore[attr-defined]
+    with pytest.raises(ExportError, match=message):
+        exporter("mlx").export(quantized, model, tmp_path / "out", silent)
+    assert os.listdir(tmp_path) == ["m"]
+
+
+@pytest.mark.parametrize(("to", "kind", "remark"), [
+    ("mlx", "gemma2", "mlx-lm computes no sliding windows for gemma2: texts of more than 8 tokens give other answers"),
+    ("mlx", "gemma3", None),
+    ("gguf", "phi3", "llama.cpp computes no sliding windows for phi3: the file ends the context .* at 8 tokens"),
+    ("gguf", "gemma2", None),
+])  # fmt: skip
+def test_windows_that_a_runtime_does_not_compute_are_told(
+    to: str, kind: str, remark: str | None, tmp_path: Path
+) -> None:
+    model = open_model(folder_of(kind, tmp_path / "m", sliding_window=8))
+    name = next(layer.name for layer in model.summary.stored if layer.name.endswith("down_proj"))
+    plan = Plan(fingerprint=model.summary.fingerprint).assign([name], weights="int8-g32" if to == "mlx" else "q8_0",
+                                                              algorithm="rtn")  # fmt: skip
+    out = tmp_path / ("out" if to == "mlx" else "out.gguf")
+    quantized, _ = applied(model, plan, to, out, session=None, settings=(), progress=silent)
+    assert [bool(re.match(remark or "", note)) for note in quantized.notes] == ([True] if remark else [])

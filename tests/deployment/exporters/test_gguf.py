@@ -102,6 +102,10 @@ def test_every_layer_that_does_not_fit_is_named_with_its_reason(tmp_path: Path) 
     ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "with scale_attn_by_inverse_layer_idx True"),
     ("gemma2", {"query_pre_attn_scalar": 64}, "with query_pre_attn_scalar 64"),
     ("gemma3", {"layer_types": ["sliding_attention"] * 7}, "with layer_types"),
+    *[(each, {"attention_bias": True}, "with attention_bias True") for each in
+      ("qwen3", "qwen3moe", "gemma2", "gemma3", "olmo", "olmo2")],
+    ("starcoder2", {"use_bias": False}, "with use_bias False"),
+    ("gemma2", {"attn_logit_softcapping": None}, "with attn_logit_softcapping None"),
 ])  # fmt: skip
 def test_a_configuration_that_llama_cpp_does_not_compute_is_refused(
     name: str, changes: dict[str, Any], message: str, tmp_path: Path

@@ -43,15 +43,16 @@ def test_llama_cpp_computes_every_architecture(name: str, tmp_path: Path) -> Non
     assert result.difference > -1e-9 and result.tensor_bytes < result.file_bytes
 
 
-@pytest.mark.parametrize("changes", [
-    {"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0,
-                         "high_freq_factor": 4.0, "original_max_position_embeddings": 32}},
-    {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}},
-    {"attention_bias": True, "mlp_bias": True},
-    {"tie_word_embeddings": True},
-], ids=["llama3", "linear", "biases", "tied"])  # fmt: skip
-def test_variants_of_llama_and_the_way_back(changes: dict[str, Any], tmp_path: Path) -> None:
-    model = open_model(folder_of("llama", tmp_path / "folder", **changes))
+@pytest.mark.parametrize("name, changes", [
+    ("llama", {"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0,
+                                   "high_freq_factor": 4.0, "original_max_position_embeddings": 32}}),
+    ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}}),
+    ("llama", {"attention_bias": True, "mlp_bias": True}),
+    ("llama", {"tie_word_embeddings": True}),
+    ("phi3", {"partial_rotary_factor": 0.5}),
+], ids=["llama3", "linear", "biases", "tied", "partly turned"])  # fmt: skip
+def test_variants_and_the_way_back(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    model = open_model(folder_of(name, tmp_path / "folder", **changes))
     assert proof(model, Plan()).difference < 1e-6
     out = tmp_path / "model.gguf"
     exporter("gguf").export(quantize(model, Plan()), model, out, silent)

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.deployment.checkpoints.mlx_networks import pattern_of, require_network
 from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, unpacked_words, what_it_is
+from workbench.deployment.gguf_file import configuration
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer
+from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.integer import IntegerElement
 from workbench.numerics.formats.scaled import ScaledScheme
@@ -42,6 +45,9 @@ class MlxMethod(Method):
 
     def require(self) -> None:
         """No library is needed to write it."""
+
+    def require_network(self, summary: ModelSummary) -> None:
+        require_network(configuration(summary)[1])
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         if assignment.inputs is not None or assignment.cache is not None:
@@ -89,6 +95,9 @@ class MlxMethod(Method):
         }  # fmt: skip
         if whole.get("rope_type", "default") != "default":
             earlier["rope_scaling"] = {name: value for name, value in whole.items() if name != "rope_theta"}
+        if config.get("model_type") == "gpt_neox":
+            earlier |= {"rotary_emb_base": whole.get("rope_theta"), "rotary_pct": whole.get("partial_rotary_factor")}
+        earlier["sliding_window_pattern"] = pattern_of(config)
         return {name: value for name, value in earlier.items() if value is not None}
 
     def read(

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.models.model import Model
+    from workbench.models.summary import ModelSummary
     from workbench.numerics.quantized_tensor import QuantizedTensor
     from workbench.quantization.quantized_model import QuantizedModel
 
@@ -97,6 +98,10 @@ class Method(Protocol):
 
     def require(self) -> None:
         """Raise BackendUnavailableError where a library that writes or reads it is missing."""
+
+    def require_network(self, summary: ModelSummary) -> None:
+        """Raise ExportError for a network that its readers do not run: any will do."""
+        return None
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         """Return why it cannot hold a layer as the plan says, None if it can."""
@@ -187,6 +192,7 @@ def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tupl
     asked = kind == method.kind and method.holds_as_stored(settings)
     is_verbatim = asked and is_as_stored(quantized, opened, assignments)
     if not is_verbatim:
+        method.require_network(opened.summary)
         require_that_all_fit(dict(_refusals(method, job)), method.what, method.target)
     return job, source, is_verbatim
 

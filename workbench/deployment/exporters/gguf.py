@@ -42,6 +42,12 @@ class Gguf:
 
         return [layer.name for layer in model.summary.stored if layer.parameter in UNUSED]
 
+    def remarks(self, quantized: QuantizedModel) -> list[str]:
+        """See :class:`workbench.deployment.exporters.Remarks`."""
+        from workbench.deployment.gguf_file import remarks_on
+
+        return remarks_on(quantized.summary)
+
     def export(self, quantized: QuantizedModel, model: Model | None, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write, read back by the package gguf, compare; see :class:`workbench.deployment.exporters.Exporter`."""
         from workbench.deployment.gguf_file import content_of, prove, write

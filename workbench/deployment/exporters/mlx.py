@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
+
+if TYPE_CHECKING:
+    from workbench.quantization.quantized_model import QuantizedModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,3 +22,10 @@ class Mlx(CheckpointExporter):
     title: ClassVar = "MLX folder"
     stored_by: ClassVar = "mlx.MlxMethod"
     description: ClassVar = "a checkpoint that mlx-lm loads: packed weights, scales, biases"
+
+    def remarks(self, quantized: QuantizedModel) -> list[str]:
+        """See :class:`workbench.deployment.exporters.Remarks`."""
+        from workbench.deployment.checkpoints.mlx_networks import remarks_on
+        from workbench.deployment.gguf_file import configuration
+
+        return remarks_on(configuration(quantized.summary)[1])

@@ -30,6 +30,7 @@ EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_
            "expert_feed_forward_length": "moe_intermediate_size"}  # fmt: skip
 SHARED = {"expert_shared_feed_forward_length": "shared_expert_intermediate_size"}
 EVERYWHERE = {"decoder_sparse_step": 1, "mlp_only_layers": []}
+NO_BIASES = {"attention_bias": False}
 GPT2 = {
     "block_count": "n_layer", "context_length": "n_positions", "embedding_length": "n_embd",
     "feed_forward_length": "n_inner", "attention.head_count": "n_head", "vocab_size": "vocab_size",
@@ -46,7 +47,8 @@ class Architecture:
     the activation functions that llama.cpp computes.  ``rotary``: there are rotary embeddings.  ``permuted``: rows of
     query and key weights lie in another order.  ``shifted_norms``: norms are stored with the 1 that transformers adds.
     ``windows``: sliding windows are computed; otherwise the context ends with the window.  ``computed``: members of
-    configurations whose other values llama.cpp does not compute.  ``opens``: files of it open as a network here.
+    configurations whose other values llama.cpp does not compute, ``stated`` those for which it has a value of its own
+    where they are None.  ``opens``: files of it open as a network here.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Architecture:
     shifted_norms: bool = False
     windows: bool = False
     computed: Mapping[str, object] = field(default_factory=dict)
+    stated: tuple[str, ...] = ()
     opens: bool = True
 
 
@@ -68,28 +71,30 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="llama", model_types=("llama", "mistral"), network="LlamaForCausalLM", keys=PLAIN_RMS,
                  permuted=True),
     Architecture(name="qwen2", model_types=("qwen2",), network="Qwen2ForCausalLM", keys=GROUPED | RMS),
-    Architecture(name="qwen3", model_types=("qwen3",), network="Qwen3ForCausalLM", keys=PLAIN_RMS),
+    Architecture(name="qwen3", model_types=("qwen3",), network="Qwen3ForCausalLM", keys=PLAIN_RMS,
+                 computed=NO_BIASES),
     Architecture(name="qwen2moe", model_types=("qwen2_moe",), network="Qwen2MoeForCausalLM", opens=False,
                  keys=GROUPED | RMS | EXPERTS | SHARED,
                  computed=EVERYWHERE | {"norm_topk_prob": False, "tie_word_embeddings": False}),
     Architecture(name="qwen3moe", model_types=("qwen3_moe",), network="Qwen3MoeForCausalLM", opens=False,
-                 keys=PLAIN_RMS | EXPERTS, computed=EVERYWHERE | {"norm_topk_prob": True}),
+                 keys=PLAIN_RMS | EXPERTS, computed=EVERYWHERE | NO_BIASES | {"norm_topk_prob": True}),
     Architecture(name="gemma2", model_types=("gemma2",), network="Gemma2ForCausalLM", keys=GEMMA,
                  activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
-                 windows=True),
+                 windows=True, computed=NO_BIASES, stated=("attn_logit_softcapping", "final_logit_softcapping")),
     Architecture(name="gemma3", model_types=("gemma3_text",), network="Gemma3ForCausalLM", keys=GEMMA,
                  activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
-                 windows=True),
+                 windows=True, computed=NO_BIASES | {"attn_logit_softcapping": None}),
     Architecture(name="phi3", model_types=("phi3",), network="Phi3ForCausalLM", keys=GROUPED | RMS),
     Architecture(name="gpt2", model_types=("gpt2",), network="GPT2LMHeadModel", keys=GPT2, rotary=False,
                  activations=("gelu_new", "gelu_pytorch_tanh"), activation_member="activation_function"),
     Architecture(name="starcoder2", model_types=("starcoder2",), network="Starcoder2ForCausalLM",
-                 keys=GROUPED | {"attention.layer_norm_epsilon": "norm_epsilon"}, activations=("gelu_pytorch_tanh",)),
-    Architecture(name="olmo", model_types=("olmo",), network="OlmoForCausalLM", permuted=True,
+                 keys=GROUPED | {"attention.layer_norm_epsilon": "norm_epsilon"}, activations=("gelu_pytorch_tanh",),
+                 computed={"use_bias": True}),
+    Architecture(name="olmo", model_types=("olmo",), network="OlmoForCausalLM", permuted=True, computed=NO_BIASES,
                  keys=GROUPED | {"attention.clamp_kqv": "clip_qkv"},
                  constants={"attention.layer_norm_epsilon": 1e-5}),
     Architecture(name="olmo2", model_types=("olmo2",), network="Olmo2ForCausalLM", keys=GROUPED | RMS,
-                 computed={"tie_word_embeddings": False}),
+                 computed=NO_BIASES | {"tie_word_embeddings": False}),
     Architecture(name="bert", model_types=("bert",), network="BertModel", rotary=False, activations=("gelu",),
                  keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps"},
                  constants={"attention.causal": False, "pooling_type": 1}),
@@ -123,12 +128,18 @@ def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: ty
         values["attention.head_count_kv"] = config["num_attention_heads"]
     if architecture.name == "gpt2":
         values.setdefault("feed_forward_length", 4 * config["n_embd"])
-    window = config.get("sliding_window")
-    if window and not architecture.windows and config.get("use_sliding_window", True):
-        values["context_length"] = min(window, values["context_length"])
+    if (window := window_of(config)) and not architecture.windows:
+        values["context_length"] = window
     if architecture.rotary:
         values |= _rotary(architecture, config, error)
     return {f"{architecture.name}.{key}": value for key, value in values.items()}
+
+
+def window_of(config: Mapping[str, Any]) -> int | None:
+    """Return the tokens of a sliding window that a configuration states and a text can exceed, else None."""
+    window, kinds = config.get("sliding_window"), config.get("layer_types")
+    used = config.get("use_sliding_window", True) and (not kinds or "sliding_attention" in kinds)
+    return int(window) if window and used and window < config.get("max_position_embeddings", 0) else None
 
 
 _PLAIN = {
@@ -143,6 +154,7 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
     usual_of = {**_PLAIN, **architecture.computed}
     stated = {member: config.get(member) for member in usual_of}
     other = {member: value for member, value in stated.items() if value not in (usual_of[member], None)}
+    other |= {member: None for member in architecture.stated if config.get(member) is None}
     if architecture.name.startswith("gemma"):
         blocks, scale, size = config["num_hidden_layers"], config.get("query_pre_attn_scalar"), head_size(config)
         if blocks == {"gemma2": 46, "gemma3": 62}[architecture.name]:  # by these llama.cpp knows those of 27 billion
@@ -237,6 +249,8 @@ def config_of(architecture: Architecture, metadata: Mapping[str, Any]) -> dict[s
             rope |= {"rope_type": kind, "factor": metadata[head + "rope.scaling.factor"]}
             original = metadata.get(head + "rope.scaling.original_context_length")
             rope |= {"original_max_position_embeddings": original} if original else {}
+        if architecture.name == "phi3" and (turned := metadata.get(head + "rope.dimension_count")):
+            rope["partial_rotary_factor"] = turned / head_size(members)
         members["rope_parameters"] = rope
     local = metadata.get(head + "rope.freq_base_swa")
     if architecture.name == "gemma3":
