@@ -920,6 +920,42 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>In einer Laufzeit ausführen</translation>
     </message>
     <message>
+        <source>Run</source>
+        <translation>Ausführen</translation>
+    </message>
+    <message>
+        <source>Run &amp;in a Runtime…</source>
+        <translation>In einer Lauf&amp;zeit ausführen…</translation>
+    </message>
+    <message>
+        <source>Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory</source>
+        <translation>Führt die Datei des Plans in der Laufzeit aus, für die sie ist: ihre Antworten neben der Evaluation, Tempo, Speicher</translation>
+    </message>
+    <message>
+        <source>The program that runs the exported file</source>
+        <translation>Das Programm, das die exportierte Datei ausführt</translation>
+    </message>
+    <message>
+        <source>Run the model as it is in the same runtime, as a row beside the plan</source>
+        <translation>Das Modell, wie es ist, in derselben Laufzeit ausführen, als Zeile neben dem Plan</translation>
+    </message>
+    <message>
+        <source>The exported file to run; it must hold what the plan says, bit for bit</source>
+        <translation>Die exportierte Datei, die ausgeführt wird; sie muss Bit für Bit enthalten, was der Plan sagt</translation>
+    </message>
+    <message>
+        <source>one is written by the plan, and removed</source>
+        <translation>eine wird nach dem Plan geschrieben und wieder entfernt</translation>
+    </message>
+    <message>
+        <source>Tokens of each sample after which the whole distribution of the next one is compared</source>
+        <translation>Token jeder Stichprobe, nach denen die ganze Verteilung des nächsten verglichen wird</translation>
+    </message>
+    <message>
+        <source>Threads of the runtime; 0: half the processors</source>
+        <translation>Threads der Laufzeit; 0: halb so viele wie Prozessoren</translation>
+    </message>
+    <message>
         <source>List the devices</source>
         <translation>Geräte auflisten</translation>
     </message>

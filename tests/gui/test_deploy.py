@@ -11,19 +11,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QComboBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.cli import main
 from workbench.gui.context import edits
+from workbench.gui.shell.forecast import ForecastLine
 from workbench.insight.deployments import FORMS
 from workbench.insight.legality import refusals
+from workbench.preflight import Estimate
 from workbench.session.session import Session
+from workbench.steps.preflight import costs as preflight_costs
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
-def test_a_plan_is_run_where_it_will_run(live: Callable[..., None]) -> None:
+def test_a_plan_is_run_where_it_will_run(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(person: Person) -> None:
         await person.act(lambda: person.window.document.open_path("demo:language-model"))
         await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
@@ -32,7 +35,13 @@ def test_a_plan_is_run_where_it_will_run(live: Callable[..., None]) -> None:
         assert panel.empty_text == "" and "has not run" in panel.summary.text()
         names = [layer.name for layer in person.state.session.model.layers if layer.tied_to is None]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="q8_0", algorithm="rtn"))
+        monkeypatch.setattr(preflight_costs, "proof", lambda *each, **other: Estimate(seconds=90.0, memory=10**9))
         await person.click(panel.buttons["llama.cpp"])
+        await person.until(lambda: person.dialog("form"), 10)
+        assert person.dialog("form").findChild(QComboBox, "runtime").currentData() == "llama.cpp"
+        line = person.dialog("form").findChild(ForecastLine)
+        await person.until(lambda: line.text() == "It takes about 2 min, 1 GB of memory.", 20)
+        await person.click(person.dialog("form").start_button)
         await person.until(lambda: "runtime" in person.state.session.results)
         assert len(panel.table.records.records) == 2 and "Loss of this plan" in panel.summary.text()
         person.picture("deploy")

@@ -233,6 +233,7 @@ def test_every_long_step_has_an_estimate(everything_is_long: None, tmp_path: Pat
         wb.estimate("evaluate", session, model=model, plan=plans["rtn"], samples=4),
         wb.estimate("evaluate", session, model=model, plan=plans["gptq"], samples=4),
         wb.estimate("refine", session, model=model, bits_per_weight=6.0),
+        wb.estimate("runtime", session, model=model, plan=plans["rtn"]),
         wb.estimate("export", session, model=model, plan=plans["gptq"], kind="safetensors", out=str(tmp_path / "a")),
     ]
     assert all(isinstance(each, Estimate) and each.seconds > 0 and each.memory > 0 for each in requested), requested

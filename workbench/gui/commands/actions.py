@@ -13,6 +13,7 @@ from workbench.gui.shell.presets import PRESETS
 from workbench.steps.calibrate import CALIBRATE
 from workbench.steps.checks.audit import AUDIT
 from workbench.steps.checks.refine import REFINE
+from workbench.steps.checks.runtime import RUNTIME
 from workbench.steps.evaluate import EVALUATE
 from workbench.steps.files.export import EXPORT
 from workbench.steps.score import SCORE
@@ -97,6 +98,7 @@ ACTIONS = (
     step_action(TRAIN, "train", run.step_command(TRAIN, "Train", done="Trained"), mnemonic="n"),
     step_action(TIME_KERNELS, "time_kernels", run.step_command(TIME_KERNELS, "Measure", panel="timing"), mnemonic="T",
                 icon="time"),
+    step_action(RUNTIME, "runtime", run.prove, mnemonic="i"),
     Action(id="run_all", text="Run A&ll", shortcut="Ctrl+F5", menu="&Run", run=run.run_all, why_not=action.can_run_all,
            tip="Calibrate, score, search within the budget and evaluate: what is not done yet", icon="demo",
            separated=True),

@@ -27,6 +27,7 @@ from workbench.session.workspace import State
 from workbench.steps.calibrate import CALIBRATE
 from workbench.steps.checks.audit import AUDIT, AuditOptions
 from workbench.steps.checks.refine import REFINE, RefineOptions
+from workbench.steps.checks.runtime import RUNTIME
 from workbench.steps.evaluate import EVALUATE
 from workbench.steps.options import scheme_names
 from workbench.steps.requirements import QUANTIZES
@@ -265,6 +266,17 @@ async def _audit(command: Command, request: Request[AuditOptions, PlanAudit]) ->
     if result is not None:
         command.context.messages.say(f"Audit of “{result.plan_name}”", result.audit.sentence())
         command.window.panel(AccuracyPanel).show_audit()
+
+
+async def prove(command: Command) -> None:
+    """Ask for the runtime that was chosen in Deploy, and run the plan's file in it."""
+    from workbench.gui.panels.deploy.panel import DeployPanel
+
+    assert RUNTIME.first is not None
+    runtime = command.window.panel(DeployPanel).runtime
+    request = await command.ask(RUNTIME, "Run", replace(RUNTIME.first(command.session), runtime=runtime))
+    if request is not None:
+        await _shown(command, request, "deploy")
 
 
 def cancel(command: Command) -> None:

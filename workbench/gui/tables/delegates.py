@@ -18,6 +18,9 @@ FACTS = Qt.ItemDataRole.UserRole
 GAP = 24
 """Pixels between an entry and what it costs, and beyond that."""
 
+INSET = 6
+"""Pixels between the costs and the edge of the list, and between two rows."""
+
 BUTTON_MS = 20
 """How often it is looked whether the mouse's button, whose release would choose at once, is up."""
 
@@ -27,14 +30,14 @@ class EntryDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         facts = option.fontMetrics.horizontalAdvance(str(index.data(FACTS) or ""))
-        return super().sizeHint(option, index) + QSize(facts + 2 * GAP if facts else 0, 0)
+        return super().sizeHint(option, index) + QSize(facts + 2 * GAP if facts else 0, INSET)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
         self.initStyleOption(option, index)
         option.text, option.displayAlignment = str(index.data(FACTS) or ""), END
         style = option.widget.style()
-        area = style.subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, option.widget)
+        area = option.rect.adjusted(INSET, 0, -INSET, 0)
         chosen = option.state & QStyle.StateFlag.State_Selected
         role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
         style.drawItemText(painter, area, END, option.palette, True, option.text, role)

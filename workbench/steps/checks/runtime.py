@@ -12,6 +12,7 @@ from workbench.deployment.proof.record import RuntimeProof
 from workbench.errors import DataError
 from workbench.models.model import Batch, Model
 from workbench.planning.plan import Plan
+from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of
 from workbench.session.results import StepResult
 from workbench.session.session import Session
@@ -67,6 +68,14 @@ class RuntimeOptions:
     seed: int = option(0, SEED)
 
 
+PASSES = {LLAMA_CPP: 8.0}
+"""Readings of the samples for each plan, ours and the runtime's, in times of the floating-point model's: llama.cpp
+reads them twice, and one position more at a time."""
+
+USUAL_PASSES = 5.0
+"""The same of other runtimes."""
+
+
 def proofs(session: Session) -> tuple[RuntimeProof, ...]:
     """Return the proofs that the session stores, the latest of every plan and runtime."""
     result = session.results.get(NAME)
@@ -91,6 +100,22 @@ def _run(context: Context, options: RuntimeOptions) -> StepResult:
         proof = run(each, model, file, batch, options, dataset.record.name, progress)
         rows = [row for row in rows if (row.plan, row.runtime) != (proof.plan, proof.runtime)] + [proof]
     return StepResult.of(RuntimeProof, rows)
+
+
+def _costs(context: Context, options: RuntimeOptions) -> Estimate | None:
+    from workbench.steps.preflight.costs import proof
+    from workbench.steps.quantize import moments_of
+
+    model, session = context.model(), context.session
+    data = session_data.for_evaluation(
+        model, session, options.data or None, samples=options.samples, seed=options.seed
+    )  # fmt: skip
+    record, both = session.calibration, options.baseline and session.plan.rules and options.runtime != TRANSFORMERS
+    calibration = None if record is None else session_data.recorded(model, record)
+    return proof(
+        model, session.plan, data, calibration, moments=moments_of(model, session), plans=2 if both else 1,
+        passes=PASSES.get(options.runtime, USUAL_PASSES), answers=options.samples * options.positions,
+    )  # fmt: skip
 
 
 def _runner(runtime: str) -> Callable[..., RuntimeProof]:
@@ -182,7 +207,7 @@ def _text(model: Model, samples: torch.Tensor) -> tuple[str, list[int]]:
 
 
 RUNTIME: Step[RuntimeOptions, StepResult] = Step(
-    runs_model=True,
+    runs_model=True, costs=_costs,
     name=NAME, title="Run in a runtime", options=RuntimeOptions, requires=(RUNS, PLAN_CALIBRATED), run=_run,
     summary="Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory.",
     heading=lambda options, session: f"Run {plan_name(session)} in {options.runtime}",

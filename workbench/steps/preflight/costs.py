@@ -60,6 +60,9 @@ RANGES = 6
 MATRICES = 4
 """Float32 copies of a weight that rounding it holds at most."""
 
+HANDED_SECONDS = 2e-5
+"""Seconds in which a runtime hands over one probability, as text."""
+
 WRITTEN = 1 << 23
 """Bytes of a trial of the disk."""
 
@@ -235,6 +238,33 @@ def evaluation(
     weights = 4 * sum(layer.parameters for layer, _ in _cells(model, plan))
     expected = _estimate(seconds, before, max(rounded.memory - before if rounded else 0, weights + nbytes))
     return replace(expected, samples=len(data), sample_seconds=max(alone, 0.0) / len(data))
+
+
+def proof(
+    model: Model, plan: Plan, data: Data, calibration: Data | None, *, plans: int, passes: float, answers: int,
+    moments: Callable[[Data], SecondMoments | None],
+) -> Estimate | None:  # fmt: skip
+    """Estimate running files of ``plans`` in a runtime and the same here, sample by sample.
+
+    For each, the samples are read ``passes`` times as long as the floating-point model reads them, and ``answers``
+    whole distributions of tokens are handed over.  None, too, for plans with transforms.
+    """
+    before = anonymous_memory()
+
+    def read(count: int) -> None:
+        with torch.no_grad():
+            model.run(next(batches_of(model, FirstSamples(data, count), count)))
+
+    line, rounded = pilot(read, len(data), 1, passes * plans), quantizing(model, plan, calibration, moments=moments)
+    if plan.transforms or line is None:
+        return None
+    each = line.seconds(1, 1) * passes * plans
+    handed = answers * (model.inputs.vocabulary or 0) * HANDED_SECONDS * plans
+    expected = _estimate(
+        each * len(data) + handed + (rounded.seconds if rounded else 0.0), before,
+        2 * 4 * sum(layer.parameters for layer in model.summary.stored) + line.nbytes(1),
+    )  # fmt: skip
+    return replace(expected, samples=len(data), sample_seconds=each)
 
 
 def quantizing(

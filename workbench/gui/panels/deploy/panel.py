@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from workbench.deployment.proof.child import missing_package
@@ -63,6 +62,9 @@ WRITTEN = {LLAMA_CPP: "gguf", TRANSFORMERS: "compressed-tensors", "onnxruntime":
 class DeployPanel(Panel):
     """*Export* writes a form.  *Run* runs the plan's file in a runtime and adds a row for it and the model as it is."""
 
+    runtime = LLAMA_CPP
+    """The one chosen last."""
+
     def _build(self) -> None:
         self.forms = DeployForms(self.context)
         self.buttons = {
@@ -112,7 +114,6 @@ class DeployPanel(Panel):
         self.summary.setText(text)
 
     def prove(self, runtime: str) -> None:
-        """Run the current plan's file in a runtime, in the engine's machine."""
-        if self.state.session is not None and RUNTIME.first is not None:
-            options = replace(RUNTIME.first(self.state.session), runtime=runtime)
-            self.context.runner.submit(RUNTIME.request(self.state.session, options))
+        """Ask how the current plan's file is run in a runtime, and run it there, in the engine's machine."""
+        self.runtime = runtime
+        self.context.trigger("runtime")
