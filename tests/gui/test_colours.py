@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QToolButton
 
 from tests.gui.conftest import Person
 from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import settings, theme
+from workbench.gui.shell.number_field import NumberField
 
 
 def test_colours_are_switched_and_given_back_to_the_desktop(
@@ -48,3 +49,42 @@ def test_a_change_of_colours_leaves_the_numbers_of_an_axis(qapp: QApplication) -
     assert plot.item.getAxis("bottom").autoSIPrefixScale == 1.0
     plot.close()
     plot.deleteLater()
+
+
+def test_a_label_that_does_not_fit_the_left_axis_is_shortened(qapp: QApplication) -> None:
+    plot = Plot(theme.LIGHT, "Values", bottom="value")
+    plot.label("left", "count (log)")
+    axis, shown = plot.item.getAxis("left"), {}
+    plot.show()
+    for height in (300, 110, 60, 300):
+        plot.resize(400, height)
+        qapp.processEvents()
+        shown[height] = axis.labelText
+        assert not axis.label.isVisible() or axis.label.boundingRect().width() <= axis.size().height() + 10
+    assert shown == {300: "count (log)", 110: "count", 60: ""}
+    plot.recolour(theme.DARK)
+    assert axis.labelText == "count (log)"
+    plot.close()
+    plot.deleteLater()
+
+
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+def test_fields_of_numbers_have_the_frame_of_other_fields(qapp: QApplication, colours: theme.Colours) -> None:
+    theme.apply(qapp, colours)
+    field = NumberField(0, 10, 4)
+    field.resize(90, 26)
+    picture = field.grab().toImage()
+    assert picture.pixelColor(45, 0).name() == picture.pixelColor(0, 13).name() == colours.border
+    field.deleteLater()
+    theme.apply(qapp, theme.LIGHT)
+
+
+def test_the_button_of_what_the_toolbar_hides_can_be_seen_on_dark(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        more = person.window.findChild(QToolButton, "qt_toolbar_ext_button")
+        picture = more.icon().pixmap(QSize(18, 18)).toImage()
+        pixels = [picture.pixelColor(x, y) for x in range(picture.width()) for y in range(picture.height())]
+        solid = [colour for colour in pixels if colour.alpha() > 100]
+        assert solid and all(colour.lightness() > 200 for colour in solid)
+
+    live(story, dark=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar
+from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QToolButton
 
 from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.actions import ACTIONS, MENUS
@@ -56,6 +56,8 @@ class Menus:
         for spec in ACTIONS:
             if spec.icon:
                 self.actions[spec.id].setIcon(icons.icon(spec.icon, colours))
+        for button in self._bar.findChildren(QToolButton, "qt_toolbar_ext_button"):
+            button.setIcon(icons.icon("more", colours))
 
     def enable(self, now: ActionState) -> None:
         """Grey what cannot be done, and say why in its tooltip; name the steps of undo and redo."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
 from workbench.gui.shell.theme import Colours
@@ -167,9 +167,12 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._style()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave the legend out where it would cover the data."""
+        """Leave the legend out where it would cover the data, and of labels what there is no room for."""
         super().resizeEvent(event)
-        if self.legend is not None and hasattr(self, "item"):  # the base class is resized before there is one
+        if self.closed or not hasattr(self, "_labels"):  # the base class is resized before there are any, too
+            return
+        self._write_label("left")
+        if self.legend is not None:
             self.item.legend.setVisible(self.height() >= LEGEND_HEIGHT)
 
     def recolour(self, colours: Colours) -> None:
@@ -195,7 +198,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         text = tr(text)
         if text != self._labels[axis]:
             self._labels[axis] = text
-            self.item.setLabel(axis, text, color=self.colours.muted)
+            self._write_label(axis)
 
     def show_all(self) -> None:
         """Show all data after zooming and panning."""
@@ -294,9 +297,20 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             axis.setTextPen(pen(self.colours.muted))
             axis.setStyle(tickFont=font, tickLength=-4)
             if self._labels[name]:
-                self.item.setLabel(name, self._labels[name], color=self.colours.muted)
+                self._write_label(name, renewed=True)
         if self.grid:
             self.item.showGrid(x=True, y=True, alpha=0.12)
+
+    def _write_label(self, name: str, *, renewed: bool = False) -> None:
+        """Write an axis' label; at the left what fits: all, or without what stands in brackets, or nothing."""
+        text, axis = self._labels[name], self.item.getAxis(name)
+        if name == "left":
+            room = self.height() - self.item.getAxis("bottom").height() - LABEL_OVERHANG - 2
+            metrics = QFontMetricsF(axis.label.font())
+            fitting = (each for each in (text, text.partition(" (")[0]) if metrics.horizontalAdvance(each) <= room)
+            text = next(fitting, "")
+        if renewed or text != axis.labelText:
+            self.item.setLabel(name, text, color=self.colours.muted)
 
     def _mark_decades(self, *_: object) -> None:
         """Write powers of ten, or their halves and fifths, in the visible range: pyqtgraph's own overlap."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from PySide6.QtCore import QLocale, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPalette, QValidator
 from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 
 from workbench.insight import quantities
@@ -103,6 +103,14 @@ class NumberField(QDoubleSpinBox):
         """Return the shortest text of the number."""
         text = f"{value:.{self.decimals()}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the frame of other fields: that of the style cannot be seen on dark."""
+        super().paintEvent(event)
+        if not self.hasFocus():
+            with QPainter(self) as painter:
+                painter.setPen(self.palette().color(QPalette.ColorRole.Mid))
+                painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 2, 2)
 
     def minimumSizeHint(self) -> QSize:
         """Return no more than the field may be: Qt's hint is as wide as the largest number."""
