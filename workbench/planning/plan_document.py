@@ -7,7 +7,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +100,18 @@ def _parse(text: str, where: str) -> Any:
         raise PlanError(f"{where} is not a plan: it is nested too deeply or holds a number that is too long") from None
 
 
-def _check_schema(document: Mapping[str, Any], where: str) -> None:
-    from jsonschema import Draft202012Validator
+@lru_cache(maxsize=1)
+def _validator() -> Any:
+    from jsonschema_rs import Draft202012Validator
 
-    errors = Draft202012Validator(plan_schema()).iter_errors(document)
-    error = min(errors, key=lambda each: each.validator != "additionalProperties", default=None)
+    return Draft202012Validator(plan_schema())
+
+
+def _check_schema(document: Mapping[str, Any], where: str) -> None:
+    errors = _validator().iter_errors(document)
+    error = min(errors, key=lambda each: each.schema_path[-1] != "additionalProperties", default=None)
     if error is not None:
-        pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in error.absolute_path)
+        pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in error.instance_path)
         raise PlanError(f"{where}, {pointer or 'top level'}: {_expected(error)}")
 
 
@@ -113,20 +119,20 @@ def _expected(error: Any) -> str:
     """Describe what came and what was expected, in words."""
     came = json.dumps(error.instance)
     came = came if len(came) <= 60 else came[:57] + "..."
-    if error.validator == "type":
-        kinds = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
-        return f"{' or '.join(_WORDS[kind] for kind in kinds)} was expected, {came} came"
-    if error.validator == "required":
-        missing = next(name for name in error.validator_value if name not in error.instance)
-        return f"the member {missing!r} is missing"
-    if error.validator == "additionalProperties":
-        known = error.schema["properties"]
-        extra = next(name for name in error.instance if name not in known)
-        return f"the member {extra!r} is not known{nearest(extra, known)}"
-    if error.validator == "const":
-        return f"{error.validator_value!r} was expected, {came} came"
-    if error.validator == "minLength":
-        return "a string that is not empty was expected"
+    facts, schema = error.kind.as_dict(), reduce(getitem, error.schema_path[:-1], plan_schema())
+    match error.schema_path[-1]:
+        case "type":
+            expected = " or ".join(words for kind, words in _WORDS.items() if kind in facts["types"])
+            return f"{expected} was expected, {came} came"
+        case "required":
+            return f"the member {facts['property']!r} is missing"
+        case "additionalProperties":
+            extra = facts["unexpected"][0]
+            return f"the member {extra!r} is not known{nearest(extra, schema['properties'])}"
+        case "const":
+            return f"{schema['const']!r} was expected, {came} came"
+        case "minLength":
+            return "a string that is not empty was expected"
     return str(error.message)
 
 

@@ -30,6 +30,9 @@ RESIDENT = 1 << 28
 PIECE = 1 << 23
 """Numbers of a tensor that are looked through at a time."""
 
+SMALL = 1 << 16
+"""Bytes that are hashed sooner than another thread begins."""
+
 LARGEST_COPIES = 2
 """A weight is rounded beside itself."""
 
@@ -186,19 +189,24 @@ def _are_equal(store: TensorStore, name: str, other: str) -> bool:
 
 
 def _read(store: TensorStore) -> Contents:
-    """Read every tensor once and a piece at a time: one thread hashes the piece that another one looks through."""
+    """Read every tensor once and a piece at a time: one thread hashes a large piece that another one looks through."""
     total, bad = hashlib.sha256(), set[str]()
     with ThreadPoolExecutor(1) as hashing:
         for name in sorted(store.tensors):
             tensor = store.tensors[name]
             total.update(f"{name}\0{tensor.dtype}\0{','.join(map(str, tensor.shape))}\0".encode())
             flat = store.read(name).detach().cpu().contiguous().reshape(-1)
-            for piece in torch.split(flat, PIECE) if flat.numel() else ():
-                hashed = hashing.submit(total.update, piece.view(torch.uint8).numpy().data)
+            for piece in torch.split(flat, PIECE) if flat.numel() > PIECE else (flat,) * (flat.numel() > 0):
+                data, hashed = piece.view(torch.uint8).numpy().data, None
+                if len(data) >= SMALL:
+                    hashed = hashing.submit(total.update, data)
+                else:
+                    total.update(data)
                 if tensor.dtype in FLOATING and not all_finite(piece):
                     bad.add(name)
-                hashed.result()
-                let_go(piece)
+                if hashed:
+                    hashed.result()
+                    let_go(piece)
     bad_in_order = tuple(name for name in store.tensors if name in bad)
     return Contents(fingerprint="sha256:" + total.hexdigest(), non_finite=bad_in_order)
 
@@ -209,7 +217,7 @@ def all_finite(tensor: torch.Tensor) -> bool:
         return True
     values = tensor.float() if tensor.dtype.itemsize == 1 else tensor
     low, high = torch.aminmax(values.detach())
-    return bool(torch.isfinite(low) and torch.isfinite(high))
+    return math.isfinite(low) and math.isfinite(high)
 
 
 def memory_to_run(tensors: Iterable[StoredTensor], itemsize: int = 4) -> int:

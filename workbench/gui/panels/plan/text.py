@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-from importlib import import_module
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QFontDatabase, QTextCharFormat, QTextCursor
@@ -29,7 +27,6 @@ class PlanText(PanelPart):
 
     def _build(self) -> None:
         self._shown: Plan | None = None
-        self._warm = False
         self.edit = named(QPlainTextEdit(), "Plan as JSON")
         self.edit.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.edit.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
@@ -47,9 +44,6 @@ class PlanText(PanelPart):
     def redraw(self, old: State, new: State) -> None:
         """Show the snapshot's plan, unless the user has begun to change the text."""
         plan = new.session.plan if new.session else None
-        if not self._warm and plan is not None:
-            self._warm = True
-            threading.Thread(target=import_module, args=("jsonschema",), name="schema", daemon=True).start()
         if plan is self._shown or (self.edit.document().isModified() and plan is not None):
             return
         self._shown = plan
