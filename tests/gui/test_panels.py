@@ -20,6 +20,7 @@ from workbench.gui.docks import Docks
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.distributions.range_editor import range_of
 from workbench.gui.panels.reconstruction import ReconstructionPanel
+from workbench.gui.plots.heatmap_picture import LOCK_WIDTH
 from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import theme
 from workbench.gui.tables.delegates import FACTS
@@ -339,6 +340,20 @@ def test_dragging_paints_layers_as_one_step_and_a_right_click_locks(live: Callab
         assert person.state.session.locked == {heatmap.cells.rows[3]}
 
     live(story)
+
+
+def test_names_of_rows_are_whole_in_the_heatmap_locked_or_not(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        heatmap = person.window.panels["sensitivity"].heatmap
+        advance = heatmap.fontMetrics().horizontalAdvance
+        # of names with equally many letters, the first is not the widest
+        names = ["1.lllllllllll.proj", "1.wwwwwwwwwww.proj"]
+        heatmap._names = names
+        heatmap._layout()
+        assert heatmap.name_width - 10 - LOCK_WIDTH >= max(map(advance, names)) > advance(names[0])
+
+    live(story, size=(1600, 900))
 
 
 def test_the_heatmap_sorts_by_loss(live: Callable[..., None]) -> None:

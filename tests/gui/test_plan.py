@@ -214,6 +214,8 @@ def test_a_scheme_in_a_list_says_what_it_would_change(live: Callable[..., None])
         card = heat.heatmap.viewport().toolTip().splitlines()
         assert any(line.startswith(f"this cell: {size}") for line in card) and "K-FAC" in card[-1]
         menu = person.window.panels["layers"]._menu((name,))
+        title = menu.actions()[0]
+        assert title.text() == name and not title.isSeparator(), "a style sheet draws no text of a section"
         family = next(action.menu() for action in menu.actions() if action.menu())
         family.aboutToShow.emit()
         text = family.actions()[0].text()

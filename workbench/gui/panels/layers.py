@@ -272,7 +272,9 @@ class LayersPanel(Panel):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         schemes = Counter(state.assignments[name].weights for name in names if name in state.assignments)
         mixed = ", ".join(f"{quantities.whole(count)} {scheme}" for scheme, count in schemes.most_common(3))
-        menu.addSection(names[0] if len(names) == 1 else f"{quantities.plural(len(names), 'layer')}: {mixed}")
+        title = menu.addAction(names[0] if len(names) == 1 else f"{quantities.plural(len(names), 'layer')}: {mixed}")
+        title.setEnabled(False)  # the style sheet draws no text of a section
+        menu.addSeparator()
         fill_menu(
             menu, lambda scheme: edits.assign(workspace, names, weights=scheme),
             next(iter(schemes)) if len(schemes) == 1 else None, self._choices(names) if state.target else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import nlargest
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt
@@ -35,6 +36,8 @@ WIDEST = "9.9e-9"
 
 MIN_COLUMN, MAX_COLUMN = 38, 96
 LOCK_WIDTH = 12
+MEASURED_NAMES = 50
+"""So many of the names with most letters are measured: the widest is among them, and measuring thousands takes long."""
 FADED, VEIL = 2, 200
 """The ink of cells that the target refuses, and how much of the ground lies over them, of 255."""
 LEAST_HEAD, MOST_HEAD = 64, 0.45
@@ -172,8 +175,8 @@ class HeatmapPicture(QAbstractScrollArea):
         if cells is not None:
             rows, columns = cells.score.shape
             if self.row_height >= TEXT_ROW:
-                longest = metrics.horizontalAdvance(max(self._names, key=len, default=""))
-                self.name_width = min(longest + 12, max(90, int(size.width() * 0.34)))
+                longest = max(map(metrics.horizontalAdvance, nlargest(MEASURED_NAMES, self._names, key=len)), default=0)
+                self.name_width = min(longest + 12 + LOCK_WIDTH, max(90, int(size.width() * 0.34)))
             self.column_width = min(max((size.width() - self.name_width) // max(columns, 1), MIN_COLUMN), MAX_COLUMN)
             longest = max(map(metrics.horizontalAdvance, cells.columns), default=0)
             self._band_height = metrics.height() + 4 if cells.groups else 0
