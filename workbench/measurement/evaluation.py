@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,9 +29,9 @@ class Metric:
     high: float
     samples: int
     higher_is_better: bool
-    per_sample: np.ndarray
-    baseline_per_sample: np.ndarray | None = None
-    weights: np.ndarray | None = None
+    per_sample: np.ndarray = field(repr=False)
+    baseline_per_sample: np.ndarray | None = field(default=None, repr=False)
+    weights: np.ndarray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,16 @@ __all__ = ["SCHEMA_VERSION", "TAPS", "Environment", "Session"]
 class Session(Contents):
     """A model's facts and everything computed about it (see :class:`Contents`), with what can be asked of it."""
 
+    def __repr__(self) -> str:
+        """Return what it is about and what it holds, without the numbers: a notebook shows it after every step."""
+        data = self.calibration
+        held = [
+            f"{len(self.model.stored)} layers", f"calibrated on {data.samples} samples" if data else "not calibrated",
+            *(f"{name} of {len(table.schemes)} schemes" for name, table in self.sensitivities.items()),
+            f"plan {self.plan.name!r} of {len(self.plan.rules)} rules", f"{len(self.evaluations)} evaluations",
+        ]  # fmt: skip
+        return f"<Session of {self.model.name!r}: {', '.join(held)}>"
+
     def require_table(self, metric: str | None = None) -> Sensitivity:
         """Return the table of ``metric``, or the best one there is; raises MissingResultError naming what to run.
 
