@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QApplication, QComboBox, QMenu
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.shell import settings
+from workbench.gui.tables.copying import Index, selected_rows
 from workbench.gui.tables.layer_columns import BITS, CACHE, COLUMNS, LOSS, MEASURED, SCHEME, SIZE, TIME
 from workbench.gui.tables.layer_filter import Filter, FilterError, parse
+from workbench.gui.tables.layers import LayersModel
 from workbench.insight import quantities
 from workbench.insight.decisions import decisions
 from workbench.insight.layer_facts import PlanFacts
@@ -145,6 +147,38 @@ def test_the_cache_is_edited_in_a_column_of_its_own(live: Callable[..., None]) -
         assert held == {"q_proj": None, "k_proj": "int8-token", "v_proj": "int8-token"}
         assert person.state.undo_name == "Set 2 layers to cache int8-token"
         person.picture("cache")
+
+    live(story)
+
+
+def test_selecting_thousands_of_layers_asks_for_few_cells(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, calls = sessions.opened(sessions.summary(150)), [0]
+    parent = LayersModel.parent
+
+    def counted(model: LayersModel, *index: Index) -> QModelIndex:
+        calls[0] += 1
+        return parent(model, *index)
+
+    monkeypatch.setattr(LayersModel, "parent", counted)
+    names = tuple(layer.name for layer in session.model.layers)
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["layers"]
+        calls[0] = 0
+        await person.act(lambda: person.context.workspace.select(names))
+        assert set(panel.selected()) == set(names) and len(names) > 1000
+        assert calls[0] < 10 * len(names), "Qt's selectedRows and single ranges ask 50 times for each row"
+        some = (*names[300:900:7], names[0], *names[20:40])
+        await person.act(lambda: person.context.workspace.select(some))
+        assert set(panel.selected()) == set(some)
+        assert {index.row() for index in selected_rows(panel.view)} == {
+            panel.model.index_of(name).row() for name in some
+        }
+        await person.type(panel.filter, "q_proj")
+        assert set(panel.selected()) == {name for name in some if "q_proj" in name}
 
     live(story)
 

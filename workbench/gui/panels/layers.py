@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QObject, QPoint, Qt
+from PySide6.QtCore import QEvent, QItemSelectionModel, QObject, QPoint, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QLineEdit, QMenu
 
@@ -15,7 +15,7 @@ from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.widgets import choice, label, named, row, set_role
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import Index, add_copies
+from workbench.gui.tables.copying import Index, add_copies, selected_rows
 from workbench.gui.tables.delegates import RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, CHANGE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
@@ -78,7 +78,7 @@ class LayersPanel(Panel):
         """Return the selected layers; a selected block stands for its layers."""
         model = self.model
         names: list[str] = []
-        for index in self.view.selectionModel().selectedRows():
+        for index in selected_rows(self.view):
             inside = (model.index(place, 0, index) for place in range(model.rowCount(index)))
             layers = (model.row_at(part).layer for part in (index, *inside))
             names += [layer.name for layer in layers if layer is not None]
@@ -221,18 +221,15 @@ class LayersPanel(Panel):
     def _show_selection(self, names: tuple[str, ...]) -> None:
         if set(names) == set(self.selected()):
             return
-        selection = QItemSelection()
-        for name in names:
-            index = self.model.index_of(name)
-            if index.isValid():
-                selection.select(index, index)
+        selection = self.model.rows_of(names)
         self._updating = True
         flags = QItemSelectionModel.SelectionFlag
         self.view.selectionModel().select(selection, flags.ClearAndSelect | flags.Rows)
         if names and selection.count():
             name, column = self._current if self._current[0] in names else (names[0], NAME)
             current = self.model.index_of(name, column)
-            current = current if current.isValid() else selection.indexes()[0]
+            if not current.isValid():
+                current = self.model.index_of(next(filter(self.model.rows.layers.__contains__, names)))
             self.view.selectionModel().setCurrentIndex(current, flags.NoUpdate)
             self.view.scrollTo(current)
         self._updating = False

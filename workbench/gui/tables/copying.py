@@ -29,10 +29,18 @@ def cell_text(index: Index) -> str:
     return str(index.data(Qt.ItemDataRole.DisplayRole) or "" if raw is None else raw)
 
 
+def selected_rows(view: QAbstractItemView) -> list[QModelIndex]:
+    """Return the first cell of every selected row; Qt's own ``selectedRows`` takes seconds for thousands."""
+    model, selection = view.model(), view.selectionModel().selection()
+    parts = map(selection.at, range(selection.count()))
+    ranges = ((each.parent(), range(each.top(), each.bottom() + 1)) for each in parts)
+    return [model.index(row, 0, parent) for parent, rows in ranges for row in rows]
+
+
 def row_text(view: QAbstractItemView) -> str:
     """Return the selected rows, all for none, below their headings."""
     model = view.model()
-    chosen = view.selectionModel().selectedRows()
+    chosen = selected_rows(view)
     if not chosen:
         return tabbed(raw_rows(model))
     across, columns = Qt.Orientation.Horizontal, range(model.columnCount())

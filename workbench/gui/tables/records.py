@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import Index, offer_copies
+from workbench.gui.tables.copying import Index, offer_copies, selected_rows
 from workbench.gui.tables.fields import Field, as_text, order_of, plain
 from workbench.gui.tables.files import RAW
 
@@ -228,7 +228,7 @@ class RecordsView(QTableView):
 
     def selected_rows(self) -> list[int]:
         """Return the selected rows from top to bottom."""
-        return sorted(index.row() for index in self.selectionModel().selectedRows())
+        return sorted({index.row() for index in selected_rows(self)})
 
     def selected(self) -> list[Any]:
         """Return the selected records from top to bottom."""
