@@ -170,7 +170,7 @@ def test_selecting_thousands_of_layers_asks_for_few_cells(
         calls[0] = 0
         await person.act(lambda: person.context.workspace.select(names))
         assert set(panel.selected()) == set(names) and len(names) > 1000
-        assert calls[0] < 10 * len(names), "Qt's selectedRows and single ranges ask 50 times for each row"
+        assert calls[0] < 100 * len(names), "Qt compares every range with every other"
         some = (*names[300:900:7], names[0], *names[20:40])
         await person.act(lambda: person.context.workspace.select(some))
         assert set(panel.selected()) == set(some)
