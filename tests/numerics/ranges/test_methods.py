@@ -23,7 +23,7 @@ from workbench.numerics.ranges import (
     RangeMethod,
     range_method,
 )
-from workbench.numerics.ranges.entropy import divergence
+from workbench.numerics.ranges.compiled import divergence
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.observe import observe
 
