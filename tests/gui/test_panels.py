@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QListWidget,
+    QWidget,
+)
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -23,7 +31,7 @@ from workbench.gui.panels.reconstruction import ReconstructionPanel
 from workbench.gui.plots.heatmap_picture import LOCK_WIDTH
 from workbench.gui.plots.plot import Plot
 from workbench.gui.shell import theme
-from workbench.gui.tables.delegates import FACTS
+from workbench.gui.tables.delegates import FACTS, EntryDelegate
 from workbench.gui.tables.layer_columns import LOSS, SCHEME
 from workbench.insight.dashboard import cost_in_words
 from workbench.measurement.evaluation import Metric
@@ -200,6 +208,22 @@ def test_a_dismissed_list_of_schemes_changes_nothing(live: Callable[..., None]) 
         assert person.state.session.plan is before and person.window.focusWidget() is view
 
     live(story)
+
+
+@pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft])
+def test_what_an_entry_costs_stands_across_from_it(qapp: QApplication, direction: Qt.LayoutDirection) -> None:
+    entries = QListWidget(layoutDirection=direction)
+    entries.setItemDelegate(EntryDelegate(entries))
+    entries.addItem("int4")
+    entries.item(0).setData(FACTS, "4.50 bits")
+    entries.resize(300, 40)
+    entries.show()
+    picture = entries.viewport().grab().toImage()
+    dark = {
+        x for x in range(picture.width()) for y in range(picture.height()) if picture.pixelColor(x, y).lightness() < 120
+    }
+    assert any(x < 60 for x in dark) and any(x > 240 for x in dark) and not any(110 < x < 190 for x in dark)
+    entries.deleteLater()
 
 
 def test_the_plan_panel_assigns_what_is_chosen(live: Callable[..., None]) -> None:

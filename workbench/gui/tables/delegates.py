@@ -34,13 +34,14 @@ class EntryDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
-        self.initStyleOption(option, index)
-        option.text, option.displayAlignment = str(index.data(FACTS) or ""), END
-        style = option.widget.style()
-        area = option.rect.adjusted(INSET, 0, -INSET, 0)
+        end = QStyle.visualAlignment(option.direction, END)
         chosen = option.state & QStyle.StateFlag.State_Selected
         role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.Text
-        style.drawItemText(painter, area, END, option.palette, True, option.text, role)
+        painter.save()
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # numbers stand before their units
+        area, text = option.rect.adjusted(INSET, 0, -INSET, 0), str(index.data(FACTS) or "")
+        option.widget.style().drawItemText(painter, area, end, option.palette, True, text, role)
+        painter.restore()
 
 
 class OpenList(QComboBox):
