@@ -124,11 +124,17 @@ def pattern_of(config: Mapping[str, Any]) -> int | None:
 
 def remarks_on(config: Mapping[str, Any]) -> list[str]:
     """Return a sentence where mlx-lm does not compute the network's sliding windows, or was not tried with it."""
-    kind, window = str(config.get("model_type")), window_of(config)
+    kind, window = str(config.get("model_type")), window_not_computed(config)
     if "text_config" in config:
         return [f"{kind} was not tried in mlx-lm; mlx-vlm loads folders of models that take more than text"]
-    if window is None or NETWORKS[kind].windows:
+    if window is None:
         return []
     return [
         f"mlx-lm computes no sliding windows for {kind}: texts of more than {window:,} tokens give other answers there"
     ]
+
+
+def window_not_computed(config: Mapping[str, Any]) -> int | None:
+    """Return the tokens of a sliding window that mlx-lm does not compute, None where there is none."""
+    network = NETWORKS.get(str(config.get("model_type")))
+    return None if network is None or network.windows else window_of(config)

@@ -99,9 +99,8 @@ class TorchaoMethod(Method):
         }}  # fmt: skip
 
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        """Return what a file that holds ``names`` says of its tensors, as torchao reads it: by their names in the
-        network.
-        """
+        """Return what every file says of all tensors, by their names in the network: transformers reads what the last
+        file says, as it writes it."""
         descriptions: dict[str, str] = {}
         for layer, stored in job.packed():
             weight = job.origin.names.get(layer.parameter, layer.parameter)

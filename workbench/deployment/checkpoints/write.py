@@ -122,7 +122,7 @@ class Method(Protocol):
         return True
 
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
-        """Return what the header of a file that holds ``names`` says of them: nothing."""
+        """Return what the header of every file says of the checkpoint's tensors, ``names``: nothing."""
         return {}
 
     def read(
@@ -286,11 +286,10 @@ def _write_shards(
     method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: Path, progress: Progress
 ) -> None:
     total = sum(entry.nbytes for entries in shards.values() for entry in entries)
-    done = 0
+    done, metadata = 0, method.metadata(job, [entry.name for entries in shards.values() for entry in entries])
     for file, entries in shards.items():
         size = sum(entry.nbytes for entry in entries)
         part = part_of(progress, done / max(total, 1), (done + size) / max(total, 1))
-        metadata = method.metadata(job, [entry.name for entry in entries])
         write_safetensors(folder / file, entries, {"format": "pt", **metadata}, part)
         done += size
     if len(shards) > 1:

@@ -24,6 +24,8 @@ SPARE = 4 << 30
 PACKAGES = {
     "llama.cpp": ("xllamacpp", "llama-cpp", "llama.cpp"),
     "transformers": ("compressed_tensors", "compressed-tensors", "transformers"),
+    "torchao": ("torchao", "torchao", "torchao"),
+    "mlx": ("mlx_lm", "mlx", "mlx-lm"),
     "onnxruntime": ("onnxruntime", "onnx", "ONNX Runtime"),
     "openvino": ("openvino", "openvino", "OpenVINO"),
 }

@@ -1,6 +1,7 @@
 """The process that runs a checkpoint in transformers: a request (JSON) on standard input, arrays and figures to a file.
 
-It imports nothing of the workbench.  The weights are those that compressed-tensors decompresses, in float32.
+It imports nothing of the workbench.  The weights are those that compressed-tensors decompresses, or that torchao
+computes with, in float32.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def main() -> None:
     logging.set_verbosity_error()
     network = load(request["file"])
     ids = torch.tensor(request["samples"])
-    figures: dict[str, Any] = {"runtime": _versions(), "tokens": _tokens(request)}
+    figures: dict[str, Any] = {"runtime": _versions(network), "tokens": _tokens(request)}
     began = time.perf_counter()
     with torch.no_grad():
         values = _embeddings(network, ids) if request["embeddings"] else _log_probabilities(network, ids, request)
@@ -52,16 +53,19 @@ def load(folder: str) -> Any:
 
     with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
         config = json.load(file)
-    packed = config.get("quantization_config", {}).get("quant_method") == "compressed-tensors"
+    method = config.get("quantization_config", {}).get("quant_method")
     cls = getattr(transformers, config["architectures"][0])
     # else config.json may name code of the Hub
     plain: dict[str, Any] = {"attn_implementation": None, "experts_implementation": None}
     plain |= {"dtype": torch.float32, "local_files_only": True, "trust_remote_code": False}
-    with _zero_points_let_in() if packed else contextlib.nullcontext():
+    adapted = {"compressed-tensors": _zero_points_let_in, "torchao": _in_float32}
+    with adapted.get(method, contextlib.nullcontext)():
         network = cls.from_pretrained(folder, **plain)
     compressor = getattr(getattr(network, "hf_quantizer", None), "compressor", None)
     if compressor is not None:
         compressor.decompress_model(network)
+    if method == "torchao":
+        return network.eval()
     return torch.nn.Module.float(network).eval()  # its own method refuses quantized networks
 
 
@@ -89,6 +93,27 @@ def _zero_points_let_in() -> Iterator[None]:
         yield
     finally:
         Packed.compress = classmethod(plain)
+
+
+@contextlib.contextmanager
+def _in_float32() -> Iterator[None]:
+    """Have torchao compute with its weights in float32: files say the dtype of the original."""
+    import re
+
+    from transformers.quantizers import quantizer_torchao
+
+    Quantizer: Any = quantizer_torchao.TorchAoHfQuantizer
+    plain, stated = Quantizer.set_metadata, r'("dtype": {"_type": "torch.dtype", "_data": )"b?float16"'
+
+    def set_metadata(self: Any, files: list[str]) -> None:
+        plain(self, files)
+        self.metadata = {name: re.sub(stated, r'\1"float32"', text) for name, text in self.metadata.items()}
+
+    Quantizer.set_metadata = set_metadata
+    try:
+        yield
+    finally:
+        Quantizer.set_metadata = plain
 
 
 def _log_probabilities(network: Any, ids: Any, request: Any) -> np.ndarray:
@@ -122,11 +147,13 @@ def _tokens(request: Any) -> list[int]:
     return list(tokenizer.encode(request["text"], add_special_tokens=False))
 
 
-def _versions() -> str:
-    import compressed_tensors
+def _versions(network: Any) -> str:
+    import importlib.metadata
+
     import transformers
 
-    return f"transformers {transformers.__version__}, compressed-tensors {compressed_tensors.__version__}"
+    method = str(getattr(network.hf_quantizer.quantization_config.quant_method, "value", ""))
+    return f"transformers {transformers.__version__}, {method} {importlib.metadata.version(method)}"
 
 
 if __name__ == "__main__":

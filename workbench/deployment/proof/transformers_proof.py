@@ -1,18 +1,19 @@
-"""A quantized model's compressed-tensors folder run by transformers beside what was evaluated."""
+"""A quantized model's folder run by transformers or by mlx-lm beside what was evaluated."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod
-from workbench.deployment.checkpoints.write import prove_checkpoint, write_checkpoint
-from workbench.deployment.proof.child import SECONDS, carry_out, require_package, threads_of_machine
+from workbench.deployment.checkpoints.write import Method, prove_checkpoint, write_checkpoint
+from workbench.deployment.proof.child import PACKAGES, SECONDS, carry_out, require_package, threads_of_machine
 from workbench.deployment.proof.llama_cpp import Run
 from workbench.deployment.proof.losses import cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
@@ -35,22 +36,28 @@ MEMORY, SPARE = 3.0, 6 << 30
 MARKS = ("Error:", "error:", "Killed")
 
 
-def require_transformers() -> None:
-    """Raise BackendUnavailableError, with the line that installs it, where compressed-tensors is not installed."""
-    require_package("transformers")
+METHODS = {
+    "transformers": "compressed_tensors.CompressedTensorsMethod", "torchao": "torchao.TorchaoMethod",
+    "mlx": "mlx.MlxMethod",
+}  # fmt: skip
+"""How the folder is stored that each runtime loads, by its place in ``deployment/checkpoints``."""
 
 
-def prove_in_transformers(
-    quantized: QuantizedModel, model: Model, file: Path | None, samples: torch.Tensor, positions: Sequence[int], *,
-    data: str, text: str = "", ids: Sequence[int] = (), threads: int | None = None, progress: Progress,
+def prove_in_folder(
+    runtime: str, quantized: QuantizedModel, model: Model, file: Path | None, samples: torch.Tensor,
+    positions: Sequence[int], *, data: str, text: str = "", ids: Sequence[int] = (), threads: int | None = None,
+    progress: Progress,
 ) -> RuntimeProof:  # fmt: skip
     """Run the folder of ``quantized`` on ``samples`` (int64 ``[samples, tokens]``) and compare after ``positions``.
 
-    ``file`` is an exported folder, which must hold what was quantized, else one is written and removed.  Otherwise as
-    :func:`workbench.deployment.proof.runtime_proof.prove_in_llama_cpp`.
+    ``runtime`` is one of :data:`METHODS`.  ``file`` is an exported folder, which must hold what was quantized, else one
+    is written and removed.  Otherwise as :func:`workbench.deployment.proof.runtime_proof.prove_in_llama_cpp`.
     """
-    require_transformers()
-    method = CompressedTensorsMethod()
+    require_package(runtime)
+    if runtime == "mlx":
+        _require_computed(model.summary, int(samples.shape[1]))
+    module, _, name = METHODS[runtime].partition(".")
+    method: Method = getattr(import_module(f"workbench.deployment.checkpoints.{module}"), name)()
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
         place = file or Path(folder) / "model"
         if file is None:
@@ -60,23 +67,39 @@ def prove_in_transformers(
         size = sum(each.stat().st_size for each in place.iterdir())
         tensors = sum(each.nbytes for each in tensors_in_files(weight_files(place), ExportError).tensors.values())
         request = _request(model.summary, place, samples, positions, text, threads)
-        runtime = _run(request, Path(folder), part_of(progress, 0.3, 0.7))
+        ran = _run(runtime, request, Path(folder), part_of(progress, 0.3, 0.7))
     progress(0.7, "evaluating the same tokens")
     pooled = model.summary.output is OutputKind.EMBEDDING
     ours = [_answers(each, samples, positions) for each in (model, quantized.bind(model))]
     there = as_in_transformers(quantized, model)
     rounded = ours[1] if there is None else _answers(there, samples, positions)
-    plan_loss, runtime_loss, difference, agreement = (_embedding_losses if pooled else _token_losses)(runtime, *ours)
+    plan_loss, runtime_loss, difference, agreement = (_embedding_losses if pooled else _token_losses)(ran, *ours)
     proof = RuntimeProof(
-        runtime=runtime.version, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=size,
+        runtime=ran.version, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=size,
         tensor_bytes=tensors, plan_loss=plan_loss, runtime_loss=runtime_loss, difference=difference,
         agreement=agreement, unit="1 - cosine" if pooled else "nats",
-        positions=len(samples) * max(len(positions), 1), prompt_speed=runtime.prompt_tokens_per_second,
-        generation_speed=runtime.generated_tokens_per_second, peak_bytes=runtime.peak_bytes,
-        tokens=_tokens(runtime.tokens, ids, text), data=data,
+        positions=len(samples) * max(len(positions), 1), prompt_speed=ran.prompt_tokens_per_second,
+        generation_speed=ran.generated_tokens_per_second, peak_bytes=ran.peak_bytes,
+        tokens=_tokens(ran.tokens, ids, text), data=data,
         rounding=(cosine_distance if pooled else divergence)(ours[1], rounded),
     )  # fmt: skip
-    return require_as_evaluated(proof, "transformers")
+    return require_as_evaluated(proof, PACKAGES[runtime][2])
+
+
+def _require_computed(summary: ModelSummary, tokens: int) -> None:
+    """Raise ExportError for samples longer than a sliding window that mlx-lm does not compute."""
+    from workbench.deployment.checkpoints.mlx_networks import window_not_computed
+    from workbench.deployment.gguf_file import configuration
+
+    window = window_not_computed(configuration(summary)[1])
+    if window is not None and tokens > window:
+        raise ExportError(
+            f"mlx-lm computes no sliding windows for this network: give samples of at most {window:,} tokens, these "
+            f"have {tokens:,}"
+        )
+
+
+prove_in_transformers = partial(prove_in_folder, "transformers")
 
 
 def _request(
@@ -90,9 +113,10 @@ def _request(
     }  # fmt: skip
 
 
-def _run(request: dict[str, object], folder: Path, progress: Progress) -> Run:
-    out, script = str(folder / "out"), Path(__file__).with_name("transformers_process.py")
-    carry_out(script, {**request, "out": out}, folder / "log", "transformers", SECONDS, progress, MARKS)
+def _run(runtime: str, request: dict[str, object], folder: Path, progress: Progress) -> Run:
+    script = Path(__file__).with_name("mlx_process.py" if runtime == "mlx" else "transformers_process.py")
+    out, title = str(folder / "out"), PACKAGES[runtime][2]
+    carry_out(script, {**request, "out": out}, folder / "log", title, SECONDS, progress, MARKS)
     figures = json.loads(Path(out + ".json").read_text(encoding="utf-8"))
     return Run(
         values=np.load(out + ".npy"), version=figures["runtime"], peak_bytes=figures["peak_bytes"],

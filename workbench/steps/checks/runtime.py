@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 NAME = "runtime"
 TRANSFORMERS, LLAMA_CPP = "transformers", "llama.cpp"
+FOLDERS = (TRANSFORMERS, "torchao", "mlx")
+"""Runtimes of folders of safetensors files."""
 BASELINE = "floating point"
 """The name of the row in which nothing is quantized."""
 
@@ -38,6 +40,7 @@ def runtimes() -> tuple[Choice, ...]:
     return (
         Choice(LLAMA_CPP, "llama.cpp: GGUF files"),
         Choice(TRANSFORMERS, "transformers: compressed-tensors folders, as vLLM loads them"),
+        Choice("torchao", "transformers: torchao folders"), Choice("mlx", "mlx-lm: MLX folders"),
         Choice("onnxruntime", "ONNX Runtime: ONNX files"), Choice("openvino", "OpenVINO: ONNX files"),
     )  # fmt: skip
 
@@ -93,7 +96,7 @@ def _run(context: Context, options: RuntimeOptions) -> StepResult:
     quantized = quantize(model, session.plan, session=session, progress=part_of(context.progress, 0.0, 0.2))
     rows = list(proofs(session))
     plans = [(quantized, Path(options.file) if options.file else None)]
-    if options.baseline and session.plan.rules and options.runtime != TRANSFORMERS:
+    if options.baseline and session.plan.rules and options.runtime not in FOLDERS:
         plans.append((quantize(model, Plan(name=BASELINE)), None))
     for place, (each, file) in enumerate(plans):
         progress = part_of(context.progress, 0.2 + 0.8 * place / len(plans), 0.2 + 0.8 * (place + 1) / len(plans))
@@ -120,7 +123,7 @@ def _costs(context: Context, options: RuntimeOptions) -> Estimate | None:
 
 def _runner(runtime: str) -> Callable[..., RuntimeProof]:
     """Return what runs a plan in a runtime; BackendUnavailableError where that is not installed."""
-    if runtime in (LLAMA_CPP, TRANSFORMERS):
+    if runtime in (LLAMA_CPP, *FOLDERS):
         return partial(_on_tokens, _prover(runtime))
     from workbench.deployment.proof.onnx_proof import require_runtime
 
@@ -166,11 +169,12 @@ def _in_onnx(
 
 def _prover(runtime: str) -> Callable[..., RuntimeProof]:
     """Return what proves a plan in a runtime; BackendUnavailableError where that is not installed."""
-    if runtime == TRANSFORMERS:
-        from workbench.deployment.proof.transformers_proof import prove_in_transformers, require_transformers
+    if runtime in FOLDERS:
+        from workbench.deployment.proof.child import require_package
+        from workbench.deployment.proof.transformers_proof import prove_in_folder
 
-        require_transformers()
-        return prove_in_transformers
+        require_package(runtime)
+        return partial(prove_in_folder, runtime)
     from workbench.deployment.proof.llama_cpp import require_llama_cpp
     from workbench.deployment.proof.runtime_proof import prove_in_llama_cpp
 
