@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -53,17 +53,11 @@ def prove_in_folder(
     ``runtime`` is one of :data:`METHODS`.  ``file`` is an exported folder, which must hold what was quantized, else one
     is written and removed.  Otherwise as :func:`workbench.deployment.proof.runtime_proof.prove_in_llama_cpp`.
     """
-    require_package(runtime)
-    if runtime == "mlx":
-        _require_computed(model.summary, int(samples.shape[1]))
-    module, _, name = METHODS[runtime].partition(".")
-    method: Method = getattr(import_module(f"workbench.deployment.checkpoints.{module}"), name)()
+    method = _method(runtime, model.summary, int(samples.shape[1]))
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
         place = file or Path(folder) / "model"
-        if file is None:
-            write_checkpoint(method, quantized, model, place, part_of(progress, 0.0, 0.3))
-        else:
-            prove_checkpoint(method, quantized, model, place, part_of(progress, 0.0, 0.3))
+        make: Callable[..., object] = write_checkpoint if file is None else prove_checkpoint
+        make(method, quantized, model, place, part_of(progress, 0.0, 0.3))
         size = sum(each.stat().st_size for each in place.iterdir())
         tensors = sum(each.nbytes for each in tensors_in_files(weight_files(place), ExportError).tensors.values())
         request = _request(model.summary, place, samples, positions, text, threads)
@@ -84,6 +78,16 @@ def prove_in_folder(
         rounding=(cosine_distance if pooled else divergence)(ours[1], rounded),
     )  # fmt: skip
     return require_as_evaluated(proof, PACKAGES[runtime][2])
+
+
+def _method(runtime: str, summary: ModelSummary, tokens: int) -> Method:
+    """Return how the folder is stored; BackendUnavailableError for a missing package."""
+    require_package(runtime)
+    if runtime == "mlx":
+        _require_computed(summary, tokens)
+    module, _, name = METHODS[runtime].partition(".")
+    made: Method = getattr(import_module(f"workbench.deployment.checkpoints.{module}"), name)()
+    return made
 
 
 def _require_computed(summary: ModelSummary, tokens: int) -> None:
