@@ -21,8 +21,7 @@ PRODUCT_CELLS = 1 << 20
 """The most elements of output gradients that are multiplied at once: the result is small beside logits."""
 
 STRIP = 128
-"""Positions whose products with each other and all later ones are one strip: half of ``x x^T`` says all of it.  Strips
-of 64 are too low for a processor's registers: those of one window took two to five times as long."""
+"""Positions whose products with each other and all later ones are one strip: half of ``x x^T`` says all of it."""
 
 PATCH_CELLS = 1 << 21
 """The most elements of unfolded inputs that are formed at once: what fits a core's cache."""

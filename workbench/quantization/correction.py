@@ -146,10 +146,9 @@ def reestimate_norms(
     """Return the quantized model with the running statistics of its batch norms moved as rounding moved what they see.
 
     ``reference`` and the quantized model are measured on ``data``: means move by the difference, variances by the
-    ratio, so that data unlike the training's do not spoil the norms (measured outright on JPEG images, ResNet-20 lost
-    1.5 points).  As in Sun et al., "Hybrid 8-bit Floating Point (HFP8) Training and Inference", NeurIPS 2019, section
-    3.1, but for that.  Norms in ``folded`` stay as they are.  Raises CannotRunError, and TransformError where no norm
-    is left.
+    ratio, so that data unlike the training's do not spoil the norms.  As in Sun et al., "Hybrid 8-bit Floating Point
+    (HFP8) Training and Inference", NeurIPS 2019, section 3.1, but for that.  Norms in ``folded`` stay as they are.
+    Raises CannotRunError, and TransformError where no norm is left.
     """
     from workbench.models.execution.network import NetworkModel
 

@@ -26,9 +26,7 @@ from workbench.sensitivity.stacked_rounding import in_groups, rounded_cells
 REPEATED_CELLS = 1 << 21
 """The most weights of a layer whose samples' gradients are formed because it is used more than once: 8 MB for each.
 
-Larger ones are tables of large vocabularies, where few tokens are both looked up and likely: of SmolLM2's (28 million
-weights, 16 windows) the Kronecker form predicts 1.70, 1.12 and 1.10 of what is measured at 3, 4 and 6 bits, the
-directional one 1.21, 1.16 and 1.46 in eight times the time.
+Larger ones are tables of large vocabularies, where few tokens are both looked up and likely.
 """
 
 
@@ -45,8 +43,7 @@ def form_of(summary: ModelSummary, layer: Layer, routed: bool = False, paired: b
     A weight that one pass uses several times (a shared module, an embedding that is the head too) has errors that are
     correlated: the directional form, as long as a sample's gradient is small enough to form.  ``routed``: experts whose
     products a tap sees; each of their tokens has a label of its own.  ``paired``: an encoder-decoder, where positions
-    of the encoder have none, and all of them act on each label (a tiny Marian: 59 % of the layers within 0.7 to 1.4 of
-    what is measured by the Kronecker form, all by the directional one).
+    of the encoder have none, and all of them act on each label.
     """
     per_token, owner = summary.output.per_token, layer.tied_to or layer.name
     calls = sum(each.calls for each in summary.layers if owner in (each.name, each.tied_to))
@@ -62,8 +59,7 @@ def kronecker_rows(
     """Yield (layer, scheme to loss); a tied layer's loss is added to its owner's, whose weight it shares.
 
     ``share`` of the progress is these rows', by weights and schemes: one embedding may be a fifth of a model.
-    An algorithm that sees the inputs leaves errors that are correlated along a row; those need the whole of A.  By its
-    diagonal alone rounding with the weighted clip search is predicted 1.2 to 1.45 times too high on a small Llama.
+    An algorithm that sees the inputs leaves errors that are correlated along a row; those need the whole of A.
     """
     model, curvature = scoring.model, scoring.curvature
     correlated = find_algorithm(scoring.algorithm).needs is not Need.NOTHING

@@ -2,9 +2,7 @@
 
 What errors cost at a value is known from the gradients there.  Of rare values there are few, and they tell of small
 errors only: clipping the largest values of a network to a tenth may change all that follows, whatever the slope says.
-So a tenth of the layer's mean cost is added everywhere.  KL of SmolLM2-135M with static 8-bit inputs, with zero points:
-1.69 without it, 0.40 with it (range of least squared error 0.46, whole range 0.58); cosine of all-MiniLM-L6's
-embeddings: 0.9941 and 0.9953.
+So a tenth of the layer's mean cost is added everywhere.
 """
 
 from dataclasses import dataclass

@@ -16,8 +16,7 @@ Beyond the paper:
   to the value of the grid that is best given all others.  The objective never rises.
 
 - Where the calibration has the whole ``G = E[d d^T]`` of the gradients at the outputs, the descent is that of
-  ``tr(G D A D^T)``: see :mod:`workbench.numerics.rounding.coupled`.  Groups that were fitted one after
-  another start it as they are: descending without G first changed ``tr(G D A D^T)`` by 0.3 %, either way.
+  ``tr(G D A D^T)``: see :mod:`workbench.numerics.rounding.coupled`; it starts at what the feedback left.
 - Schemes whose groups share something that is stored once (NVFP4's factor of the tensor; the mean and the maxima of the
   scales of ``-dq``, whose blocks of 256 scales run across rows) are fitted once, to the original weights: another scale
   for a later group would move the shared part, and with it groups that are rounded already.  A per-tensor scheme has
@@ -25,14 +24,7 @@ Beyond the paper:
 
 - GPTAQ (``gptq-sequential`` in plans; Li et al., arXiv 2504.02692) takes the inputs ``x'`` that the layer gets from the
   layers already quantized, and aims at the outputs that it had before, ``E|W x - Q x'|^2``.  With ``A' = E[x' x'^T]``
-  and ``C = E[x x'^T]`` that is the same problem for ``A'`` and the target ``W + W (C - A') H'^-1``.  Taking ``A'``
-  alone, as GPTQ's own pipeline does, gained nothing.
-
-Measured on a small Llama (int4 / int3, groups of 32, KL): the paper's order with static groups 0.047 / 0.285, with
-ranges by trial 0.044 / 0.259, with coordinate descent 0.044 / 0.247, with G 0.037 / 0.193, sequential without G 0.034 /
-0.199, with it 0.030 / 0.156.  No gain: other dampings between 0.001 and 0.03 (within 2 %, either way), 24 ranges
-instead of 8 (1 %), 20 sweeps instead of 4 (0.5 %).  Refitting the scales by least squares after rounding and
-descending again gains 1 to 4 % without G; with it and new ranges, repeated, up to 6 % for several times the time.
+  and ``C = E[x x'^T]`` that is the same problem for ``A'`` and the target ``W + W (C - A') H'^-1``.
 """
 
 from __future__ import annotations

@@ -41,8 +41,7 @@ class RtnWeighted:
     The error of a group ``g`` with the weight errors ``D`` is ``D A_gg D^T``, ``A_gg`` being the group's block of the
     inputs' second moment: what the group alone does to ``E|y - y'|^2``.  Low and high ends are searched apart.  Where A
     is not known, or for schemes with more than a scale and a zero point for each group, the scheme's own clip search is
-    weighted by the diagonal of A.  On a small Llama the blocks bring the KL from 0.070 to 0.062 at int4 and from 0.47
-    to 0.34 at int3 (groups of 32).
+    weighted by the diagonal of A.
     """
 
     name: ClassVar[str] = "rtn-weighted"
