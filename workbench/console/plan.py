@@ -115,8 +115,9 @@ PLAN = Command(
         flag("--uniform", type=scheme_name, metavar="SCHEME",
              help="one scheme everywhere but for embeddings, such as int4-g32-asym"),
         flag("--transforms", type=names, metavar="A,B,...",
-             help="rewrite the model first: fold-norms, equalize, awq, smoothquant, rotation-heads, rotation; or "
-             "correct it after rounding: bias-correction, norm-reestimation (default: as the session's plan)"),
+             help="rewrite the model first: fold-norms, equalize, awq, smoothquant, rotation-heads, rotation, "
+             "online-rotation; or correct it after rounding: bias-correction, norm-reestimation (default: as the "
+             "session's plan)"),
         flag("--out", metavar="PLAN.json", help="write the plan here, too (default: into the session only)"),
     ),
 )  # fmt: skip

@@ -44,15 +44,21 @@ class Entry(StoredTensor):
         return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
 
 
-def check(quantized: QuantizedModel, model: Model | None) -> Model:
+def check(quantized: QuantizedModel, model: Model | None, *, rotations: bool = False) -> Model:
     """Return ``model`` as the plan's transforms left it, with tensors that are not quantized as they are evaluated.
 
-    Raises if it is missing, is another one, or if a tensor of the plan was not quantized.
+    Raises if it is missing, is another one, if a tensor is not quantized, or but for ``rotations``, if inputs rotate.
 
     Layers that could not be quantized (``left``) may be missing: the quantizer keeps them and says why.
     """
     if model is None:
         raise ExportError("this export reads the model's weights: open the model and export again")
+    rotated = quantized.changes.rotated
+    if rotated and not rotations:
+        raise ExportError(
+            f"the plan rotates the inputs of {few(rotated, 8)} while the model runs (online-rotation), which this form "
+            "cannot say; export to compressed-tensors or script, or take online-rotation out of the plan"
+        )
     model = quantized.rewritten(model)
     for name, assignment in resolve(quantized.plan, model.summary.layers).items():
         layer = model.summary.by_name[name]

@@ -71,12 +71,14 @@ class Overrides:
 
     ``weights`` maps a layer that owns its tensor to a matrix of outputs x inputs, ``others`` maps names of
     ``summary.others`` to tensors, ``inputs`` and ``outputs`` map layers to what their input or output passes through.
+    ``rotations`` maps layers to what their input passes through before anything else sees it: part of the network.
     """
 
     weights: Mapping[str, torch.Tensor] = field(default_factory=dict)
     others: Mapping[str, torch.Tensor] = field(default_factory=dict)
     inputs: Mapping[str, Replacement] = field(default_factory=dict)
     outputs: Mapping[str, Replacement] = field(default_factory=dict)
+    rotations: Mapping[str, Replacement] = field(default_factory=dict)
 
 
 class Model(ABC):
@@ -224,6 +226,10 @@ class Model(ABC):
             self.overrides, inputs={**self.overrides.inputs, **inputs}, outputs={**self.overrides.outputs, **outputs}
         )
         return self._view(self.summary, changed)
+
+    def with_rotations(self, rotations: Mapping[str, Replacement]) -> Self:
+        """Return a view in which these functions alone rotate inputs, before a tap or a quantizer sees them."""
+        return self._view(self.summary, replace(self.overrides, rotations=rotations))
 
     def untied(self, layers: Collection[str]) -> Self:
         """Return a view in which these tied layers own their weight; its ``summary`` says so.  Values stay the same."""

@@ -10,8 +10,8 @@ from workbench.errors import PlanError, nearest
 from workbench.models.summary import ModelSummary
 from workbench.registry import entry_points
 
-REWRITES = ("fold-norms", "equalize", "awq", "smoothquant", "rotation", "rotation-heads")
-"""Rewrites of the floating-point model, in the order in which a plan names them."""
+REWRITES = ("fold-norms", "equalize", "awq", "smoothquant", "rotation", "rotation-heads", "online-rotation")
+"""Rewrites of the floating-point model, in the order in which a plan names them; the last one always comes last."""
 
 CORRECTIONS = ("bias-correction", "norm-reestimation")
 """What is done with the kept tensors after rounding, likewise, wherever in the plan they stand."""

@@ -31,7 +31,7 @@ class RootMeanSquare(nn.Module):
 class GatedBlock(nn.Module):
     """Attention with two heads of queries for each of values, and a gated perceptron."""
 
-    def __init__(self, width: int, heads: int, shared: int, offset: float) -> None:
+    def __init__(self, width: int, heads: int, shared: int, offset: float, inner: int) -> None:
         super().__init__()
         self.size, self.heads, self.shared = width // heads, heads, shared
         self.one, self.two = RootMeanSquare(width, offset), RootMeanSquare(width, offset)
@@ -39,8 +39,8 @@ class GatedBlock(nn.Module):
         self.b = nn.Linear(width, self.size * shared, bias=False)
         self.c = nn.Linear(width, self.size * shared, bias=True)
         self.d = nn.Linear(width, width, bias=True)
-        self.e, self.f = nn.Linear(width, 20, bias=False), nn.Linear(width, 20, bias=True)
-        self.g = nn.Linear(20, width, bias=False)
+        self.e, self.f = nn.Linear(width, inner, bias=False), nn.Linear(width, inner, bias=True)
+        self.g = nn.Linear(inner, width, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         n, t, width = x.shape
@@ -61,10 +61,10 @@ class GatedBlock(nn.Module):
 class Gated(nn.Module):
     """A Llama in small, its head tied to the embedding."""
 
-    def __init__(self, width: int = 16, blocks: int = 2, offset: float = 0.0) -> None:
+    def __init__(self, width: int = 16, blocks: int = 2, offset: float = 0.0, inner: int = 20) -> None:
         super().__init__()
         self.ids = nn.Embedding(VOCABULARY, width)
-        self.body = nn.ModuleList(GatedBlock(width, 4, 2, offset) for _ in range(blocks))
+        self.body = nn.ModuleList(GatedBlock(width, 4, 2, offset, inner) for _ in range(blocks))
         self.last = RootMeanSquare(width, offset)
         self.out = nn.Linear(width, VOCABULARY, bias=False)
         self.out.weight = self.ids.weight

@@ -143,6 +143,7 @@ class CompressedTensorsMethod(Method):
     what = "a compressed-tensors checkpoint"
     target = "vllm"
     holds_experts = True
+    holds_rotations = True
 
     def require(self) -> None:
         library()
@@ -243,7 +244,8 @@ class CompressedTensorsMethod(Method):
             "quant_method": "compressed-tensors", "version": library().__version__, "config_groups": written,
             "format": formats[0] if len(formats) == 1 else MIXED if formats else "dense", "ignore": ignored,
             "kv_cache_scheme": cache, "quantization_status": "compressed",
-            "global_compression_ratio": None, "sparsity_config": {}, "transform_config": {},
+            "global_compression_ratio": None, "sparsity_config": {},
+            "transform_config": transform_config(job.quantized.changes.rotated),
         }}  # fmt: skip
 
     def read(
@@ -293,6 +295,19 @@ def config_group(weights: str, inputs: str | None) -> dict[str, Any]:
         "weights": weight_args(parse_scheme(weights)), "format": packing(weights, inputs), "output_activations": None,
         "input_activations": None if inputs is None else input_args(parse_scheme(inputs)),
     }  # fmt: skip
+
+
+def transform_config(rotated: Mapping[str, int]) -> dict[str, Any]:
+    """Return what says that inputs are rotated, and nothing of weights: loaders would rotate them once more."""
+    if not rotated:
+        return {}
+    from compressed_tensors.transform import TransformArgs, TransformConfig, TransformScheme
+
+    groups = {}
+    for block in sorted(set(rotated.values())):
+        inputs = TransformArgs(targets=[name for name in rotated if rotated[name] == block], location="input")
+        groups[f"R4_{block}"] = TransformScheme(type="hadamard", head_dim=block, apply=[inputs])
+    return dict(TransformConfig(config_groups=groups).model_dump(mode="json"))
 
 
 def _targets(layers: Sequence[Layer], groups: int, job: Job) -> list[str]:

@@ -78,10 +78,11 @@ class Job:
 class Method(Protocol):
     """A kind of quantized checkpoint; ``holds_tied``: weights that layers share, too.
 
-    ``reads_whole``: its reader decodes no part of a weight.
+    ``holds_rotations``: rotations of inputs.  ``reads_whole``: its reader decodes no part of a weight.
     """
 
     holds_tied: bool = False
+    holds_rotations: bool = False
     reads_whole: bool = False
 
     @property
@@ -184,7 +185,7 @@ def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tupl
     """Return what is to be written, the original's folder, and whether that is the same; ExportError for a plan that
     does not fit."""
     method.require()
-    opened = check(quantized, model)
+    opened = check(quantized, model, rotations=method.holds_rotations)
     source = source_folder(opened, bare=True)
     assignments = resolve(quantized.plan, opened.summary.layers)
     job = Job(quantized=quantized, model=opened, origin=origin_of(opened, source), assignments=assignments)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
+from workbench.readable import few
 
 if TYPE_CHECKING:
     from workbench.quantization.quantized_model import QuantizedModel
@@ -34,7 +35,11 @@ class CompressedTensors(CheckpointExporter):
             name: reason for name, assignment in assignments.items() if name in quantized.tensors
             and (reason := runtime.legal(quantized.summary.by_name[name], assignment.weights, assignment.inputs))
         }  # fmt: skip
-        return [
+        rotated = [
+            f"the inputs of {few(quantized.changes.rotated)} are rotated while the model runs: vLLM does so by "
+            "config.json; transformers 5 takes a call of compressed_tensors.transform.apply_transform_config"
+        ] * bool(quantized.changes.rotated)  # fmt: skip
+        return rotated + [
             f"{len(refused):,} of the layers do not run in transformers as they were evaluated, beginning with {first} "
             f"({reason}); vLLM has its own rules, and workbench check --target transformers --repair changes the plan"
             for first, reason in list(refused.items())[:1]

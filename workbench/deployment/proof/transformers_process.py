@@ -66,6 +66,10 @@ def load(folder: str) -> Any:
         compressor.decompress_model(network)
     if method == "torchao":
         return network.eval()
+    if rotations := config.get("quantization_config", {}).get("transform_config"):  # transformers leaves them out
+        from compressed_tensors.transform import TransformConfig, apply_transform_config
+
+        apply_transform_config(network, TransformConfig.model_validate(rotations))
     return torch.nn.Module.float(network).eval()  # its own method refuses quantized networks
 
 

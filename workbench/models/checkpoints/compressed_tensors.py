@@ -42,7 +42,12 @@ PARTS = ("weight_packed", "weight", "weight_scale", "weight_zero_point", "weight
 
 def read_compressed_tensors(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights, without a scheme where columns name their group (``weight_g_idx``); NotAModelError
-    for formats that are not read yet."""
+    for formats that are not read yet, and where inputs are rotated while the model runs."""
+    if re.search(r"'location': '(?!weight_)", str(config.get("transform_config"))):
+        raise NotAModelError(
+            "its activations are rotated while the model runs (transform_config of config.json), which is not read; "
+            "open the folder that it was made from"
+        )
     packed = {}
     for module in modules_with(store, "weight_scale"):
         group = _group_of(config, module, names)

@@ -123,7 +123,7 @@ class NetworkModel(Model):
     @property
     def is_original(self) -> bool:
         own = self.overrides
-        return not (own.weights or own.others or own.inputs or own.outputs)
+        return not (own.weights or own.others or own.inputs or own.outputs or own.rotations)
 
     def parameter_names(self, layer: str) -> tuple[str, ...]:
         """Return every name in the network of the parameter of ``layer``: several where weights are tied.
@@ -143,7 +143,7 @@ class NetworkModel(Model):
         experts: ExpertTap | None = None, everywhere: bool = False,
     ) -> torch.Tensor:  # fmt: skip
         """Run one batch and return the output; see :class:`workbench.models.model.Model`."""
-        inputs = {**self.overrides.inputs, **(inputs or {})}
+        inputs = _behind(self.overrides.rotations, {**self.overrides.inputs, **(inputs or {})})
         outputs = {**self.overrides.outputs, **(outputs or {})}
         for name in (*inputs, *outputs, *(layers or ())):
             self.summary.layer(name)
@@ -247,6 +247,15 @@ class NetworkModel(Model):
 
     def _module(self, layer: str) -> nn.Module:
         return self.body.network.get_submodule(self.body.hooks[layer])
+
+
+def _behind(first: Mapping[str, Replacement], then: Mapping[str, Replacement]) -> dict[str, Replacement]:
+    """Return what each layer's input passes through: ``first``, where there is one, and ``then``."""
+    return {**then, **{name: partial(_both, each, then.get(name)) for name, each in first.items()}}
+
+
+def _both(first: Replacement, then: Replacement | None, tensor: torch.Tensor) -> torch.Tensor:
+    return first(tensor) if then is None else then(first(tensor))
 
 
 class ScriptedNetwork(nn.Module):

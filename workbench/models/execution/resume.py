@@ -238,7 +238,8 @@ def layer_outputs(model: Model, batch: Batch, layer: str, matrices: Sequence[tor
 
     One output for each time that the layer runs.  The network runs once, the layer alone for each matrix.
     """
-    if not isinstance(model, NetworkModel) or model.overrides.inputs or layer not in model.body.hooks:
+    own = model.overrides
+    if not isinstance(model, NetworkModel) or own.inputs or layer in own.rotations or layer not in model.body.hooks:
         return [_tapped(model.with_weights({layer: matrix}), batch, layer) for matrix in matrices]
     facts, body = model.summary.by_name[layer], model.body
     module = body.network.get_submodule(body.hooks[layer])

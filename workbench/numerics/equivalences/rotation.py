@@ -8,7 +8,15 @@ has to span the largest entry wastes fewer levels.  Rotations fold into the weig
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    import torch
 
 
 def rotation_matrix(size: int, seed: int) -> np.ndarray:
@@ -27,6 +35,29 @@ def rotation_matrix(size: int, seed: int) -> np.ndarray:
     return random
 
 
+def online_block(width: int) -> int:
+    """Return how many of ``width`` features are rotated together: the largest power of two that divides it."""
+    return width & -width
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRotation:
+    """Multiplies every ``block`` neighbouring features of ``[..., features]`` by Sylvester's ``H / sqrt(block)``.
+
+    It is its own inverse, and in float32, as compressed-tensors has it; the result has the dtype that came.
+    """
+
+    block: int
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        matrix = torch.from_numpy(np.asarray(hadamard_matrix(self.block), np.float32)).to(x.device)
+        blocks = x.float().reshape(*x.shape[:-1], -1, self.block)
+        return ((blocks @ matrix) / math.sqrt(self.block)).reshape(x.shape).to(x.dtype)
+
+
+@lru_cache(maxsize=8)
 def hadamard_matrix(size: int) -> np.ndarray | None:
     """Return a matrix of +1 and -1 with ``H H^T = size I``, float64 ``[size, size]``; None where none is known here.
 

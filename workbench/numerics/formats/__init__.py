@@ -97,8 +97,7 @@ def takes_range(scheme: Scheme) -> bool:
 
 
 def within(scheme: Scheme, low: float, high: float) -> tuple[Scheme, Parameters | None]:
-    """Return what rounds an input whose calibrated range is ``[low, high]``: a scheme, and parameters where all are
-    static.
+    """Return what rounds an input within its calibrated range: a scheme, and parameters where all are static.
 
     NVFP4 has its scale for the tensor from the range, and fits those of its blocks as they come.
     """

@@ -20,6 +20,7 @@ from workbench.planning.transform_names import CORRECTIONS, GROUP, planned_summa
 from workbench.progress import Progress, silent
 from workbench.quantization.transforms.batch_norms import FoldNorms
 from workbench.quantization.transforms.equalize import Equalize
+from workbench.quantization.transforms.online_rotation import OnlineRotation
 from workbench.quantization.transforms.rewrite import Draft, RewrittenTensors
 from workbench.quantization.transforms.rotation import Rotation
 from workbench.quantization.transforms.scaling import Awq, SmoothQuant
@@ -27,7 +28,7 @@ from workbench.quantization.transforms.transform import FoldReport, Setting, Tra
 from workbench.registry import Registry
 
 TRANSFORMS: tuple[Transform, ...] = (
-    FoldNorms(), Equalize(), Awq(), SmoothQuant(), Rotation(), Rotation(heads_only=True),
+    FoldNorms(), Equalize(), Awq(), SmoothQuant(), Rotation(), Rotation(heads_only=True), OnlineRotation(),
 )  # fmt: skip
 
 REGISTRY: Registry[Transform] = Registry(TRANSFORMS, GROUP, kind="transform", error=PlanError, member_type=Transform)
@@ -59,11 +60,7 @@ class Transformed:
 
 
 def find_transform(name: str) -> Transform:
-    """Return the transform ``fold-norms``, ``equalize``, ``awq``, ``smoothquant``, ``rotation-heads``, ``rotation`` or,
-    by its seed, ``rotation-7``.
-
-    Raises PlanError naming the closest ones.
-    """
+    """Return a transform, also ``rotation-7`` by its seed; raises PlanError naming the closest ones."""
     seed = rotation_seed(name)
     return Rotation(seed=seed) if seed is not None else REGISTRY.get(name)
 
@@ -80,7 +77,7 @@ def transform(
     whose ranges are calibrated again where inputs changed.  Raises CannotRunError for a weights-only model, PlanError
     for an unknown transform, TransformError where the graph allows none or the outputs changed, MissingResultError.
     """
-    steps = [find_transform(name) for name in plan.transforms if name not in CORRECTIONS]
+    steps = _in_order(plan.transforms)
     if model.summary.cannot_run is not None:
         raise CannotRunError(
             f"{model.summary.name} cannot be transformed ({', '.join(plan.transforms)}): {model.summary.cannot_run}"
@@ -108,6 +105,12 @@ def transform(
         deviation=float("nan") if deviation is None else deviation,
         ranges=_ranges(view, assignments, draft.inputs, ranges or {}, data, batch_size),
     )  # fmt: skip
+
+
+def _in_order(names: Iterable[str]) -> list[Transform]:
+    """Return the rewrites; a rotation while the model runs comes last, after which columns are no channels."""
+    steps = (find_transform(name) for name in names if name not in CORRECTIONS)
+    return sorted(steps, key=lambda step: step == OnlineRotation())
 
 
 def compare(model: Model, view: Model, data: Data | None, names: Iterable[str]) -> float | None:

@@ -13,6 +13,7 @@ from workbench.measurement.second_moments import TRANSFORM_BYTES, SecondMoments
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.equivalences.rotation import BlockRotation
 from workbench.numerics.equivalences.scaling import spread
 from workbench.quantization.transforms.folds import Fold
 
@@ -20,16 +21,20 @@ from workbench.quantization.transforms.folds import Fold
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RewrittenTensors:
     """Tensors that stand for a model's own: ``weights`` (layer to matrix of outputs x inputs) and ``others`` (norms and
-    biases by name); ``untied`` layers own their weight from now on."""
+    biases by name); ``untied`` layers own their weight from now on, and the inputs of ``rotated`` ones are rotated
+    while the model runs, in blocks of so many features."""
 
     weights: Mapping[str, torch.Tensor] = field(default_factory=dict)
     others: Mapping[str, torch.Tensor] = field(default_factory=dict)
     untied: tuple[str, ...] = ()
+    rotated: Mapping[str, int] = field(default_factory=dict)
 
     def apply(self, model: Model) -> Model:
         """Return the view of ``model`` with these tensors."""
         if self.untied:
             model = model.untied(self.untied)
+        if self.rotated:
+            model = model.with_rotations({name: BlockRotation(block) for name, block in self.rotated.items()})
         return model.with_others(self.others).with_weights(self.weights) if self.weights or self.others else model
 
     def stored(self, summary: ModelSummary, quantized: Collection[str]) -> RewrittenTensors:
@@ -40,7 +45,7 @@ class RewrittenTensors:
             for name, weight in self.weights.items() if name not in quantized
         }  # fmt: skip
         others = {name: tensor.to(getattr(torch, dtypes[name])) for name, tensor in self.others.items()}
-        return RewrittenTensors(weights=weights, others=others, untied=self.untied)
+        return replace(self, weights=weights, others=others)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -48,7 +53,8 @@ class Draft:
     """The model so far rewritten; the only mutable object here, alive while a plan's transforms are carried out.
 
     Its tensors lie on the host, as the curvature does, which is kept in step with the weights.  ``inputs`` collects the
-    layers whose input has changed, ``folded`` the batch norms that change nothing any more.
+    layers whose input has changed, ``folded`` the batch norms that change nothing any more, ``rotated`` the layers
+    whose inputs are rotated while the model runs, with the size of the blocks.
     """
 
     model: Model
@@ -59,6 +65,7 @@ class Draft:
     untied: tuple[str, ...] = ()
     inputs: set[str] = field(default_factory=set)
     folded: set[str] = field(default_factory=set)
+    rotated: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @staticmethod
@@ -75,7 +82,7 @@ class Draft:
         """Return a draft that goes its own way from here; tensors are shared, as they are never written into."""
         return replace(
             self, curvature=dict(self.curvature), weights=dict(self.weights), others=dict(self.others),
-            inputs=set(self.inputs), folded=set(self.folded),
+            inputs=set(self.inputs), folded=set(self.folded), rotated=dict(self.rotated),
         )  # fmt: skip
 
     def restore(self, earlier: Draft) -> None:
@@ -174,6 +181,13 @@ class Draft:
             columns = np.diag(full).clip(min=0).copy()
             self.curvature[layer] = replace(old, columns=columns, full=full.astype(np.float32))
 
+    def rotate_input(self, layer: str, block: int) -> None:
+        """Rotate a layer's input while the model runs, in blocks of features, and its columns to match."""
+        whole = BlockRotation(block)(torch.eye(self.summary.by_name[layer].matrix[1]))
+        self.rotate_columns(layer, whole.double().numpy())
+        self.rotated[layer] = block
+        self.inputs.add(layer)
+
     def rotate_rows(self, layer: str, q: np.ndarray, biases: Iterable[str]) -> None:
         """Multiply a layer's outputs, its matrix and its ``biases``, by the orthogonal ``q^T`` ``[rows, rows]``."""
         matrix = torch.from_numpy(q).float().T
@@ -186,4 +200,6 @@ class Draft:
 
     def changes(self) -> RewrittenTensors:
         """Return what was replaced."""
-        return RewrittenTensors(weights=dict(self.weights), others=dict(self.others), untied=self.untied)
+        return RewrittenTensors(
+            weights=dict(self.weights), others=dict(self.others), untied=self.untied, rotated=dict(self.rotated)
+        )

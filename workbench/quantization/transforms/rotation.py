@@ -6,19 +6,7 @@ the values of every attention head and the columns that take them are rotated ag
 its weight with the embedding gets one of its own.  The inputs of the layers behind the activation function stay as they
 are: a rotation there would need work at run time.
 
-Rotation takes away outlier channels.  Where two channels behind every norm are made 64 times as large (the same
-function), the KL of int4-channel weights, rtn, falls with int8-token inputs from 0.0716 to 0.0168 for the bundled
-language model, which is what it is without outliers, and from 1.095 to 0.185 for a Llama of 260k parameters; with
-int8-tensor inputs from 0.474 to 0.022 and from 5.12 to 0.20.  (awq and smoothquant reach the same there: outliers that
-a norm's scale makes, it can take away.)
-
-Models without outliers gain nothing from a rotated stream: the norms' scales, which make unimportant inputs small,
-have to go into the weights, and that alone adds 22 % to the predicted loss of the 260k Llama, of which the rotation
-takes 8 % off again (measured: +5 to +27 %).  ``rotation`` therefore predicts what rounding weights and inputs costs
-with and without, and leaves such a stream alone; ``rotation-0`` rotates it all the same.  What is left are the heads,
-and 4-bit weights with 8-bit inputs improve: by 3.7 to 4.6 % with int4-g32-asym and rtn, rtn-clip or gptq, by 9.7 % with
-int4-g128 and rtn, by 5.6 % with int4-channel and rtn-clip, all resolved; int4-channel with rtn or gptq stays as it was.
-(``python -m tests.benchmarks.transforms --rotation``, 32 windows, with and without ``--outliers 64``.)
+What it gains, and where it does not: resources/guide/decisions.md.
 """
 
 from __future__ import annotations
@@ -95,12 +83,13 @@ class Rotation:
         for layer in draft.summary.layers:
             if layer.tied_to is not None:
                 draft.untie(layer.name)
-        before, plain = _cost(draft, setting, stream), draft.copy()
+        layers, read = (*stream.writers, *stream.readers), stream.readers
+        before, plain = predicted_cost(draft, setting, layers, read), draft.copy()
         for name in stream.norms:
             _absorb(draft, norms[name])
         self._rotate(draft, stream, setting.trace)
-        after = None if before is None else _cost(draft, setting, stream)
-        dearer = _dearer(before, after)
+        after = None if before is None else predicted_cost(draft, setting, layers, read)
+        dearer = dearer_by(before, after)
         if dearer and self.seed is None:
             draft.restore(plain)
             untied = "; rotation-heads does as much and keeps tied weights tied" if draft.untied else ""
@@ -171,25 +160,24 @@ def copies(channels: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     return whole
 
 
-def _cost(draft: Draft, setting: Setting, stream: Stream) -> float | None:
-    """Return the predicted loss of rounding the stream's layers and, with data, of quantizing their inputs.
+def predicted_cost(draft: Draft, setting: Setting, names: Sequence[str], read: Sequence[str]) -> float | None:
+    """Return the predicted loss of rounding some layers and, with data, of quantizing the inputs of those in ``read``.
 
     None where one of them has no curvature.
     """
-    names = dict.fromkeys((*stream.writers, *stream.readers))
     assignments = setting.assignments
-    layers = [name for name in names if assignments[name].weights != KEEP or assignments[name].inputs]
+    layers = [name for name in dict.fromkeys(names) if assignments[name].weights != KEEP or assignments[name].inputs]
     if not layers or not all(name in draft.curvature for name in layers):
         return None
     cost = rounding_cost(draft, assignments, layers)
-    read = [name for name in stream.readers if assignments[name].inputs]
+    read = [name for name in read if assignments[name].inputs]
     if read and setting.data is not None:
         statistics = observe(draft.changes().apply(draft.model), setting.data, read, setting.batch_size)
         cost += inputs_cost(draft, assignments, statistics)
     return cost
 
 
-def _dearer(before: float | None, after: float | None) -> str | None:
+def dearer_by(before: float | None, after: float | None) -> str | None:
     """Return what to say if the predicted loss grew."""
     if before is None or after is None or not after > before:
         return None

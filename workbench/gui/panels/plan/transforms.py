@@ -19,6 +19,10 @@ TITLES = {
     "smoothquant": ("SmoothQuant", "Moves outliers from inputs into weights; uses the calibration data"),
     "rotation": ("Rotation", "Rotates the heads, and the residual stream where that is predicted to gain"),
     "rotation-heads": ("Rotation of heads", "Rotates values within each attention head; needs no data"),
+    "online-rotation": (
+        "Rotation while running",
+        "Rotates inputs behind activation functions; vLLM alone runs what comes of it",
+    ),
     "bias-correction": ("Bias correction", "Corrects the mean error of each output; uses the calibration data"),
     "norm-reestimation": ("Norm re-estimation", "Takes batch norms' statistics again; uses the calibration data"),
 }
