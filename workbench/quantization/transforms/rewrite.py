@@ -183,8 +183,13 @@ class Draft:
 
     def rotate_input(self, layer: str, block: int) -> None:
         """Rotate a layer's input while the model runs, in blocks of features, and its columns to match."""
-        whole = BlockRotation(block)(torch.eye(self.summary.by_name[layer].matrix[1]))
-        self.rotate_columns(layer, whole.double().numpy())
+        rotation, old = BlockRotation(block), self.curvature.get(layer)
+        self.weights[layer] = rotation(self.weight(layer))
+        if old is not None and old.full is None:
+            self.curvature[layer] = replace(old, columns=old.columns.reshape(-1, block).mean(axis=1).repeat(block))
+        elif old is not None:
+            full = rotation(rotation(torch.from_numpy(old.full)).T).T.numpy()
+            self.curvature[layer] = replace(old, columns=np.diag(full).clip(min=0).copy(), full=full)
         self.rotated[layer] = block
         self.inputs.add(layer)
 
