@@ -71,4 +71,4 @@ def test_layers_that_the_target_refuses_get_the_nearest_scheme(calibrated: Path)
 def test_an_unknown_runtime_is_a_usage_error(calibrated: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["runtime", str(calibrated), "--runtime", "ONNX Runtime"])
-    assert "choose from llama.cpp, transformers, onnxruntime, openvino" in capsys.readouterr().err
+    assert "choose from llama.cpp, transformers, torchao, mlx, onnxruntime, openvino" in capsys.readouterr().err
