@@ -113,7 +113,7 @@ def _costs(context: Context, options: RuntimeOptions) -> Estimate | None:
     data = session_data.for_evaluation(
         model, session, options.data or None, samples=options.samples, seed=options.seed
     )  # fmt: skip
-    record, both = session.calibration, options.baseline and session.plan.rules and options.runtime != TRANSFORMERS
+    record, both = session.calibration, options.baseline and session.plan.rules and options.runtime not in FOLDERS
     calibration = None if record is None else session_data.recorded(model, record)
     return proof(
         model, session.plan, data, calibration, moments=moments_of(model, session), plans=2 if both else 1,

@@ -37,12 +37,13 @@ class Pilot:
 
 
 def pilot(
-    run: Callable[[int], object], samples: int, batch: int, passes: float = 1.0, *, least: float = SHORT
+    run: Callable[[int], object], samples: int, batch: int, passes: float = 1.0, *, least: float | None = None
 ) -> Pilot | None:  # fmt: skip
     """Try ``run(n)``, one batch of ``n`` samples; None where ``passes`` over all of them take less than ``least``.
 
-    ``samples`` are run ``batch`` at a time.
+    ``samples`` are run ``batch`` at a time; ``least`` is SHORT unless it is given.
     """
+    least = SHORT if least is None else least
     first = _trial(run, 1)
     if passes * first[0] * samples < least:
         return None
