@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -334,6 +335,15 @@ def test_saving_replaces_through_a_link_and_keeps_permissions(file: Path, tmp_pa
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="there is no folder"):
         minimal().save(tmp_path / "none" / "s.qwb")
+
+
+def test_the_same_session_has_the_same_bits_a_second_later(tmp_path: Path) -> None:
+    """HDF5 notes when an array was made unless it is told not to."""
+    session = full_session()
+    session.save(tmp_path / "a.qwb")
+    time.sleep(1.1)
+    session.save(tmp_path / "b.qwb")
+    assert (tmp_path / "a.qwb").read_bytes() == (tmp_path / "b.qwb").read_bytes()
 
 
 TINY = """

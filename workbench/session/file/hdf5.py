@@ -110,6 +110,7 @@ def _write_spare(file: h5py.File, spare: bytes) -> None:
 
     values = np.frombuffer(spare, np.uint8)
     created = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    created.set_obj_track_times(False)  # the same session has the same bits
     created.set_layout(h5py.h5d.COMPACT if len(spare) <= _COMPACT else h5py.h5d.CONTIGUOUS)
     space = h5py.h5s.create_simple(values.shape)
     stored = h5py.Dataset(h5py.h5d.create(file.id, b"spare", h5py.h5t.NATIVE_UINT8, space, created))
