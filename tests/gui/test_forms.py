@@ -342,6 +342,16 @@ def test_steps_of_a_plan_that_learns_from_data_ask_for_the_calibration_first(
     live(story)
 
 
+async def said_of_calibrate(person: Person) -> str:
+    """Ask for a calibration; return what its form says once it no longer estimates."""
+    await person.open(start(open_model("demo:language-model")))
+    await person.act(lambda: person.context.trigger("calibrate"))
+    await person.until(lambda: person.dialog("form"), 10)
+    line = line_below(person)
+    await person.until(lambda: "Estimating" not in line().text(), 20)
+    return str(line().text())
+
+
 def test_a_form_says_why_it_does_not_know_how_long_a_run_takes(
     live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,12 +362,7 @@ def test_a_form_says_why_it_does_not_know_how_long_a_run_takes(
     monkeypatch.setattr(step, "_estimates", {})
 
     async def story(person: Person) -> None:
-        await person.open(start(open_model("demo:language-model")))
-        await person.act(lambda: person.context.trigger("calibrate"))
-        await person.until(lambda: person.dialog("form"), 10)
-        line = line_below(person)
-        await person.until(lambda: "Estimating" not in line().text(), 20)
-        assert line().text() == (
+        assert await said_of_calibrate(person) == (
             "It is not known how long it takes: notes.txt holds 3 tokens; a sample takes 256: give more text"
         )
         assert person.dialog("error") is None, "it was no work of the user's that failed"
@@ -377,11 +382,7 @@ def test_a_cancelled_estimate_is_said_in_the_form_alone(
     monkeypatch.setattr(step, "_estimates", {})
 
     async def story(person: Person) -> None:
-        await person.open(start(open_model("demo:language-model")))
-        await person.act(lambda: person.context.trigger("calibrate"))
-        await person.until(lambda: person.dialog("form"), 10)
-        line = line_below(person)
-        await person.until(lambda: line().text() == "It is not known how long it takes: Estimate: cancelled", 20)
+        assert await said_of_calibrate(person) == "It is not known how long it takes: Estimate: cancelled"
         assert not person.context.messages.entries
         await person.act(person.dialog("form").reject)
 

@@ -96,13 +96,18 @@ def _run(context: Context, options: RuntimeOptions) -> StepResult:
     quantized = quantize(model, session.plan, session=session, progress=part_of(context.progress, 0.0, 0.2))
     rows = list(proofs(session))
     plans = [(quantized, Path(options.file) if options.file else None)]
-    if options.baseline and session.plan.rules and options.runtime not in FOLDERS:
+    if _has_baseline(session, options):
         plans.append((quantize(model, Plan(name=BASELINE)), None))
     for place, (each, file) in enumerate(plans):
         progress = part_of(context.progress, 0.2 + 0.8 * place / len(plans), 0.2 + 0.8 * (place + 1) / len(plans))
         proof = run(each, model, file, batch, options, dataset.record.name, progress)
         rows = [row for row in rows if (row.plan, row.runtime) != (proof.plan, proof.runtime)] + [proof]
     return StepResult.of(RuntimeProof, rows)
+
+
+def _has_baseline(session: Session, options: RuntimeOptions) -> bool:
+    """Return whether the model as it is runs, too: folders of it are no quantized checkpoints."""
+    return options.baseline and bool(session.plan.rules) and options.runtime not in FOLDERS
 
 
 def _costs(context: Context, options: RuntimeOptions) -> Estimate | None:
@@ -113,11 +118,12 @@ def _costs(context: Context, options: RuntimeOptions) -> Estimate | None:
     data = session_data.for_evaluation(
         model, session, options.data or None, samples=options.samples, seed=options.seed
     )  # fmt: skip
-    record, both = session.calibration, options.baseline and session.plan.rules and options.runtime not in FOLDERS
+    record = session.calibration
     calibration = None if record is None else session_data.recorded(model, record)
     return proof(
-        model, session.plan, data, calibration, moments=moments_of(model, session), plans=2 if both else 1,
-        passes=PASSES.get(options.runtime, USUAL_PASSES), answers=options.samples * options.positions,
+        model, session.plan, data, calibration, moments=moments_of(model, session),
+        plans=1 + _has_baseline(session, options), passes=PASSES.get(options.runtime, USUAL_PASSES),
+        answers=options.samples * options.positions,
     )  # fmt: skip
 
 

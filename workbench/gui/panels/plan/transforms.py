@@ -21,7 +21,7 @@ TITLES = {
     "rotation-heads": ("Rotation of heads", "Rotates values within each attention head; needs no data"),
     "online-rotation": (
         "Rotation while running",
-        "Rotates inputs behind activation functions; vLLM alone runs what comes of it",
+        "Rotates inputs behind activation functions; compressed-tensors folders alone can say so",
     ),
     "bias-correction": ("Bias correction", "Corrects the mean error of each output; uses the calibration data"),
     "norm-reestimation": ("Norm re-estimation", "Takes batch norms' statistics again; uses the calibration data"),
