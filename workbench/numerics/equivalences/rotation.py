@@ -50,14 +50,19 @@ class BlockRotation:
     block: int
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        import torch
-
-        matrix = torch.from_numpy(np.asarray(hadamard_matrix(self.block), np.float32)).to(x.device)
         blocks = x.float().reshape(*x.shape[:-1], -1, self.block)
-        return ((blocks @ matrix) / math.sqrt(self.block)).reshape(x.shape).to(x.dtype)
+        return ((blocks @ _on_device(self.block, x.device)) / math.sqrt(self.block)).reshape(x.shape).to(x.dtype)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
+def _on_device(size: int, device: torch.device) -> torch.Tensor:
+    """Return :func:`hadamard_matrix` in float32 where it is used, once for all layers and batches."""
+    import torch
+
+    with torch.inference_mode(False):  # a network may use it, and gradients need what was made outside of it
+        return torch.from_numpy(np.asarray(hadamard_matrix(size), np.float32)).to(device)
+
+
 def hadamard_matrix(size: int) -> np.ndarray | None:
     """Return a matrix of +1 and -1 with ``H H^T = size I``, float64 ``[size, size]``; None where none is known here.
 
