@@ -109,6 +109,13 @@ def test_every_target_answers_for_every_scheme():
     assert all(any(target(r.name).legal(BIG, s.name) is None for s in all_schemes()) for r in RUNTIMES)
 
 
+@pytest.mark.parametrize(("program", "name"), [
+    ("llama.cpp", "gguf"), ("MLX-LM", "mlx"), ("llama.cpp@nvidia-9.0", "gguf@nvidia-9.0"), ("gguf", "gguf"),
+])  # fmt: skip
+def test_a_target_is_known_by_its_program_too(program: str, name: str):
+    assert target(program).name == name
+
+
 def test_an_unknown_target_is_named_with_the_closest():
     with pytest.raises(PlanError, match="vllm"):
         target("vlm")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -128,12 +129,22 @@ def target_names() -> tuple[str, ...]:
     return (*(runtime.name for runtime in RUNTIMES), *profiles())
 
 
+def _programs() -> dict[str, str]:
+    """Return the runtime of each program that is the only one in parentheses behind a title."""
+    programs = {runtime.name: runtime.title.partition("(")[2].rstrip(")").lower() for runtime in RUNTIMES}
+    count = Counter(programs.values())
+    return {program: name for name, program in programs.items() if count[program] == 1}
+
+
 @lru_cache(maxsize=64)
 def target(name: str) -> Target:
-    """Return the target called ``name``; PlanError that names the closest ones."""
+    """Return the target called ``name``, also as the program is called that runs it (``llama.cpp``); PlanError that
+    names the closest ones."""
     first, _, second = name.strip().lower().partition("@")
     by_name = {runtime.name: runtime for runtime in RUNTIMES}
+    first = _programs().get(first, first)
     if first in by_name:
+        name = f"{first}@{second}" if second else first
         return Target(name=name, runtime=by_name[first], chip=hardware(second) if second else None)
     if first in profiles() and not second:
         return Target(name=name, chip=hardware(first))

@@ -163,9 +163,46 @@ def configure(folder: Path, **changes: Any) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
 
 
-def test_remote_code_is_refused(folder: Path) -> None:
-    configure(folder, auto_map={"AutoModelForCausalLM": "modeling.Own"})
-    with pytest.raises(UnsafeModelError, match="auto_map"):
+def test_a_model_of_the_hub_is_found_by_its_name_where_it_was_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the layout of the Hub's cache: ``refs`` name a commit, its files are links to ``blobs``."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    cached = tmp_path / "models--some--Small-Llama"
+    for folder in ("blobs", "refs", "snapshots/a1"):
+        (cached / folder).mkdir(parents=True)
+    (cached / "refs/main").write_text("a1")
+    llama(cached / "blobs")
+    for file in (cached / "blobs").iterdir():
+        (cached / "snapshots/a1" / file.name).symlink_to(f"../../blobs/{file.name}")
+    summary = open_model("some/Small-Llama").summary
+    assert summary.name == "Small-Llama" and summary.source.path == str(cached / "snapshots/a1")
+    with pytest.raises(NotAModelError, match="hf download some/other-llama"):
+        open_model("some/other-llama")
+
+
+CODE = {"AutoConfig": "modeling.OwnConfig", "AutoModelForCausalLM": "modeling.Own"}
+
+
+def test_code_of_the_folder_is_not_run_where_transformers_has_its_own(folder: Path) -> None:
+    """As in the folders of Phi-3 and DeepSeek-V3, which are older than their networks in transformers."""
+    before = open_model(folder).run({"input_ids": IDS})
+    configure(folder, auto_map=CODE)
+    (folder / "modeling.py").write_text("raise SystemExit('ran')")
+    model = open_model(folder)
+    assert torch.equal(model.run({"input_ids": IDS}), before)
+    assert any("auto_map" in note and "LlamaForCausalLM" in note for note in model.notes)
+
+
+@pytest.mark.parametrize("named", [
+    {"architectures": ["OwnForCausalLM"]}, {"model_type": "own"}, {"architectures": [], "model_type": "own"},
+])  # fmt: skip
+def test_a_network_that_only_the_folder_s_code_has_is_refused(folder: Path, named: dict[str, Any]) -> None:
+    configure(folder, auto_map=CODE, **named)
+    (folder / "modeling.py").write_text("raise SystemExit('ran')")
+    with pytest.raises(UnsafeModelError, match=r"(?i)does not have own.*auto_map\) is never run"):
         open_model(folder)
 
 
@@ -401,7 +438,8 @@ def test_no_part_begins_with_weights_of_its_own(tmp_path: Path, monkeypatch: pyt
     config.backbone_config = DPTConfig()
     config.backbone_config.use_pretrained_backbone = True
     monkeypatch.setattr(AutoConfig, "from_pretrained", lambda *_, **__: config)
-    _, settings = huggingface._class_and_settings(transformers, tmp_path, "DPTForDepthEstimation")
+    stated = {"architectures": ["DPTForDepthEstimation"], "model_type": "dpt"}
+    _, settings = huggingface._class_and_settings(transformers, tmp_path, stated)
     assert not settings.use_pretrained_backbone and not settings.backbone_config.use_pretrained_backbone
 
 

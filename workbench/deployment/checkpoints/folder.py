@@ -95,6 +95,7 @@ def read_settings(source: Path, *, untied: bool) -> dict[str, Any]:
     """Return config.json; ``untied``: the head has a weight of its own now, and the configuration says so."""
     config: dict[str, Any] = read_json(source / "config.json")
     config.pop("quantization_config", None)
+    config.pop("auto_map", None)  # code is not copied
     if untied:
         config["tie_word_embeddings"] = False
     return config

@@ -84,7 +84,7 @@ class HuggingFaceFolder:
         if limit() is not None:
             _import_class(architecture_of(config))
         own = _copied_or_mapped(store, dtype, str(folder))
-        network, notes = load_network(folder, architecture_of(config), own, dtype)
+        network, notes = load_network(folder, config, own, dtype)
         head = head_of(type(network).__name__)
         contents = contents_of(store, read=request.contents)
         dtypes = stored_dtypes(store.tensors, _usual_dtype(store))
@@ -105,7 +105,7 @@ def _stays_finite(contents: Contents, store: TensorStore) -> bool:
 
 
 def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
-    """Return config.json; raises NotAModelError, or UnsafeModelError where it asks for remote code.
+    """Return config.json; raises NotAModelError, or UnsafeModelError where it has other files read.
 
     A quantized checkpoint is refused unless ``quantized`` says that its method is known.
     """
@@ -119,11 +119,6 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
         raise NotAModelError(
             f"{file} names no model_type, so it is not a Hugging Face model; for the weights alone open the "
             ".safetensors"
-        )
-    if config.get("auto_map"):
-        raise UnsafeModelError(
-            f"{file} asks for Python code of its own (auto_map), which is never run; use a version of the model that "
-            "transformers knows by itself, or open the .safetensors file for the weights only"
         )
     if config.get("configuration_files"):
         raise UnsafeModelError(
@@ -182,12 +177,18 @@ def architecture_of(config: Mapping[str, Any]) -> str:
     return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
 
 
-def network_class(transformers: Any, folder: Path, architecture: str) -> Any:
-    """Return the class that config.json names; NotAModelError for one that transformers lacks."""
-    if not architecture:
-        return transformers.AutoModel
-    network: Any = getattr(transformers, architecture, None)
-    known = inspect.isclass(network) and issubclass(network, transformers.PreTrainedModel)
+def network_class(transformers: Any, folder: Path, config: Mapping[str, Any]) -> Any:
+    """Return the class that config.json names; NotAModelError for one that transformers lacks, UnsafeModelError where
+    the folder has code for it."""
+    architecture, kind = architecture_of(config), config["model_type"]
+    network: Any = getattr(transformers, architecture, None) if architecture else transformers.AutoModel
+    known = not architecture or (inspect.isclass(network) and issubclass(network, transformers.PreTrainedModel))
+    if config.get("auto_map") and not (known and kind in transformers.CONFIG_MAPPING):
+        raise UnsafeModelError(
+            f"{folder}: transformers {transformers.__version__} does not have {kind if known else architecture}, and "
+            "the Python code that config.json names for it (auto_map) is never run; install a version that has it, or "
+            "open the .safetensors file for the weights alone"
+        )
     if not known:
         raise NotAModelError(
             f"{folder}: config.json names the class {architecture}, which transformers {transformers.__version__} does "
@@ -226,11 +227,14 @@ def _import_class(architecture: str) -> None:
             getattr(transformers, architecture, None)
 
 
-def load_network(folder: Path, architecture: str, store: TensorStore, dtype: torch.dtype) -> tuple[Any, list[str]]:
+def load_network(
+    folder: Path, config: Mapping[str, Any], store: TensorStore, dtype: torch.dtype
+) -> tuple[Any, list[str]]:
     """Return the network of config.json with the tensors of ``store``: the bytes that were hashed, and no other file;
-    and a note of those that it has no place for.
+    and notes: which of them it has no place for, which code of the folder was not run.
 
-    Raises NotAModelError with the reason where transformers cannot build it or the tensors do not belong to it.
+    Raises NotAModelError with the reason where transformers cannot build it or the tensors do not belong to it,
+    UnsafeModelError where it would take code of the folder.
     """
     try:
         from workbench.models.sources.lean_transformers import quiet, transformers
@@ -238,14 +242,14 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
         with quiet():
-            network_type, settings = _class_and_settings(transformers, folder, architecture)
+            network_type, settings = _class_and_settings(transformers, folder, config)
             _require_filled(network_type, settings, store, folder)
             network, report = network_type.from_pretrained(
                 None, config=settings, state_dict={name: store.read(name) for name in store.tensors}, dtype=dtype,
                 output_loading_info=True, ignore_mismatched_sizes=True,  # they are named below
                 attn_implementation=None, experts_implementation=None,  # transformers' own, and no code of the Hub
             )  # fmt: skip
-    except NotAModelError:
+    except (NotAModelError, UnsafeModelError):
         raise
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         raise NotAModelError(f"transformers cannot load {folder}: {first_line(error)}") from error
@@ -266,19 +270,26 @@ def load_network(folder: Path, architecture: str, store: TensorStore, dtype: tor
             f"{folder}: the weights have {few(further)}, which config.json does not count; the configuration and the "
             "weights do not belong together"
         )
-    left = sorted(report["unexpected_keys"])
-    note = f"{len(left)} tensors of the weights have no place in {type(network).__name__} and are left out: {few(left)}"
-    return network, [note] if left else []
+    return network, _notes(type(network).__name__, config, sorted(report["unexpected_keys"]))
 
 
-def _class_and_settings(transformers: Any, folder: Path, architecture: str) -> tuple[Any, Any]:
+def _notes(name: str, config: Mapping[str, Any], left: Sequence[str]) -> list[str]:
+    notes = []
+    if config.get("auto_map"):
+        notes.append(f"config.json names Python code (auto_map), which is never run; transformers' own {name} runs")
+    if left:
+        notes.append(f"{len(left)} tensors of the weights have no place in {name} and are left out: {few(left)}")
+    return notes
+
+
+def _class_and_settings(transformers: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the class of a folder's network and its configuration, which says nothing of quantization."""
-    network_type = network_class(transformers, folder, architecture)
+    network_type = network_class(transformers, folder, config)
     settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     if hasattr(settings, "quantization_config"):
         del settings.quantization_config
     _without_others_weights(settings)
-    if not architecture:
+    if not architecture_of(config):
         with torch.device("meta"):
             network_type = type(network_type.from_config(settings))
     return network_type, settings
@@ -293,7 +304,7 @@ def _without_others_weights(settings: Any) -> None:
             _without_others_weights(part)
 
 
-def names_in_network(folder: Path, architecture: str, names: Collection[str]) -> dict[str, str]:
+def names_in_network(folder: Path, config: Mapping[str, Any], names: Collection[str]) -> dict[str, str]:
     """Return the parameter that each tensor of a checkpoint becomes, by building the network without its numbers.
 
     Empty where transformers does not know it.
@@ -302,7 +313,7 @@ def names_in_network(folder: Path, architecture: str, names: Collection[str]) ->
         from workbench.models.sources.lean_transformers import quiet, transformers
 
         with quiet(), torch.device("meta"):
-            network_type, settings = _class_and_settings(transformers, folder, architecture)
+            network_type, settings = _class_and_settings(transformers, folder, config)
             return loaded_names(network_type(settings), names)
     except Exception:  # transformers raises nearly everything for a folder that it does not understand
         return {}

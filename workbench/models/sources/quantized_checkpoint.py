@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from workbench.errors import ModelTooLargeError, NotAModelError, first_line
+from workbench.errors import ModelTooLargeError, NotAModelError, UnsafeModelError, first_line
 from workbench.models.checkpoints.compressed_tensors import cache_scheme, read_compressed_tensors
 from workbench.models.checkpoints.experts import Owners, joined, owners_of, pieces_of
 from workbench.models.checkpoints.float8 import read_float8, read_mxfp4
@@ -25,7 +25,7 @@ from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.models.model import Model, Overrides
-from workbench.models.sources.huggingface import architecture_of, inputs_of, load_network, names_in_network, read_config
+from workbench.models.sources.huggingface import inputs_of, load_network, names_in_network, read_config
 from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, sample_of
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.network_sizes import require_possible
@@ -107,7 +107,7 @@ class QuantizedCheckpoint:
         try:
             require_memory(memory_to_run(checkpoint.logical.tensors.values()), str(folder))
             return _network(folder, config, source, checkpoint)
-        except (NotAModelError, ModelTooLargeError) as error:
+        except (NotAModelError, UnsafeModelError, ModelTooLargeError) as error:
             return _weights_alone(source, checkpoint, str(error))
 
     def _open_file(self, path: Path) -> Model:
@@ -124,7 +124,7 @@ def _checkpoint(where: Path, files: list[Path], config: Mapping[str, Any]) -> Ch
         return Checkpoint.of(raw, read_packed_file(raw, where))
     method, settings = quantization
     cached = cache_scheme(settings) if method == "compressed-tensors" else (None, "")
-    checkpoint = Checkpoint.of(raw, _packed(where, raw, method, settings, architecture_of(config)), *cached)
+    checkpoint = Checkpoint.of(raw, _packed(where, raw, method, settings, config), *cached)
     if not checkpoint.packed and cached == (None, ""):
         raise NotAModelError(f"{where} says that it is quantized ({method}), but none of its tensors is")
     return checkpoint
@@ -278,13 +278,13 @@ class QuantizedNetwork(_Encoded, NetworkModel):
         return QuantizedNetwork(summary, self.body, self.inputs, overrides, checkpoint=self.checkpoint)
 
 
-def _packed(folder: Path, raw: TensorStore, method: str, settings: Any, architecture: str) -> Packed:
+def _packed(folder: Path, raw: TensorStore, method: str, settings: Any, config: Mapping[str, Any]) -> Packed:
     """Return the packed weights; NotAModelError for a configuration that lacks what its method needs."""
 
     @cache
     def networks() -> Mapping[str, str]:
         modules = {name.rpartition(".")[0] for name in raw.tensors}
-        renamed = names_in_network(folder, architecture, [f"{module}.weight" for module in modules])
+        renamed = names_in_network(folder, config, [f"{module}.weight" for module in modules])
         return {name.removesuffix(".weight"): new.removesuffix(".weight") for name, new in renamed.items()}
 
     try:
@@ -298,7 +298,7 @@ def _packed(folder: Path, raw: TensorStore, method: str, settings: Any, architec
 
 def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoint: Checkpoint) -> QuantizedNetwork:
     """Build the network from the logical tensors; NotAModelError with the reason where transformers cannot."""
-    network, _ = load_network(folder, architecture_of(config), checkpoint.logical, torch.float32)
+    network, notes = load_network(folder, config, checkpoint.logical, torch.float32)
     head = head_of(type(network).__name__)
     parts = find_layers(network, stored_dtypes(checkpoint.logical.tensors, "float32"))
     inputs = inputs_of(folder, config, network)

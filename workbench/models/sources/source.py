@@ -57,10 +57,15 @@ class Source(Protocol):
 
 
 def display_name(path: Path) -> str:
-    """A model's name: the folder's or the file's, the folder where the file's says nothing."""
-    if path.is_dir():
-        return path.name
-    return path.parent.name if path.stem in {"model", "network", "pytorch_model", "weights"} else path.stem
+    """A model's name: the folder's or the file's, the folder where the file's says nothing.
+
+    In the Hugging Face cache (``models--OWNER--NAME/snapshots/COMMIT``) a folder's name is that of the model.
+    """
+    if not path.is_dir() and path.stem not in {"model", "network", "pytorch_model", "weights"}:
+        return path.stem
+    folder = path if path.is_dir() else path.parent
+    name = folder.parent.parent.name.rpartition("--")[2] if folder.parent.name == "snapshots" else ""
+    return name or folder.name
 
 
 def network_model(

@@ -98,8 +98,8 @@ def first_look(path: str) -> Session | None:
         if kind not in ("huggingface", "safetensors"):
             return None
         folder = place.parent if kind == "huggingface" and place.is_file() else place
-        if kind == "huggingface":
-            read_config(folder)
+        if kind == "huggingface" and read_config(folder).get("auto_map"):
+            return None
         files = weight_files(folder)
         large = are_large(files)  # and not read twice: what the headers say is shown of them
         if not files or (kind == "safetensors" and not large):
