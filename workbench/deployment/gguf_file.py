@@ -287,6 +287,6 @@ def _require_equal(name: str, start: int, values: np.ndarray, evaluated: np.ndar
     if not np.array_equal(values.view(np.uint32), evaluated.view(np.uint32)):
         row, column = np.argwhere(values.view(np.uint32) != evaluated.view(np.uint32))[0]
         raise ExportError(
-            f"{name}[{start + row}, {column}] reads back as {values[row, column]!r}, {evaluated[row, column]!r} was "
-            "evaluated; please report"
+            f"{name}[{start + row}, {column}] reads back as {float(values[row, column])!r}, "
+            f"{float(evaluated[row, column])!r} was evaluated; please report"
         )

@@ -15,7 +15,7 @@ from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.rounding.algorithm import Rounded
 from workbench.planning.plan import Plan, resolve
-from workbench.planning.totals import cached_layers
+from workbench.planning.totals import cached_layers, quantized_inputs
 from workbench.quantization.transforms.rewrite import RewrittenTensors
 
 if TYPE_CHECKING:
@@ -83,10 +83,8 @@ def decoded(tensors: Mapping[str, QuantizedTensor]) -> dict[str, torch.Tensor]:
 
 def input_quantizers(summary: ModelSummary, plan: Plan, ranges: Ranges) -> dict[str, Replacement]:
     """Return the function that quantizes each layer's input, for the layers whose inputs ``plan`` quantizes."""
-    return {
-        name: input_quantizer(summary.by_name[name], assignment.inputs, ranges)
-        for name, assignment in resolve(plan, summary.layers).items() if assignment.inputs is not None
-    }  # fmt: skip
+    rounded = quantized_inputs(summary, resolve(plan, summary.layers))
+    return {name: input_quantizer(summary.by_name[name], scheme, ranges) for name, scheme in rounded.items()}
 
 
 def cache_quantizers(summary: ModelSummary, plan: Plan) -> dict[str, Replacement]:

@@ -13,6 +13,7 @@ for package in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(package)
 
 from tests.deployment.onnx.test_plans import MODELS, with_ranges  # noqa: E402
+from tests.models.networks import model_of  # noqa: E402
 from workbench.deployment.exporters import exporter  # noqa: E402
 from workbench.deployment.onnx.capture import _CAPTURED, capture  # noqa: E402
 from workbench.deployment.proof import onnx_proof  # noqa: E402
@@ -21,6 +22,7 @@ from workbench.deployment.proof.losses import cosine_distance  # noqa: E402
 from workbench.deployment.proof.onnx_layers import ByLayers, by_layers  # noqa: E402
 from workbench.models.model import Batch, Model  # noqa: E402
 from workbench.models.sources import open_model  # noqa: E402
+from workbench.models.summary import OutputKind  # noqa: E402
 from workbench.planning.plan import Plan  # noqa: E402
 from workbench.progress import silent  # noqa: E402
 
@@ -65,6 +67,30 @@ def test_a_layer_that_computes_something_else_is_told_by_the_one_behind_it(tmp_p
     found = looked_at(model, wrong, batch, tmp_path)
     assert found is not None and found.at == "wider" and found.apart > 0.02
     assert found.most > 0.1 and f"codes differ from {found.first} on" in found.in_words
+
+
+class Padded(torch.nn.Module):
+    """A network that pads on its own, which the captured graph leaves to the convolution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = torch.nn.Conv2d(3, 8, 3, stride=2), torch.nn.Conv2d(8, 4, 1)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        padded = torch.nn.functional.pad(images, (0, 1, 0, 1))
+        logits: torch.Tensor = self.last(self.first(padded).relu()).mean((2, 3))
+        return logits
+
+
+def test_an_input_that_the_graph_pads_later_is_left_out(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, batch = model_of(Padded(), OutputKind.CLASS_LOGITS), {"inputs": torch.randn(1, 3, 8, 8)}
+    _CAPTURED.setdefault(model.body.network, {})[()] = capture(model, batch)
+    plan = Plan().assign(["first", "last"], weights="int8-channel", inputs="int8-tensor", algorithm="rtn")
+    quantized = with_ranges(model, batch, plan)
+    exporter("onnx").export(quantized, model, tmp_path / "m.onnx", silent)
+    found = looked_at(model, quantized.bind(model), batch, tmp_path)
+    assert found is not None and found.at == "last" and found.apart < 1e-5
 
 
 def test_a_plan_without_rounded_inputs_has_nothing_to_look_at(tmp_path: Path) -> None:

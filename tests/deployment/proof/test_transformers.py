@@ -57,6 +57,38 @@ def test_what_the_library_rounds_explains_the_difference(tmp_path: Path) -> None
         assert 1e-9 < proof.difference < 4 * proof.rounding < proof.plan_loss * 4
 
 
+SMALL = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+
+
+@pytest.mark.parametrize("name, kinds, places", [
+    ("BertForMaskedLM", ("linear",), (2, 9)), ("BertForSequenceClassification", ("linear",), ()),
+    ("BertModel", ("embedding",), ()), ("BertForMaskedLM", (), (2,)),
+])  # fmt: skip
+def test_encoders_classifiers_packed_tables_and_empty_plans_run(
+    name: str, kinds: tuple[str, ...], places: tuple[int, ...], tmp_path: Path
+) -> None:
+    torch.manual_seed(0)
+    getattr(transformers, name)(transformers.BertConfig(**SMALL)).save_pretrained(tmp_path / "bert")
+    model = open_model(tmp_path / "bert")
+    tied = {layer.tied_to for layer in model.summary.tied}
+    names = [layer.name for layer in model.summary.stored if layer.kind in kinds and layer.name not in tied]
+    quantized = quantize(model, Plan().assign(names, weights="int4-channel", algorithm="rtn"))
+    samples = torch.arange(40).reshape(2, 20)
+    proof = prove_in_transformers(quantized, model, None, samples, places, data="numbers", threads=1, progress=silent)
+    assert abs(proof.difference) < 1e-9 and proof.generation_speed == 0 and (proof.plan_loss > 1e-7) == bool(kinds)
+
+
+def test_an_encoder_decoder_is_refused_in_one_line(tmp_path: Path) -> None:
+    transformers.T5ForConditionalGeneration(transformers.T5Config(
+        vocab_size=64, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, decoder_start_token_id=0
+    )).save_pretrained(tmp_path)  # fmt: skip
+    model = open_model(tmp_path)
+    with pytest.raises(ExportError, match="run on tokens alone, and .* needs decoder_input_ids too"):
+        prove_in_transformers(
+            quantize(model, Plan()), model, None, torch.arange(8)[None], (2,), data="numbers", progress=silent
+        )
+
+
 def test_torchao_folders_of_16_bits_are_run_as_torchao_computes_them(tmp_path: Path) -> None:
     pytest.importorskip("torchao")
     folder = folder_of("llama", tmp_path / "llama", intermediate_size=128)

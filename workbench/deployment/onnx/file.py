@@ -161,6 +161,6 @@ def _compare(decoder: Decoder, layer: Layer, content: Content) -> None:
     if not same.all():
         row, column = np.argwhere(~same)[0]
         raise ExportError(
-            f"{layer.parameter}[{row}, {column}] reads back as {matrix[row, column]!r}, "
-            f"{expected[row, column]!r} was evaluated; please report"
+            f"{layer.parameter}[{row}, {column}] reads back as {float(matrix[row, column])!r}, "
+            f"{float(expected[row, column])!r} was evaluated; please report"
         )

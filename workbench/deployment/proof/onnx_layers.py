@@ -100,7 +100,11 @@ def by_layers(file: Path, bound: Model, sample: Batch, takes: Arrays, run: RunGr
         return None
     through = run(_tapped(file, place / "through.onnx", paired, forced=False), takes,
                   [quantizer.rounded for quantizer, *_ in paired])  # fmt: skip
-    paired = [_in_shape(*each, through[each[0].rounded]) for each in paired]
+    paired = [
+        _in_shape(*each, through[each[0].rounded]) for each in paired if each[1].size == through[each[0].rounded].size
+    ]  # a convolution may have taken its padding in
+    if not paired:
+        return None
     first, shares = "", []
     for quantizer, _, after in paired:
         shares.append(_other_codes(quantizer, through[quantizer.rounded], after))

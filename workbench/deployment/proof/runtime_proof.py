@@ -103,7 +103,8 @@ def _with_stand_in(content: Content) -> Content:
 
 
 def _answers(model: Model, samples: torch.Tensor, positions: Sequence[int]) -> np.ndarray:
-    """Return log-probabilities ``[samples, positions, vocabulary]``, or embeddings ``[samples, features]``, float64."""
+    """Return log-probabilities ``[samples, positions, vocabulary]``, ``[samples, classes]`` without positions, or
+    embeddings ``[samples, features]``, float64."""
     rows = []
     for sample in samples:
         with torch.no_grad():
@@ -111,7 +112,8 @@ def _answers(model: Model, samples: torch.Tensor, positions: Sequence[int]) -> n
         if model.summary.output is OutputKind.EMBEDDING:
             rows.append(output.double().numpy())
         else:
-            rows.append(torch.log_softmax(output[list(positions)].double(), -1).numpy())
+            output = output[list(positions)] if positions else output
+            rows.append(torch.log_softmax(output.double(), -1).numpy())
     return np.stack(rows)
 
 

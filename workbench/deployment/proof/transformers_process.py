@@ -37,7 +37,7 @@ def main() -> None:
     with torch.no_grad():
         values = _embeddings(network, ids) if request["embeddings"] else _log_probabilities(network, ids, request)
     figures["prompt_tokens_per_second"] = ids.numel() / (time.perf_counter() - began)
-    if not request["embeddings"]:
+    if not request["embeddings"] and network.can_generate():
         figures["generated_tokens_per_second"] = _generation(network, ids[:1, : ids.shape[1] // 2])
     figures["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     np.save(request["out"] + ".npy", values)
@@ -58,7 +58,7 @@ def load(folder: str) -> Any:
     # else config.json may name code of the Hub
     plain: dict[str, Any] = {"attn_implementation": None, "experts_implementation": None}
     plain |= {"dtype": torch.float32, "local_files_only": True, "trust_remote_code": False}
-    adapted = {"compressed-tensors": _zero_points_let_in, "torchao": _in_float32}
+    adapted = {"compressed-tensors": _packed_let_in, "torchao": _in_float32}
     with adapted.get(method, contextlib.nullcontext)():
         network = cls.from_pretrained(folder, **plain)
     compressor = getattr(getattr(network, "hf_quantizer", None), "compressor", None)
@@ -74,15 +74,17 @@ def load(folder: str) -> Any:
 
 
 @contextlib.contextmanager
-def _zero_points_let_in() -> Iterator[None]:
+def _packed_let_in() -> Iterator[None]:
     """Have compressed-tensors expect packed zero points; on the meta device, 0.20 expects them as they were before.
 
-    transformers then refuses every asymmetric checkpoint, those of llm-compressor too; vLLM does not.
+    transformers then refuses every asymmetric checkpoint, those of llm-compressor too; vLLM does not.  Nor does it
+    load packed tables: it initializes all tables once more, and these have no weight.
     """
     import torch
+    import transformers
     from compressed_tensors.compressors.pack_quantized.base import PackedQuantizationCompressor as Packed
 
-    plain = Packed.compress.__func__
+    plain, initialize = Packed.compress.__func__, transformers.PreTrainedModel._initialize_weights
 
     def compress(cls: Any, state: Any, scheme: Any) -> Any:
         packed, zeros = plain(cls, state, scheme), state.get("weight_zero_point")
@@ -92,11 +94,17 @@ def _zero_points_let_in() -> Iterator[None]:
                 packed["weight_zero_point"] = torch.empty((words, zeros.shape[1]), dtype=torch.int32, device="meta")
         return packed
 
+    def without_packed_tables(self: Any, module: Any, *rest: Any) -> None:
+        if not isinstance(module, torch.nn.Embedding) or hasattr(module, "weight"):
+            initialize(self, module, *rest)
+
     Packed.compress = classmethod(compress)
+    transformers.PreTrainedModel._initialize_weights = without_packed_tables  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
         Packed.compress = classmethod(plain)
+        transformers.PreTrainedModel._initialize_weights = initialize  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager
@@ -121,13 +129,14 @@ def _in_float32() -> Iterator[None]:
 
 
 def _log_probabilities(network: Any, ids: Any, request: Any) -> np.ndarray:
-    """Return float32 ``[samples, positions, vocabulary]``."""
+    """Return float32 ``[samples, positions, classes]``, or ``[samples, classes]`` where no positions are asked for."""
     import torch
 
-    out = []
+    out, uncached = [], {"use_cache": False} if network.can_generate() else {}
     for sample in ids:
-        logits = network(input_ids=sample[None], use_cache=False).logits[0]
-        out.append(torch.log_softmax(logits[request["positions"]].float(), -1).numpy())
+        logits = network(input_ids=sample[None], **uncached).logits[0]
+        logits = logits[request["positions"]] if request["positions"] else logits
+        out.append(torch.log_softmax(logits.float(), -1).numpy())
     return np.stack(out)
 
 
@@ -156,8 +165,11 @@ def _versions(network: Any) -> str:
 
     import transformers
 
-    method = str(getattr(network.hf_quantizer.quantization_config.quant_method, "value", ""))
-    return f"transformers {transformers.__version__}, {method} {importlib.metadata.version(method)}"
+    own, quantizer = f"transformers {transformers.__version__}", getattr(network, "hf_quantizer", None)
+    if quantizer is None:  # the plan quantizes nothing
+        return own
+    method = str(getattr(quantizer.quantization_config.quant_method, "value", ""))
+    return f"{own}, {method} {importlib.metadata.version(method)}"
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ def prove_in_folder(
     is written and removed.  Otherwise as :func:`workbench.deployment.proof.runtime_proof.prove_in_llama_cpp`.
     """
     method = _method(runtime, model.summary, int(samples.shape[1]))
+    if missing := model.inputs.missing(["input_ids"]):
+        raise ExportError(f"folders are run on tokens alone, and {model.summary.name} needs {', '.join(missing)} too")
     with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
         place = file or Path(folder) / "model"
         make: Callable[..., object] = write_checkpoint if file is None else prove_checkpoint

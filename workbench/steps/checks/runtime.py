@@ -149,9 +149,10 @@ def _on_tokens(
 ) -> RuntimeProof:  # fmt: skip
     samples = _tokens(batch, data)
     text, ids = _text(model, samples)
+    places = _places(int(samples.shape[1]), options.positions) if model.summary.output.per_token else []
     return prove(
-        quantized, model, file, samples, _places(int(samples.shape[1]), options.positions), data=data, text=text,
-        ids=ids, threads=options.threads or None, progress=progress,
+        quantized, model, file, samples, places, data=data, text=text, ids=ids, threads=options.threads or None,
+        progress=progress,
     )  # fmt: skip
 
 
