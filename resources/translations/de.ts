@@ -1404,22 +1404,6 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Dieser Plan lief noch nicht in seiner Laufzeit</translation>
     </message>
     <message>
-        <source>Run in &amp;llama.cpp</source>
-        <translation>In &amp;llama.cpp ausführen</translation>
-    </message>
-    <message>
-        <source>Run in &amp;transformers</source>
-        <translation>In &amp;transformers ausführen</translation>
-    </message>
-    <message>
-        <source>Run in &amp;ONNX Runtime</source>
-        <translation>In &amp;ONNX Runtime ausführen</translation>
-    </message>
-    <message>
-        <source>Run in OpenVI&amp;NO</source>
-        <translation>In OpenVI&amp;NO ausführen</translation>
-    </message>
-    <message>
         <source>MB of the whole model</source>
         <translation>MB des ganzen Modells</translation>
     </message>
@@ -1552,8 +1536,8 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>{} nicht jetzt</translation>
     </message>
     <message>
-        <source>{}: not now</source>
-        <translation>{}: nicht jetzt</translation>
+        <source>{w}: not now</source>
+        <translation>{w}: nicht jetzt</translation>
     </message>
     <message>
         <source>{} of the selected layers</source>
@@ -4224,8 +4208,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Den Plan mit dem kleinsten Wert im Budget finden (F7): {w}</translation>
     </message>
     <message>
-        <source>{}; the smallest possible is {}</source>
-        <translation>{}; am kleinsten ist {}</translation>
+        <source>{}; the smallest possible with the scored schemes is {}</source>
+        <translation>{}; mit den bewerteten Schemata geht es nur bis {}</translation>
     </message>
     <message>
         <source>Repaired {w}</source>
@@ -4468,8 +4452,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Rangübereinstimmung {n} über {w}; ◆ evaluierte Pläne</translation>
     </message>
     <message>
-        <source>rank agreement {} over {w}{}</source>
-        <translation>Rangübereinstimmung {} über {w}{}</translation>
+        <source>rank agreement {} over {w}{w}</source>
+        <translation>Rangübereinstimmung {} über {w}{w}</translation>
     </message>
     <message>
         <source>{w}; click a point to use its plan</source>
@@ -5074,14 +5058,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
     <message>
         <source>Models run on {} from the next job on</source>
         <translation>Modelle laufen ab dem nächsten Auftrag auf {}</translation>
-    </message>
-    <message>
-        <source>No {w} is visible; go to a panel that has one</source>
-        <translation>Nichts davon ist sichtbar ({w}); zu einem Feld gehen, das es hat</translation>
-    </message>
-    <message>
-        <source>{w} the {w}: not now</source>
-        <translation>{w}, {w}: nicht jetzt</translation>
     </message>
     <message>
         <source>Recover unsaved work on {}?</source>
@@ -6334,6 +6310,346 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>&amp;Zoom to the Range</source>
         <translation>Auf den &amp;Bereich zoomen</translation>
+    </message>
+    <message>
+        <source>Actions</source>
+        <translation>Aktionen</translation>
+    </message>
+    <message>
+        <source>Open &amp;Recent</source>
+        <translation>&amp;Zuletzt geöffnet</translation>
+    </message>
+    <message>
+        <source>Go to {}</source>
+        <translation>Gehe zu {}</translation>
+    </message>
+    <message>
+        <source>{}, seed {}</source>
+        <translation>{}, Startwert {}</translation>
+    </message>
+    <message>
+        <source>Save the picture: not now</source>
+        <translation>Bild speichern: nicht jetzt</translation>
+    </message>
+    <message>
+        <source>Save the table: not now</source>
+        <translation>Tabelle speichern: nicht jetzt</translation>
+    </message>
+    <message>
+        <source>Copy the picture: not now</source>
+        <translation>Bild kopieren: nicht jetzt</translation>
+    </message>
+    <message>
+        <source>Copy the table: not now</source>
+        <translation>Tabelle kopieren: nicht jetzt</translation>
+    </message>
+    <message>
+        <source>nothing of that kind is visible; go to a panel that has one</source>
+        <translation>nichts dieser Art ist sichtbar; zu einem Feld gehen, das es hat</translation>
+    </message>
+    <message>
+        <source>Fold norms</source>
+        <translation>Normen falten</translation>
+    </message>
+    <message>
+        <source>Norms and batch norms go into the layers behind them; needs no data</source>
+        <translation>Normen und Batch-Normen gehen in die Schichten dahinter ein; braucht keine Daten</translation>
+    </message>
+    <message>
+        <source>Equalize</source>
+        <translation>Angleichen</translation>
+    </message>
+    <message>
+        <source>Evens out the ranges of channels between neighbouring layers; needs no data</source>
+        <translation>Gleicht die Bereiche der Kanäle benachbarter Schichten an; braucht keine Daten</translation>
+    </message>
+    <message>
+        <source>Scales the weights of channels with large inputs up; uses the calibration data</source>
+        <translation>Vergrößert die Gewichte von Kanälen mit großen Eingaben; nutzt die Kalibrierdaten</translation>
+    </message>
+    <message>
+        <source>Moves outliers from inputs into weights; uses the calibration data</source>
+        <translation>Verschiebt Ausreißer aus den Eingaben in die Gewichte; nutzt die Kalibrierdaten</translation>
+    </message>
+    <message>
+        <source>Rotation</source>
+        <translation>Drehung</translation>
+    </message>
+    <message>
+        <source>Rotates the heads, and the residual stream where that is predicted to gain</source>
+        <translation>Dreht die Köpfe, und den Residualstrom, wo das laut Vorhersage gewinnt</translation>
+    </message>
+    <message>
+        <source>Rotation of heads</source>
+        <translation>Drehung der Köpfe</translation>
+    </message>
+    <message>
+        <source>Rotates values within each attention head; needs no data</source>
+        <translation>Dreht die Values in jedem Attention-Kopf; braucht keine Daten</translation>
+    </message>
+    <message>
+        <source>Rotation while running</source>
+        <translation>Drehung beim Ausführen</translation>
+    </message>
+    <message>
+        <source>Rotates inputs behind activation functions; compressed-tensors folders alone can say so</source>
+        <translation>Dreht Eingaben hinter Aktivierungsfunktionen; nur compressed-tensors-Ordner können das angeben</translation>
+    </message>
+    <message>
+        <source>Bias correction</source>
+        <translation>Bias-Korrektur</translation>
+    </message>
+    <message>
+        <source>Corrects the mean error of each output; uses the calibration data</source>
+        <translation>Berichtigt den mittleren Fehler jeder Ausgabe; nutzt die Kalibrierdaten</translation>
+    </message>
+    <message>
+        <source>Norm re-estimation</source>
+        <translation>Normen neu schätzen</translation>
+    </message>
+    <message>
+        <source>Takes batch norms' statistics again; uses the calibration data</source>
+        <translation>Bestimmt die Statistik der Batch-Normen neu; nutzt die Kalibrierdaten</translation>
+    </message>
+    <message>
+        <source>rel. error</source>
+        <translation>rel. Fehler</translation>
+    </message>
+    <message>
+        <source>embedding</source>
+        <translation>Einbettung</translation>
+    </message>
+    <message>
+        <source>attention</source>
+        <translation>Attention</translation>
+    </message>
+    <message>
+        <source>conv transpose</source>
+        <translation>transponierte Faltung</translation>
+    </message>
+    <message>
+        <source>recurrent</source>
+        <translation>rekurrent</translation>
+    </message>
+    <message>
+        <source>experts</source>
+        <translation>Experten</translation>
+    </message>
+    <message>
+        <source>matrix</source>
+        <translation>Matrix</translation>
+    </message>
+    <message>
+        <source>linear</source>
+        <translation>linear</translation>
+    </message>
+    <message>
+        <source>loss per MB</source>
+        <translation>Verlust je MB</translation>
+    </message>
+    <message>
+        <source>a CPU kernel has none</source>
+        <translation>ein CPU-Kernel hat keine</translation>
+    </message>
+    <message>
+        <source>a library's kernel, or timed by an older version</source>
+        <translation>Kernel einer Bibliothek, oder mit einer älteren Version gemessen</translation>
+    </message>
+    <message>
+        <source>– ({w})</source>
+        <translation>– ({w})</translation>
+    </message>
+    <message>
+        <source>&amp;Run in a Runtime</source>
+        <translation>In einer Laufzeit a&amp;usführen</translation>
+    </message>
+    <message>
+        <source>Run in a Runtime</source>
+        <translation>In einer Laufzeit ausführen</translation>
+    </message>
+    <message>
+        <source>not installed</source>
+        <translation>nicht installiert</translation>
+    </message>
+    <message>
+        <source>llama.cpp: GGUF files</source>
+        <translation>llama.cpp: GGUF-Dateien</translation>
+    </message>
+    <message>
+        <source>transformers: compressed-tensors folders, as vLLM loads them</source>
+        <translation>transformers: compressed-tensors-Ordner, wie vLLM sie lädt</translation>
+    </message>
+    <message>
+        <source>transformers: torchao folders</source>
+        <translation>transformers: torchao-Ordner</translation>
+    </message>
+    <message>
+        <source>mlx-lm: MLX folders</source>
+        <translation>mlx-lm: MLX-Ordner</translation>
+    </message>
+    <message>
+        <source>ONNX Runtime: ONNX files</source>
+        <translation>ONNX Runtime: ONNX-Dateien</translation>
+    </message>
+    <message>
+        <source>OpenVINO: ONNX files</source>
+        <translation>OpenVINO: ONNX-Dateien</translation>
+    </message>
+    <message>
+        <source>the program that runs the exported file</source>
+        <translation>das Programm, das die exportierte Datei ausführt</translation>
+    </message>
+    <message>
+        <source>Floating-point model too</source>
+        <translation>Auch das Gleitkommamodell</translation>
+    </message>
+    <message>
+        <source>run the model as it is in the same runtime, as a row beside the plan</source>
+        <translation>das Modell unverändert in derselben Laufzeit ausführen, als Zeile neben dem Plan</translation>
+    </message>
+    <message>
+        <source>Exported file</source>
+        <translation>Exportierte Datei</translation>
+    </message>
+    <message>
+        <source>the exported file to run; it must hold what the plan says, bit for bit</source>
+        <translation>die exportierte Datei; sie muss Bit für Bit enthalten, was der Plan sagt</translation>
+    </message>
+    <message>
+        <source>tokens of each sample after which the whole distribution of the next one is compared</source>
+        <translation>Token jedes Beispiels, nach denen die ganze Verteilung des nächsten verglichen wird</translation>
+    </message>
+    <message>
+        <source>Threads</source>
+        <translation>Threads</translation>
+    </message>
+    <message>
+        <source>threads of the runtime; 0: half the processors</source>
+        <translation>Threads der Laufzeit; 0: die Hälfte der Prozessoren</translation>
+    </message>
+    <message>
+        <source>Numbers</source>
+        <translation>Zahlen</translation>
+    </message>
+    <message>
+        <source>Divergence from floating point</source>
+        <translation>Abstand zum Gleitkommamodell</translation>
+    </message>
+    <message>
+        <source>The task's own</source>
+        <translation>Der der Aufgabe</translation>
+    </message>
+    <message>
+        <source>Calibrated correction</source>
+        <translation>Kalibrierte Korrektur</translation>
+    </message>
+    <message>
+        <source>Measured loss</source>
+        <translation>Gemessener Verlust</translation>
+    </message>
+    <message>
+        <source>Predicted loss</source>
+        <translation>Vorhergesagter Verlust</translation>
+    </message>
+    <message>
+        <source>Predicted together</source>
+        <translation>Gemeinsam vorhergesagt</translation>
+    </message>
+    <message>
+        <source>Together</source>
+        <translation>Gemeinsam</translation>
+    </message>
+    <message>
+        <source>Samples after these</source>
+        <translation>Beispiele danach</translation>
+    </message>
+    <message>
+        <source>Samples before these</source>
+        <translation>Beispiele davor</translation>
+    </message>
+    <message>
+        <source>The sessions differ here</source>
+        <translation>Hier unterscheiden sich die Sitzungen</translation>
+    </message>
+    <message>
+        <source>all timed kernels together</source>
+        <translation>alle gemessenen Kernel zusammen</translation>
+    </message>
+    <message>
+        <source>as planned</source>
+        <translation>wie geplant</translation>
+    </message>
+    <message>
+        <source>Tables (*.csv)</source>
+        <translation>Tabellen (*.csv)</translation>
+    </message>
+    <message>
+        <source>Pages (*.html)</source>
+        <translation>Seiten (*.html)</translation>
+    </message>
+    <message>
+        <source>Documents (*.pdf)</source>
+        <translation>Dokumente (*.pdf)</translation>
+    </message>
+    <message>
+        <source>{}, {n} more</source>
+        <translation>{}, {n} weitere</translation>
+    </message>
+    <message>
+        <source>{} does not exist; expected {w}</source>
+        <translation>{} gibt es nicht; erwartet: {w}</translation>
+    </message>
+    <message>
+        <source>Choose &amp;None</source>
+        <translation>&amp;Nichts wählen</translation>
+    </message>
+    <message>
+        <source>Choose &amp;All</source>
+        <translation>A&amp;lles wählen</translation>
+    </message>
+    <message>
+        <source>AWQ</source>
+        <translation>AWQ</translation>
+    </message>
+    <message>
+        <source>SmoothQuant</source>
+        <translation>SmoothQuant</translation>
+    </message>
+    <message>
+        <source>a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, FP8, MXFP4, torchao, MLX), an .onnx file, a Hugging Face folder (config.json and .safetensors), a Python file with a factory function, a .pt2 exported program, a .safetensors file or folder, a .gguf file, or a .pt/.pth state dict</source>
+        <translation>ein quantisierter Hugging-Face-Ordner (GPTQ, AWQ, compressed-tensors, FP8, MXFP4, torchao, MLX), eine .onnx-Datei, ein Hugging-Face-Ordner (config.json und .safetensors), eine Python-Datei mit einer Funktion, die das Modell baut, ein exportiertes Programm (.pt2), eine .safetensors-Datei oder ein Ordner davon, eine .gguf-Datei oder ein State Dict (.pt, .pth)</translation>
+    </message>
+    <message>
+        <source>Save the picture</source>
+        <translation>Bild speichern</translation>
+    </message>
+    <message>
+        <source>Save the table</source>
+        <translation>Tabelle speichern</translation>
+    </message>
+    <message>
+        <source>{w} vs {} everywhere</source>
+        <translation>{w} gegenüber {} überall</translation>
+    </message>
+    <message>
+        <source>Portable pictures (*.png);;Drawings (*.svg)</source>
+        <translation>Portable Bilder (*.png);;Zeichnungen (*.svg)</translation>
+    </message>
+    <message>
+        <source>Portable pictures (*.png)</source>
+        <translation>Portable Bilder (*.png)</translation>
+    </message>
+    <message>
+        <source>Drawings (*.svg)</source>
+        <translation>Zeichnungen (*.svg)</translation>
+    </message>
+    <message>
+        <source>inputs</source>
+        <translation>Eingaben</translation>
+    </message>
+    <message>
+        <source>outputs</source>
+        <translation>Ausgaben</translation>
     </message>
 </context>
 </TS>

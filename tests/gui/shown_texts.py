@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import QAbstractItemView, QComboBox, QHeaderView, QTableView, QTabWidget, QTreeView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QHeaderView,
+    QListView,
+    QTableView,
+    QTabWidget,
+    QTreeView,
+    QWidget,
+)
 
 ROWS = 30
 """Rows of a table that are read."""
@@ -23,13 +32,14 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
             yield from ((f"{where}.item", part.itemText(place)) for place in range(part.count()))
         if isinstance(part, QTabWidget):
             yield from ((f"{where}.tab", part.tabText(place)) for place in range(part.count()))
-        if isinstance(part, QTableView | QTreeView) and not isinstance(part, QHeaderView):
+        yield from ((f"{where}.action", text) for each in part.actions() for text in (each.text(), each.toolTip()))
+        if isinstance(part, QTableView | QTreeView | QListView) and not isinstance(part, QHeaderView):
             yield from ((f"{where}.cell", text) for text in _cells(part))
 
 
 def _cells(view: QAbstractItemView) -> Iterator[str]:
     model, root = view.model(), view.rootIndex()
-    for column in range(model.columnCount(root)):
+    for column in range(1 if isinstance(view, QListView) else model.columnCount(root)):
         for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             yield str(model.headerData(column, Qt.Orientation.Horizontal, role) or "")
             for row in range(min(model.rowCount(root), ROWS)):

@@ -16,6 +16,7 @@ from workbench.gui.commands.placement import MEANINGS
 from workbench.gui.commands.stages import STAGES
 from workbench.gui.commands.tour import STOPS
 from workbench.gui.panels import PANELS
+from workbench.gui.panels.plan.transforms import TITLES as TRANSFORMS
 from workbench.gui.shell import words
 from workbench.gui.shell.step_keys import BUTTONS
 from workbench.insight.arrangement import Order
@@ -26,6 +27,7 @@ from workbench.measurement.units import HALF_SQUARED_DISTANCE
 from workbench.sensitivity.metrics import METRICS, metric_phrase
 from workbench.session.workspace import BudgetUnit
 from workbench.steps import STEPS
+from workbench.steps.checks.runtime import RUNTIME, runtimes
 from workbench.steps.options import option_fields
 from workbench.steps.session_data import KINDS
 
@@ -44,6 +46,7 @@ SHOWN: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "setText": ((0,), ()), "setToolTip": ((0,), ()), "Popup": ((2,), ()),
     "add_points": ((), ("name",)), "add_line": ((), ("name",)),
     "_large": ((0, 1), ()), "_button": ((0,), ()), "_figure": ((0,), ()),
+    "_save": ((1, 3), ()), "_say_missing": ((1,), ()),
 }  # fmt: skip
 """What shows texts: the places and the names of the arguments that are texts."""
 
@@ -100,8 +103,9 @@ def of_tables() -> set[str]:
     texts |= {text for metric in EVALUATED for text in (metric.title, metric.unit, metric.meaning)}
     texts |= {text for each in EXPORTERS for text in (each.title, each.description)} | {*MEANINGS.values()}
     texts |= {text for stop in STOPS for text in (stop.title, stop.text)}
+    texts |= {text for titles in TRANSFORMS.values() for text in titles} | {each.label for each in runtimes()}
     requested = {"calibrate", "sensitivity", "refine", "evaluate", "audit", "train", "time-kernels", "export"}
-    for step in (step for step in STEPS if step.name in requested):
+    for step in (RUNTIME, *(step for step in STEPS if step.name in requested)):
         texts |= {step.title, step.summary}
         infos = [item.info for item in option_fields(step.options) if item.info.form]
         texts |= {text for info in infos for text in (info.label, info.help, info.empty, info.unit)}

@@ -22,6 +22,7 @@ from workbench.insight.deployments import FORMS
 from workbench.insight.legality import refusals
 from workbench.preflight import Estimate
 from workbench.session.session import Session
+from workbench.steps.checks.runtime import runtimes
 from workbench.steps.preflight import costs as preflight_costs
 
 
@@ -36,7 +37,7 @@ def test_a_plan_is_run_where_it_will_run(live: Callable[..., None], monkeypatch:
         names = [layer.name for layer in person.state.session.model.layers if layer.tied_to is None]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="q8_0", algorithm="rtn"))
         monkeypatch.setattr(preflight_costs, "proof", lambda *each, **other: Estimate(seconds=90.0, memory=10**9))
-        await person.click(panel.buttons["llama.cpp"])
+        await person.act(panel.entries["llama.cpp"].trigger)
         await person.until(lambda: person.dialog("form"), 10)
         assert person.dialog("form").findChild(QComboBox, "runtime").currentData() == "llama.cpp"
         line = person.dialog("form").findChild(ForecastLine)
@@ -66,13 +67,13 @@ def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[.
         kinds = [row.form.kind for row in forms.table.records.records]
         await person.row(forms.table, kinds.index("gguf"))
         assert not forms.export.isEnabled() and forms.repair.isVisible()
-        assert not panel.buttons["llama.cpp"].isEnabled(), "a runtime is not offered what it refuses"
-        assert "GGUF file: " in panel.buttons["llama.cpp"].toolTip()
+        assert not panel.entries["llama.cpp"].isEnabled(), "a runtime is not offered what it refuses"
+        assert panel.entries["llama.cpp"].text().endswith("refused") and panel.run.isEnabled()
         person.picture("refused")
         before = person.state.session.plan
         await person.click(forms.repair)
         assert not forms.repair.isVisible() and forms.export.isEnabled()
-        assert panel.buttons["llama.cpp"].isEnabled() and not panel.buttons["onnxruntime"].isEnabled()
+        assert panel.entries["llama.cpp"].isEnabled() and not panel.entries["onnxruntime"].isEnabled()
         assert not refusals(person.state.session.plan, layers, "gguf")
         assert Path(forms.place.text()).parent == tmp_path and forms.place.text().endswith(".gguf")
         assert forms.copy.isEnabled() and "saved first" in forms.copy.toolTip(), "the saved session is older"
@@ -105,9 +106,11 @@ def test_a_runtime_that_is_not_installed_is_not_offered(
         await person.act(lambda: person.window.document.open_path("demo:language-model"))
         await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
         await person.act(lambda: person.window.reveal("deploy"))
-        buttons = person.window.panels["deploy"].buttons
-        assert not buttons["openvino"].isEnabled() and buttons["onnxruntime"].isEnabled()
-        assert "pip install 'quantization-workbench[openvino]'" in html.unescape(buttons["openvino"].toolTip())
+        entries = person.window.panels["deploy"].entries
+        assert list(entries) == [each.value for each in runtimes()], "the window offers what the command line offers"
+        assert not entries["openvino"].isEnabled() and entries["onnxruntime"].isEnabled()
+        assert entries["openvino"].text().endswith("not installed")
+        assert "pip install 'quantization-workbench[openvino]'" in html.unescape(entries["openvino"].toolTip())
 
     live(story)
 

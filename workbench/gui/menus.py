@@ -35,13 +35,13 @@ class Menus:
         self.actions: dict[str, QAction] = {}
         self.menus = {title: window.menuBar().addMenu(tr(title)) for title in MENUS}
         style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
-        self._bar = QToolBar("Actions", iconSize=QSize(18, 18), movable=False, toolButtonStyle=style)
+        self._bar = QToolBar(tr("Actions"), iconSize=QSize(18, 18), movable=False, toolButtonStyle=style)
         self._bar.setObjectName("toolbar")
         for spec in ACTIONS:
             self._add(spec)
         self.recolour(colours)
         window.addToolBar(self._bar)
-        self.recent_menu = QMenu("Open &Recent", window)
+        self.recent_menu = QMenu(tr("Open &Recent"), window)
         self.recent_menu.aboutToShow.connect(self._fill_recent)
         self.menus["&File"].insertMenu(self.actions["save"], self.recent_menu)
         self.panel_actions = self._panels(reveal)
@@ -69,14 +69,14 @@ class Menus:
             action.setToolTip(f"{tip}{keys}" if reason is None else f"{tip}\n{tr('Not now: {}').format(tr(reason))}")
         for name, step in (("undo", now.state.undo_name), ("redo", now.state.redo_name)):
             title = tr(f"&{name.capitalize()}")
-            self.actions[name].setText(f"{title} {step}".strip())
+            self.actions[name].setText(f"{title} {tr(step)}".strip())
             self.actions[name].setIconText(plain(title))
 
     def titled(self) -> list[tuple[str, QAction]]:
         """Return everything that can be done with a title to search in: the menus' actions, then the panels."""
         actions = [(f"{plain(tr(spec.menu))}: {plain(tr(spec.text))}", self.actions[spec.id]) for spec in ACTIONS
                    if spec.id != "palette"]  # fmt: skip
-        return [*actions, *((f"Go to {action.text()}", action) for action in self.panel_actions)]
+        return [*actions, *((tr("Go to {}").format(action.text()), action) for action in self.panel_actions)]
 
     def _add(self, spec: Action) -> None:
         action = QAction(tr(spec.text), self._window)

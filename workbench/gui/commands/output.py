@@ -30,7 +30,7 @@ async def save_picture(command: Command) -> None:
 
     widget = _focused(command, (Plot, Heatmap, Multiples))
     if widget is None:
-        _say_missing(command, "picture", "plot")
+        _say_missing(command, "Save the picture: not now")
     else:
         await _save(command, "Save the picture", widget, PICTURES, "png", lambda path: save_picture(widget, path))
 
@@ -42,7 +42,7 @@ async def save_table(command: Command) -> None:
         model = widget.model()
         await _save(command, "Save the table", widget, "Tables (*.csv)", "csv", lambda path: save_csv(model, path))
     else:
-        _say_missing(command, "table", "table")
+        _say_missing(command, "Save the table: not now")
 
 
 def copy_picture(command: Command) -> None:
@@ -53,7 +53,7 @@ def copy_picture(command: Command) -> None:
 
     widget = _focused(command, (Plot, Heatmap, Multiples))
     if widget is None:
-        _say_missing(command, "picture", "plot", "Copy")
+        _say_missing(command, "Copy the picture: not now")
         return
     QApplication.clipboard().setPixmap(widget.grab())
     command.context.messages.say("Copied the picture", widget.accessibleName())
@@ -67,7 +67,7 @@ def copy_table(command: Command) -> None:
 
     widget = _focused(command, (*TABLES, Plot, Heatmap, Multiples))
     if widget is None:
-        _say_missing(command, "table", "table", "Copy")
+        _say_missing(command, "Copy the table: not now")
         return
     if isinstance(widget, QAbstractItemView):
         put(tabbed(raw_rows(widget.model())))
@@ -106,10 +106,8 @@ def compare(command: Command) -> None:
     command.window.panel(ComparePanel).choose()
 
 
-def _say_missing(command: Command, what: str, kind: str, verb: str = "Save") -> None:
-    command.context.messages.say(
-        f"{verb} the {what}: not now", f"No {kind} is visible; go to a panel that has one", "warning"
-    )
+def _say_missing(command: Command, title: str) -> None:
+    command.context.messages.say(title, "nothing of that kind is visible; go to a panel that has one", "warning")
 
 
 async def _save(

@@ -107,7 +107,7 @@ class SensitivityPanel(Panel):
 
     def _build_controls(self) -> None:
         self.metric_box = combo(
-            "Sensitivity metric", [(f"{tr(metric.title)} ({metric.unit})", metric.name) for metric in METRICS],
+            "Sensitivity metric", [(f"{tr(metric.title)} ({tr(metric.unit)})", metric.name) for metric in METRICS],
             lambda: self.context.workspace.show_metric(self.metric_box.currentData()),
             "Which scores are shown; those of weights are also summed and searched with. Higher is worse, always",
             letters=TITLE_LENGTH,
@@ -181,7 +181,8 @@ class SensitivityPanel(Panel):
             table = session.table(metric.name) or self._partial_of(metric.name)
             model.item(place).setEnabled(table is not None)
             unit = metric.unit if table is None else table.unit
-            self.metric_box.setItemText(place, f"{tr(metric_title(metric.name, unit))} ({short_unit(unit) or unit})")
+            unit_text = tr(short_unit(unit) or unit)
+            self.metric_box.setItemText(place, f"{tr(metric_title(metric.name, unit))} ({unit_text})")
 
     @property
     def _field(self) -> str:

@@ -57,7 +57,7 @@ FIELDS = (
     Number("Predicted", lambda row: row.predicted,
            tip="Predicted loss of the plan: KL in nats, or half the squared distance where outputs are not logits"),
     Field("Unit", lambda row: row.metric.unit,
-          text=lambda row: f"{row.metric.unit} {'↑' if row.metric.higher_is_better else '↓'}".lstrip(),
+          text=lambda row: f"{tr(row.metric.unit)} {'↑' if row.metric.higher_is_better else '↓'}".lstrip(),
           tip="↑ higher is better, ↓ lower is better"),
     Number("Bits/weight", lambda row: row.run.bits_per_weight, partial(quantities.fixed, places=3),
            tip="Bits per weight over the quantizable layers, scales and zero points included"),

@@ -31,7 +31,7 @@ FIELDS = (
           tip="What the runtime refuses of the plan"),
     Number("Tensors", lambda row: row.nbytes / 1e6, unit="MB", tip="Bytes of all tensors of the plan"),
     Field("Loaded by", lambda row: row.form.loads, tip="The programs that load it"),
-    Field("Holds", lambda row: row.holds, tip="The schemes of the plan, with their numbers of layers"),
+    Field("Holds", lambda row: row.holds, words=True, tip="The schemes of the plan, with their numbers of layers"),
 )  # fmt: skip
 
 EXPORT_TIP = "Write the plan in the selected form, and prove it"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 
+from PySide6.QtWidgets import QMenu, QToolButton
+
 from workbench.deployment.proof.child import missing_package
 from workbench.gui.panels.deploy.forms import DeployForms
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell import step_keys
-from workbench.gui.shell.foreign import as_tip
-from workbench.gui.shell.widgets import button, fitted, row
+from workbench.gui.shell.foreign import as_line, as_tip
+from workbench.gui.shell.widgets import fitted, named, open_menu, row
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.session.workspace import State
-from workbench.steps.checks.runtime import LLAMA_CPP, RUNTIME, TRANSFORMERS, RuntimeOptions, proofs
+from workbench.steps.checks.runtime import LLAMA_CPP, RUNTIME, TRANSFORMERS, RuntimeOptions, proofs, runtimes
 from workbench.steps.files.first_session import is_first_look
 
 FIELDS = (
@@ -50,12 +52,10 @@ FIELDS = (
     Field("Tokens", lambda row: row.tokens, tip="Whether the runtime splits a text into the same tokens"),
 )  # fmt: skip
 
-BUTTONS = {
-    LLAMA_CPP: "Run in &llama.cpp", TRANSFORMERS: "Run in &transformers", "onnxruntime": "Run in &ONNX Runtime",
-    "openvino": "Run in OpenVI&NO",
+WRITTEN = {
+    LLAMA_CPP: "gguf", TRANSFORMERS: "compressed-tensors", "torchao": "torchao", "mlx": "mlx", "onnxruntime": "onnx",
+    "openvino": "onnx",
 }  # fmt: skip
-
-WRITTEN = {LLAMA_CPP: "gguf", TRANSFORMERS: "compressed-tensors", "onnxruntime": "onnx", "openvino": "onnx"}
 """The form in which each runtime gets the plan."""
 
 
@@ -67,15 +67,17 @@ class DeployPanel(Panel):
 
     def _build(self) -> None:
         self.forms = DeployForms(self.context)
-        self.buttons = {
-            name: button(title, partial(self.prove, name), RUNTIME.summary) for name, title in BUTTONS.items()
-        }  # fmt: skip
+        self.run, menu = named(QToolButton(), "Run in a Runtime"), QMenu(self)
+        self.run.setText(tr("&Run in a Runtime"))
+        open_menu(self.run, menu)
+        menu.setToolTipsVisible(True)
+        self.entries = {each.value: menu.addAction(each.label, partial(self.prove, each.value)) for each in runtimes()}
         self.summary = fitted()
         self.table = RecordsView("Plans in their runtime", FIELDS, lambda row: f"{row.plan} {row.runtime}")
         self.table.resizeColumnsToContents()
         self.column(
             self.forms,
-            row(*self.buttons.values(), self.summary, stretch=self.summary),
+            row(self.run, self.summary, stretch=self.summary),
             self.table,
             stretch=self.table,
             focus=self.forms.table,
@@ -90,14 +92,9 @@ class DeployPanel(Panel):
         self.forms.show_state(new)
         wants, rows = RUNTIME.wants(session, RuntimeOptions()), proofs(session)
         reason = step_keys.why_not(session, (*RUNTIME.requires, *wants))
-        forms = {each.form.kind: each for each in self.forms.table.records.records}
-        for name, each in self.buttons.items():
-            form = forms.get(WRITTEN[name])
-            why = reason or missing_package(name)
-            if not why and form is not None and not form.is_possible:
-                why = f"{form.form.title}: {form.verdict}"
-            each.setEnabled(not why)
-            each.setToolTip(as_tip(tr("Not now: {}").format(tr(why)) if why else tr(RUNTIME.summary)))
+        self.run.setEnabled(not reason)
+        self.run.setToolTip(as_tip(tr("Not now: {}").format(tr(reason)) if reason else tr(RUNTIME.summary)))
+        self._offer()
         mine = next((each for each in reversed(rows) if each.plan == session.plan.hash), None)
         self.table.show_records(rows)
         if reason:
@@ -112,6 +109,17 @@ class DeployPanel(Panel):
                 f"{quantities.plural(mine.positions, 'position')} of {mine.data}; {speed} a second ({mine.runtime})"
             )
         self.summary.setText(text)
+
+    def _offer(self) -> None:
+        """Offer the runtimes that are installed and run the plan; the others say why not."""
+        forms = {each.form.kind: each for each in self.forms.table.records.records}
+        for each in runtimes():
+            form, missing = forms.get(WRITTEN[each.value]), missing_package(each.value)
+            refused = "" if form is None or form.is_possible else form.verdict
+            why, entry = "not installed" if missing else refused, self.entries[each.value]
+            entry.setText(as_line(tr(each.label) + (f" – {tr(why)}" if why else "")))
+            entry.setToolTip(as_tip(tr(missing or (form.reasons if form and refused else RUNTIME.summary))))
+            entry.setEnabled(not why)
 
     def prove(self, runtime: str) -> None:
         """Ask how the current plan's file is run in a runtime, and run it there, in the engine's machine."""

@@ -238,7 +238,7 @@ class DistributionsPanel(Panel):
         active = range_of(session, layer, tap)
         if active is None or tap == "output":
             return {}
-        names = (action.text() for action in self.formats.actions() if action.isChecked())
+        names = (name for name, each in zip(FORMATS, self.formats.actions(), strict=True) if each.isChecked())
         schemes = filter(None, (self._planned(layer, tap) if name == PLANNED else name for name in names))
         grids = {scheme: _grid(scheme, active.low, active.high) for scheme in schemes}
         return {scheme: grid for scheme, grid in grids.items() if grid is not None}

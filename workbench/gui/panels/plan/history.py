@@ -25,7 +25,7 @@ BESIDE = 900
 """Pixels of width from which on both tables have room beside each other."""
 
 PLANS = (
-    Field("Plan", lambda plan: plan.title),
+    Field("Plan", lambda plan: plan.title, text=lambda plan: plan.name or tr(plan.title)),
     Number("Bits", lambda plan: plan.totals and plan.totals.bits_per_weight, unit="per weight",
            text=lambda plan: quantities.fixed(plan.totals.bits_per_weight, 3) if plan.totals else "⚠",
            tip="Bits per weight"),

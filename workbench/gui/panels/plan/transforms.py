@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem
 
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, fill, label, named, row
+from workbench.gui.shell.words import tr
 from workbench.planning.transform_names import CORRECTIONS, KNOWN, rotation_seed
 from workbench.session.workspace import State
 
@@ -109,5 +110,6 @@ def _rank(name: str) -> int:
 def _title(name: str) -> tuple[str, str]:
     seed = rotation_seed(name)
     if seed is not None:
-        return f"{TITLES['rotation'][0]}, seed {seed}", TITLES["rotation"][1]
-    return TITLES.get(name, (name, ""))
+        return tr("{}, seed {}").format(tr(TITLES["rotation"][0]), seed), tr(TITLES["rotation"][1])
+    title, tip = TITLES.get(name, (name, ""))
+    return tr(title), tr(tip)

@@ -59,12 +59,12 @@ FIELDS = (
     Number("Operations", lambda timing: timing.teraoperations_per_second,
            lambda rate: f"{quantities.number(rate)} Tops", unit="Tops",
            tip="Multiplications and additions of the product over the median time, 1e12 per second"),
-    Field("Occupancy", lambda timing: timing.occupancy,
+    Field("Occupancy", lambda timing: timing.occupancy, words=True,
           text=lambda timing: timing.occupancy or f"– ({timing.no_occupancy})",
           tip="How much of a multiprocessor each kernel can fill by its registers, shared memory and block, and what "
           "limits it"),
     Field("Device", lambda timing: timing.device, tip="The device that was timed, and its threads"),
-    Field("Note", lambda timing: timing.note),
+    Field("Note", lambda timing: timing.note, words=True),
 )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def _after(move: Transition) -> str:
 
 FIELDS = (
     Field("From", lambda move: move.before, tip="How the model stores the weight"),
-    Field("To", _after, tip="How the plan stores it"),
+    Field("To", _after, words=True, tip="How the plan stores it"),
     Number("Layers", lambda move: move.layers, tip=LAYERS_TIP),
     Number("Count", lambda move: move.weights, quantities.count, tip="Number of weights"),
     Number("Before", lambda move: move.nbytes[0], quantities.data_size, unit="bytes",
@@ -58,7 +58,7 @@ class TransitionMatrix(QTableWidget):
         self.setRowCount(len(befores))
         self.setColumnCount(len(afters))
         self.setVerticalHeaderLabels(befores)
-        self.setHorizontalHeaderLabels(afters)
+        self.setHorizontalHeaderLabels([tr(after) for after in afters])
         for move in moves:
             before, after = (quantities.data_size(size) for size in move.nbytes)
             sizes = before if before == after else f"{before} → {after}"
