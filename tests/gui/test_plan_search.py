@@ -194,3 +194,21 @@ def test_run_all_says_beside_the_budget_why_there_is_no_plan(live: Callable[...,
         assert panel.search_line.smallest.isVisible() and person.dialog("error") is None
 
     live(story)
+
+
+def test_why_no_plan_was_found_is_over_once_it_may_not_hold(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        workspace = person.context.workspace
+        line = person.window.panels["plan"].search_line
+        for change in (
+            lambda: workspace.show_target("vllm"),
+            lambda: workspace.update(lambda now: replace(now, sensitivities={
+                name: replace(table) for name, table in now.sensitivities.items()})),
+        ):  # fmt: skip
+            await person.act(lambda: workspace.show_search_error("no plan fits into 4.5 bits per weight", 7.5))
+            assert line.failure.isVisible() and person.state.smallest_budget == 7.5
+            await person.act(change)
+            assert not line.failure.isVisible() and person.state.smallest_budget is None
+
+    live(story)

@@ -17,8 +17,11 @@ from workbench.gui.tables.row_painter import bar_heights
 from workbench.insight import schemes
 from workbench.insight.arrangement import by_family
 from workbench.insight.dashboard import Dashboard
+from workbench.insight.fronts import uniform_plans
 from workbench.insight.latest import changed_layers
+from workbench.insight.legality import refusals
 from workbench.insight.plan_parts import Parts
+from workbench.models.summary import quantizable
 from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import layer_bits
 from workbench.session.workspace import Workspace
@@ -58,6 +61,23 @@ def test_a_uniform_plan_is_the_same_as_the_uniform_plan_in_whatever_order_its_lo
         here = [each for figure in figures for each in figure.differences if each.against == f"{scheme} everywhere"]
         seen += [each.text for each in here if each.kind == "uniform"]
     assert len(seen) > 10 and set(seen) == {"the same"}
+
+
+def test_a_plan_is_compared_with_uniform_plans_that_its_target_runs() -> None:
+    workspace = Workspace()
+    workspace.open(sessions.full(2), None)
+    session, assignments = workspace.state.session, workspace.state.assignments
+    table = session.sensitivities["predicted_kl"]
+    kept = {name for name, _, _ in uniform_plans(session, table, None, assignments, "gguf")}
+    runs = {
+        scheme for scheme in table.schemes
+        if not refusals(Plan.uniform(quantizable(session.model.layers), scheme), session.model.layers, "gguf")
+    }  # fmt: skip
+    every = {name for name, _, _ in uniform_plans(session, table, None, assignments, "")}
+    assert kept == runs and kept < every
+    workspace.show_target("gguf")
+    against = {each.against for figure in Dashboard().figures(workspace.state) for each in figure.differences}
+    assert against <= {f"{name} everywhere" for name in kept}
 
 
 def test_the_last_saved_plan_is_one_that_the_user_saved() -> None:

@@ -126,7 +126,7 @@ class Dashboard:
         table = session.table(state.metric)
         limit = UNIFORM_LIMIT if table is None or table.directions is None else INTERACTING_LIMIT
         if len(session.model.layers) <= limit and table is not None and here.size is not None:
-            sums = uniform_plans(session, table, None, state.assignments)
+            sums = uniform_plans(session, table, None, state.assignments, state.target)
             fitting = [plan for plan in sums if plan[1] * 1e6 <= here.size + 0.5]
             best = min(fitting, key=lambda plan: plan[2], default=None)
             if best is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.errors import WorkbenchError
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
-from workbench.insight.legality import within_target
+from workbench.insight.legality import refused_cells, within_target
 from workbench.insight.roofline import plan_microseconds
 from workbench.insight.sums import activations
 from workbench.measurement.units import is_divergence, short_unit
@@ -114,14 +114,14 @@ def shared_choices(session: Session, assignments: Mapping[str, Assignment]) -> S
 
 
 def uniform_plans(
-    session: Session, table: Sensitivity, batch: int | None, assignments: Mapping[str, Assignment]
+    session: Session, table: Sensitivity, batch: int | None, assignments: Mapping[str, Assignment], target: str
 ) -> tuple[UniformPlan, ...]:
-    """Return one scheme for every layer that a search may change; activations, and embeddings in floating point, are as
-    in ``assignments``.
+    """Return one scheme for every layer that a search may change, and that ``target`` (empty: any) runs there;
+    activations, and embeddings in floating point, are as in ``assignments``.
 
     The last ones, by size and by time, are kept: dashboard, front and report show the same.
     """
-    choices, beside = shared_choices(session, assignments), session.tables(table.metric)[1:]
+    choices, beside = (*shared_choices(session, assignments), target), session.tables(table.metric)[1:]
     basis = session.model, table, *beside, session.timings if batch is not None else None, batch
     known = _uniform.get(batch is None)
     if known is None or not same_objects(known[0], basis) or known[1] != choices:
@@ -129,20 +129,23 @@ def uniform_plans(
     return known[2]
 
 
-_uniform: dict[bool, tuple[tuple[object, ...], SharedChoices, tuple[UniformPlan, ...]]] = {}
+_uniform: dict[bool, tuple[tuple[object, ...], tuple[*SharedChoices, str], tuple[UniformPlan, ...]]] = {}
 
 
 def _uniform_plans(
-    session: Session, table: Sensitivity, batch: int | None, choices: SharedChoices
+    session: Session, table: Sensitivity, batch: int | None, choices: tuple[*SharedChoices, str]
 ) -> tuple[UniformPlan, ...]:
-    *activations, floating = choices
+    *activations, floating, target = choices
     rounded, cached = map(dict[str, str], activations)
     layers = [x for x in searchable(session.model.layers) if x.name in table.row and x.name not in floating]
+    stored = [table.row[layer.name] for layer in layers if layer.tied_to is None]
+    refused = refused_cells(session.model, table, target)[stored].any(axis=0)
+    runs = [scheme for scheme, no in zip(table.schemes, refused, strict=True) if not no]
     _, *beside = session.tables(table.metric)
     if batch is None and table.directions is None:
-        return _uniform_sums(session, table, layers, rounded, cached)
+        return tuple(plan for plan in _uniform_sums(session, table, layers, rounded, cached) if plan[0] in runs)
     plans = []
-    for scheme in table.schemes:
+    for scheme in runs:
         plain = resolve(Plan.uniform(layers, scheme), session.model.layers)
         uniform = {name: replace(of, inputs=rounded.get(name), cache=cached.get(name)) for name, of in plain.items()}
         sums = totals(session.model, uniform, table, *beside)

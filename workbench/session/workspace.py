@@ -252,6 +252,8 @@ class Workspace:
         old = self.state
         if _data_hash(state) != _data_hash(old):
             state = replace(state, data_quality=None)
+        if _searched(state) != _searched(old):
+            state = replace(state, search_error="", smallest_budget=None)
         state = replace(
             state,
             undo_name=self._undo[-1].name if self._undo else "",
@@ -265,6 +267,12 @@ class Workspace:
 def _data_hash(state: State) -> str:
     record = state.session.calibration if state.session else None
     return record.content_hash if record else ""
+
+
+def _searched(state: State) -> tuple[object, ...]:
+    """Return what decides whether a search finds a plan, beside the budget."""
+    tables = state.session.sensitivities if state.session else {}
+    return state.target, state.metric, *map(id, tables.values())
 
 
 def _resolved(old: State, new: State) -> State:

@@ -168,7 +168,8 @@ class ParetoPanel(Panel):
                  id(session.cache_table(table.metric)), choices)  # fmt: skip
         if basis != self._basis:
             self.front = front_of(session, table, self.batch, state.target)
-        self._basis, self._uniform = basis, uniform_plans(session, table, self.batch, state.assignments)
+        self._basis = basis
+        self._uniform = uniform_plans(session, table, self.batch, state.assignments, state.target)
 
     def _show(self, state: State, session: Session) -> None:
         front, by_size = self.front, self.batch is None

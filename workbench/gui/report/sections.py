@@ -176,12 +176,12 @@ def _front(session: Session, state: State) -> Section | None:
     if scores is None:
         return None
     try:
-        best = front_of(session, scores, None)
+        best = front_of(session, scores, None, state.target)
     except WorkbenchError:
         return None
     plot = FrontPlot(LIGHT)
-    uniform, measured = uniform_plans(session, scores, None, state.assignments), evaluated_plans(session, None)
-    plot.show_picture(picture_of(state, best, uniform, measured, None))
+    uniform = uniform_plans(session, scores, None, state.assignments, state.target)
+    plot.show_picture(picture_of(state, best, uniform, evaluated_plans(session, None), None))
     words = [f"{quantities.plural(len(best), 'plan')} that no other is better than in both size and predicted loss."]
     words += filter(None, (pareto.why_selected(best, state),))
     return Section(title="Pareto front", words=words, figures=[picture(plot)])

@@ -120,8 +120,8 @@ class PlanDashboard(QWidget):
     def show_state(self, state: State) -> None:
         """Show the figures of the state's plan; nothing where it does not fit the model."""
         session = state.session
-        basis = (state.totals, state.assignments, state.metric, *((session.timings, session.plans, session.evaluations)
-                 if session else ()))  # fmt: skip
+        results = (session.timings, session.plans, session.evaluations) if session else ()
+        basis = (state.totals, state.assignments, state.metric, state.target, *results)
         if same_objects(basis, self._basis):
             return
         self._basis = basis

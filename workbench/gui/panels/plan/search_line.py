@@ -63,7 +63,8 @@ class SearchLine(PanelPart):
         """Show a failed search's reason, shortened to what fits, and the smallest budget that a plan fits."""
         problem = tr(problem)
         head = problem.partition(":")[0]
-        brief = f"{head}; the smallest possible is {short(smallest)}" if smallest is not None else head
+        least = "" if smallest is None else f"; the smallest possible with the scored schemes is {short(smallest)}"
+        brief = f"{head}{least}"
         self.refused.say(*dict.fromkeys((problem, brief, head)))
         self.smallest.setText(tr("&Use {:g}").format(smallest) if smallest is not None else "")
         self.smallest.setVisible(smallest is not None)
