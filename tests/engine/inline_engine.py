@@ -63,7 +63,7 @@ class InlineEngine:
         finally:
             self._flags.pop(job, None)
 
-    def cancel(self, job: int) -> None:
+    def cancel(self, job: int, *, insist: bool = True) -> None:
         """Ask the running ``job`` to stop."""
         if job in self._flags:
             self._flags[job].set()

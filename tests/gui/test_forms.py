@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sized
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QListWidget, QToolButton
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -389,6 +401,32 @@ def test_a_cancelled_estimate_is_said_in_the_form_alone(
     live(story)
 
 
+def test_estimates_end_with_the_form_that_asked(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of forms that were closed stood in the queue before what the user wanted next."""
+    begun, free = threading.Event(), threading.Event()
+
+    def costs(model: object, data: Sized, **options: object) -> Estimate:
+        begun.set()
+        free.wait(20)
+        return Estimate(seconds=9, memory=1)
+
+    monkeypatch.setattr(preflight_costs, "calibration", costs)
+    monkeypatch.setattr(step, "_estimates", {})
+
+    async def story(person: Person) -> None:
+        await person.open(start(open_model("demo:language-model")))
+        for _ in range(3):
+            await person.act(lambda: person.context.trigger("calibrate"))
+            await person.until(lambda: person.dialog("form"), 10)
+            await person.until(begun.is_set, 10)
+            await person.act(person.dialog("form").reject)
+        assert len(person.context.jobs.views) == 3 and all(view.status.over for view in person.context.jobs.views)
+        assert not any(view.status == "failed" for view in person.context.jobs.views)
+        free.set()
+
+    live(story)
+
+
 def test_the_form_of_scores_says_how_many_samples_all_are(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         session = sessions.full(1)
@@ -413,3 +451,32 @@ def test_a_model_of_pictures_is_asked_for_no_tokens(qapp: QApplication) -> None:
         fields = Form(options, model=pictures).widgets
         assert fields.keys() & {"window", "stride", "imatrix"} == set() and {"data", "column"} <= fields.keys()
         assert "window" in Form(options, model=text).widgets
+
+
+def test_the_mnemonic_of_every_label_goes_to_its_field_and_all_schemes_are_chosen_at_once(
+    live: Callable[..., None],
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        for name in ("calibrate", "score", "export"):
+            await person.act(person.window.actions_by_id[name].trigger)
+            await person.until(lambda: person.dialog("form"), 10)
+            dialog = person.dialog("form")
+            for title in (each for each in dialog.findChildren(QLabel) if "&" in each.text() and each.isVisible()):
+                key = title.text().partition("&")[2][0].upper()
+                await person.act(partial(QTest.keyClick, dialog, key, Qt.KeyboardModifier.AltModifier))
+                assert QApplication.focusWidget() is title.buddy(), (name, title.text())
+            if name == "score":
+                schemes, every = dialog.findChild(QListWidget), _button(dialog, "Choose None")
+                await person.click(every)
+                ticked = [schemes.item(place).checkState() for place in range(schemes.count())]
+                assert set(ticked) == {Qt.CheckState.Unchecked} and every.text() == "Choose &All"
+                await person.click(every)
+                assert every.text() == "Choose &None" and schemes.item(70).checkState() is Qt.CheckState.Checked
+            await person.act(dialog.reject)
+
+    live(story)
+
+
+def _button(dialog: QWidget, text: str) -> QPushButton:
+    return next(each for each in dialog.findChildren(QPushButton) if each.text().replace("&", "") == text)

@@ -25,10 +25,10 @@ class DrawingEngine:
         finally:
             await self.close()
 
-    def cancel(self, job: int) -> None:
+    def cancel(self, job: int, *, insist: bool = True) -> None:
         """Ask the running ``job`` to stop; if it does not within 2 s the process is terminated."""
         if self._process is not None:
-            self._process.cancel(job)
+            self._process.cancel(job, insist=insist)
 
     async def close(self) -> None:
         """End the process, if there is one, and wait until it is gone."""

@@ -105,13 +105,15 @@ class Engine:
                 self._insist.cancel()
             self._job = self._result = self._on_progress = self._insist = None
 
-    def cancel(self, job: int) -> None:
-        """Ask the running ``job`` to stop; if it does not within 2 s the process is terminated and restarted."""
+    def cancel(self, job: int, *, insist: bool = True) -> None:
+        """Ask the running ``job`` to stop; if it does not within 2 s the process is terminated and restarted where that
+        is worth it (``insist``)."""
         if job != self._job or self._process is None or self._insist is not None:
             return
         if self._ready.is_set():
             self._process.send(wire.CANCEL, job)
-            self._insist = asyncio.get_running_loop().call_later(HEED_SECONDS, self._end_deaf_job)
+            if insist:
+                self._insist = asyncio.get_running_loop().call_later(HEED_SECONDS, self._end_deaf_job)
         else:
             self._settle(CancelledError("cancelled before it started"))
 

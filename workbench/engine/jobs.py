@@ -89,7 +89,7 @@ class RunsRequests(Protocol):
 
     async def run(self, job: int, request: Request[R], on_progress: OnProgress | None = None) -> R: ...
 
-    def cancel(self, job: int) -> None: ...
+    def cancel(self, job: int, *, insist: bool = True) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -240,14 +240,15 @@ class Jobs:
         """Return what a job was asked to do; None for one that is no longer listed."""
         return self._requests.get(job_id)
 
-    def cancel(self, job_id: int) -> None:
-        """End a job now, whether it runs or waits; nothing happens if it is over."""
+    def cancel(self, job_id: int, *, insist: bool = True) -> None:
+        """End a job now, whether it runs or waits; nothing happens if it is over.  Where one does not heed that, the
+        engine is restarted, unless ``insist`` is false."""
         job = self._retriable.get(job_id)
         if job is None or job.view.status.over:
             return
         for lane in self._lanes:
             if job is lane.running:
-                lane.engine.cancel(job.id)
+                lane.engine.cancel(job.id, insist=insist)
             elif job in lane.queue:
                 lane.queue.remove(job)
         job.fail(CancelledError(f"{job.view.title}: cancelled"))

@@ -137,7 +137,9 @@ class Command:
         dialog = dialogs.FormDialog(
             self.window.widget, step.title, step.summary, form, start, lacking, self.context.trigger
         )  # fmt: skip
-        if await dialogs.finished(dialog) != QDialog.DialogCode.Accepted:
+        result = await dialogs.finished(dialog)
+        self.context.runner.drop(FORECAST)
+        if result != QDialog.DialogCode.Accepted:
             return None
         answer: O = form.value()
         self._last[step.options] = self._last[of_model] = answer

@@ -289,7 +289,7 @@ def cancel(command: Command) -> None:
 def retry(command: Command) -> None:
     """Repeat the last failed or cancelled job."""
     for view in reversed(command.context.jobs.views):
-        if view.status in ("failed", "cancelled"):
+        if view.listed and view.status in ("failed", "cancelled"):
             command.context.jobs.retry(view.id)
             return
 

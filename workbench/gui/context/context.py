@@ -19,7 +19,7 @@ class NoEngine:
         """Raise WorkbenchError."""
         raise WorkbenchError("this window cannot run jobs; it was opened only for a picture")
 
-    def cancel(self, job: int) -> None:
+    def cancel(self, job: int, *, insist: bool = True) -> None:
         """Do nothing."""
 
     async def close(self) -> None:

@@ -15,7 +15,7 @@ from workbench.models.placement import Placement
 from workbench.session.workspace import State, Workspace
 from workbench.steps.files.open_model import OPEN
 from workbench.steps.files.open_session import OPEN_SESSION
-from workbench.steps.step import Request
+from workbench.steps.step import Request, Step
 
 if TYPE_CHECKING:
     from workbench.engine.jobs import Jobs
@@ -147,6 +147,13 @@ class JobRunner:
                 failed(CancelledError(f"{request.title}: cancelled"))
 
         self._tasks.start(asking())
+
+    def drop(self, step: Step[O, R]) -> None:
+        """End the jobs of a step for which nobody waits any more; the engine goes on."""
+        for view in self._jobs.views:
+            request = self._jobs.request(view.id)
+            if isinstance(request, Request) and request.step is step:
+                self._jobs.cancel(view.id, insist=False)
 
     # ---------------------------------------------------------------- inside
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, Qt, Signal
+from PySide6.QtCore import QMimeData, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -29,13 +29,16 @@ from PySide6.QtWidgets import (
 from workbench.errors import WorkbenchError
 from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.number_field import NumberField
-from workbench.gui.shell.widgets import label, named, open_menu, page, row
+from workbench.gui.shell.widgets import button, label, named, open_menu, page, row
 from workbench.gui.shell.words import tr
 from workbench.models.summary import ModelSummary
 from workbench.steps.options import Choice, OptionField, OptionInfo, option_fields
 
 MANY_HEIGHT = 150
 """Pixels of a list of check boxes."""
+
+OTHER_KEYS = "&Cancel", "Choose &None", "Choose &All"
+"""Buttons of forms, whose mnemonics no label gets."""
 
 HIGHEST = 1_000_000_000
 CHECKED = Qt.CheckState.Checked
@@ -76,7 +79,7 @@ class Form(QWidget):
         self._layout = QFormLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        keys = {"c"}  # the dialog's Cancel
+        keys = {text.partition("&")[2][:1].lower() for text in map(tr, OTHER_KEYS)}
         for item in option_fields(type(options)):
             if item.info.form and (model is None or item.info.suits(model)):
                 self._add(item, getattr(options, item.name), keys)
@@ -124,7 +127,8 @@ class Form(QWidget):
         named(entry.widget, item.info.label, f"{help_text[:1].upper()}{help_text[1:]}")
         entry.widget.setObjectName(item.name)
         self._entries[item.name] = entry
-        self._layout.addRow(with_key(tr(item.info.label), keys), entry.widget)
+        title = label(with_key(tr(item.info.label), keys), buddy=entry.widget.focusProxy() or entry.widget)
+        self._layout.addRow(title, entry.widget)
         problem = label(role="error", name=tr("What is wrong with {}").format(tr(item.info.label)), wrap=True)
         self._problems[item.name] = problem
         problem.hide()
@@ -194,11 +198,22 @@ class Form(QWidget):
 
         def changed() -> None:
             count.setText(tr("{:,} of {:,} chosen").format(len(read()), len(choices)))
+            every.setText(tr("Choose &None" if read() else "Choose &All"))
             self.changed.emit()
 
+        def choose() -> None:
+            state = Qt.CheckState.Unchecked if read() else CHECKED
+            with QSignalBlocker(box):
+                for place in range(box.count()):
+                    box.item(place).setCheckState(state)
+            box.viewport().update()
+            changed()
+
+        every = button("", choose)
+        every.setAutoDefault(False)
         box.itemChanged.connect(lambda _: changed())
         changed()
-        both = page(box, count, top=0, gap=2)
+        both = page(box, row(count, None, every), top=0, gap=2)
         both.setFocusProxy(box)
         return Entry(both, read)
 
