@@ -6460,8 +6460,8 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>– ({w})</translation>
     </message>
     <message>
-        <source>&amp;Run in a Runtime</source>
-        <translation>In einer Laufzeit a&amp;usführen</translation>
+        <source>Run in a Runti&amp;me</source>
+        <translation>In einer Lauf&amp;zeit ausführen</translation>
     </message>
     <message>
         <source>Run in a Runtime</source>
@@ -6650,6 +6650,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>outputs</source>
         <translation>Ausgaben</translation>
+    </message>
+    <message>
+        <source>The network is still being loaded; its layers are shown already</source>
+        <translation>Das Netz wird noch geladen; seine Schichten sind schon zu sehen</translation>
     </message>
 </context>
 </TS>

@@ -46,7 +46,7 @@ SHOWN: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "setText": ((0,), ()), "setToolTip": ((0,), ()), "Popup": ((2,), ()),
     "add_points": ((), ("name",)), "add_line": ((), ("name",)),
     "_large": ((0, 1), ()), "_button": ((0,), ()), "_figure": ((0,), ()),
-    "_save": ((1, 3), ()), "_say_missing": ((1,), ()),
+    "_save": ((1, 3), ()), "requires": ((1,), ()), "_say_missing": ((1,), ()),
 }  # fmt: skip
 """What shows texts: the places and the names of the arguments that are texts."""
 

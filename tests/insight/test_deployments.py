@@ -9,6 +9,7 @@ import pytest
 
 from tests.gui import sessions
 from workbench.insight.deployments import FORMS, unfit
+from workbench.insight.legality import Refusal, by_reason
 from workbench.models.summary import ModelSource, OutputKind
 
 
@@ -42,3 +43,8 @@ def test_weights_without_a_network_are_offered_in_no_form_that_needs_it(tmp_path
 def test_forms_that_take_a_folders_tokenizer_are_not_offered_without_one(kind: str, kinds: set[str]) -> None:
     model = replace(sessions.summary(1), source=ModelSource(kind=kind, path="a/model"))
     assert {form.kind for form in FORMS if not unfit(form, model)} == kinds
+
+
+def test_a_tip_has_a_line_for_each_reason_not_for_each_layer() -> None:
+    refused = [Refusal(layers=(f"layers.{place}",), reason=f"not q{place % 3}_k") for place in range(10_000)]
+    assert by_reason(refused).splitlines() == [f"layers.{k} and {3333 - (k > 0)} more: not q{k}_k" for k in range(3)]

@@ -195,7 +195,7 @@ class Window(QMainWindow):
             if work is not None:
                 self.context.tasks.start(work)
         else:
-            self.context.messages.say(f"{plain(spec.text)}: not now", reason, "warning")
+            self.context.messages.say(f"{plain(tr(spec.text))}: not now", reason, "warning")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Say why what a key stands for is not possible now: to Qt that is a key like any other."""

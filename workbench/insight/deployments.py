@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.deployment.checkpoints.folder import ORIGINS, has_settings
 from workbench.deployment.endings import ENDINGS
 from workbench.insight import quantities
-from workbench.insight.legality import Refusal, refusals
+from workbench.insight.legality import Refusal, by_reason, refusals
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.session.workspace import State
 
@@ -79,8 +79,8 @@ class Deployment:
 
     @property
     def reasons(self) -> str:
-        """Every refusal on a line of its own."""
-        return self.unfit or "\n".join(refusal.sentence for refusal in self.refused) or self.verdict
+        """Every reason on a line of its own."""
+        return self.unfit or by_reason(self.refused) or self.verdict
 
 
 def deployments(state: State) -> tuple[Deployment, ...]:

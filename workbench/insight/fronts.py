@@ -139,8 +139,8 @@ def _uniform_plans(
     rounded, cached = map(dict[str, str], activations)
     layers = [x for x in searchable(session.model.layers) if x.name in table.row and x.name not in floating]
     stored = [table.row[layer.name] for layer in layers if layer.tied_to is None]
-    refused = refused_cells(session.model, table, target)[stored].any(axis=0)
-    runs = [scheme for scheme, no in zip(table.schemes, refused, strict=True) if not no]
+    refused = refused_cells(session.model, table, target)[stored]
+    runs = [scheme for scheme, cells in zip(table.schemes, refused.T, strict=True) if not cells.any()]
     _, *beside = session.tables(table.metric)
     if batch is None and table.directions is None:
         return tuple(plan for plan in _uniform_sums(session, table, layers, rounded, cached) if plan[0] in runs)

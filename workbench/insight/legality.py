@@ -102,6 +102,14 @@ def refusals(
     return tuple(refused)
 
 
+def by_reason(refused: Iterable[Refusal]) -> str:
+    """Return a line for each reason, with the first of its layers and how many more there are."""
+    layers: dict[str, list[str]] = {}
+    for each in refused:
+        layers.setdefault(each.reason, []).extend(each.layers)
+    return "\n".join(Refusal(layers=tuple(names), reason=reason).sentence for reason, names in layers.items())
+
+
 def refused_cells(model: ModelSummary, table: Sensitivity, target: str) -> np.ndarray:
     """Return which cells of a table of weight schemes a target refuses, bool ``[layers, schemes]``."""
     refused = np.zeros(table.score.shape, bool)

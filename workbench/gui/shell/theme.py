@@ -55,6 +55,10 @@ DARK = Colours(
 )  # fmt: skip
 
 
+FRAMED = ("QAbstractSpinBox", "QComboBox", "QPushButton")
+"""Widgets whose frames Fusion draws in the highlight's colour while they have the keyboard."""
+
+
 def choose(setting: str = "system") -> Colours:
     """Return the palette for ``light``, ``dark`` or ``system`` (which follows the desktop)."""
     if setting in ("light", "dark"):
@@ -72,7 +76,11 @@ def apply(app: QApplication, colours: Colours) -> None:
         app.setStyle(QStyleFactory.create("Fusion"))
         app.setFont(interface_font())
         app.setProperty(STYLED, True)
-    app.setPalette(_palette(colours))
+    palette = _palette(colours)
+    app.setPalette(palette)
+    palette.setColor(QPalette.ColorRole.Highlight, QColor(colours.accent))  # the frame of what has the keyboard
+    for kind in FRAMED:
+        app.setPalette(palette, kind)
 
 
 def interface_font() -> QFont:

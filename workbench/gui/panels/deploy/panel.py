@@ -68,7 +68,7 @@ class DeployPanel(Panel):
     def _build(self) -> None:
         self.forms = DeployForms(self.context)
         self.run, menu = named(QToolButton(), "Run in a Runtime"), QMenu(self)
-        self.run.setText(tr("&Run in a Runtime"))
+        self.run.setText(tr("Run in a Runti&me"))
         open_menu(self.run, menu)
         menu.setToolTipsVisible(True)
         self.entries = {each.value: menu.addAction(each.label, partial(self.prove, each.value)) for each in runtimes()}
@@ -86,7 +86,8 @@ class DeployPanel(Panel):
     def redraw(self, old: State, new: State) -> None:
         """Show every proof, or say what is missing."""
         session = new.session if new.session is not None and not is_first_look(new.session) else None
-        self.say_empty("" if session else "Open a model to deploy it.")
+        loading = "The network is still being loaded; its layers are shown already."
+        self.say_empty("" if session else loading if new.session else "Open a model to deploy it.")
         if session is None:
             return
         self.forms.show_state(new)

@@ -11,13 +11,11 @@ from workbench.gui.shell.widgets import button, combo, fill, fitted, label, row,
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
-from workbench.insight.legality import Refusal, refusals
+from workbench.insight.legality import Refusal, by_reason, refusals
 from workbench.insight.legality import repair as repaired
 from workbench.session.workspace import State
 
 ANY = "any runtime"
-LISTED = 12
-"""How many violations the tooltip spells out."""
 
 
 class PlanTarget(PanelPart):
@@ -54,7 +52,7 @@ class PlanTarget(PanelPart):
         refused = f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
         short = refused if new.target else "every scheme is allowed"
         self.verdict.say(*(f"{short}: {refusal.sentence}" for refusal in self._refusals[:1]), short)
-        self.verdict.setToolTip("\n".join(refusal.sentence for refusal in self._refusals[:LISTED]))
+        self.verdict.setToolTip(by_reason(self._refusals))
         set_role(self.verdict, "error" if layers else "muted")
         for action in (self.select_button, self.repair_button):
             action.setVisible(bool(layers))
