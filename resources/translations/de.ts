@@ -4668,16 +4668,16 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{}: {} quantisiert keine Schichten der Art {w}</translation>
     </message>
     <message>
-        <source>{}: {}: weights must be {}, not {}</source>
-        <translation>{}: {}: Gewichte müssen {} sein, nicht {}</translation>
+        <source>{w}: {}: weights must be {}, not {}</source>
+        <translation>{w}: {}: Gewichte müssen {} sein, nicht {}</translation>
     </message>
     <message>
-        <source>{}: weights must be {}, not {}</source>
-        <translation>{}: Gewichte müssen {} sein, nicht {}</translation>
+        <source>{w}: weights must be {}, not {}</source>
+        <translation>{w}: Gewichte müssen {} sein, nicht {}</translation>
     </message>
     <message>
-        <source>{}: inputs must be {}, not {}</source>
-        <translation>{}: Eingaben müssen {} sein, nicht {}</translation>
+        <source>{w}: inputs must be {}, not {}</source>
+        <translation>{w}: Eingaben müssen {} sein, nicht {}</translation>
     </message>
     <message>
         <source>{}: they run as one matrix and must share one scheme</source>
@@ -4688,12 +4688,12 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{} und {n} weitere: sie laufen als eine Matrix und müssen ein Schema teilen</translation>
     </message>
     <message>
-        <source>{}: affine groups: one scale per group is needed for weights, not per channel</source>
-        <translation>{}: affine Gruppen: Gewichte brauchen eine Skala je Gruppe, nicht je Kanal</translation>
+        <source>{w}: affine groups: one scale per group is needed for weights, not per channel</source>
+        <translation>{w}: affine Gruppen: Gewichte brauchen eine Skala je Gruppe, nicht je Kanal</translation>
     </message>
     <message>
-        <source>{}: affine groups: zero points must be floating, in the format of the scales (-zfp16)</source>
-        <translation>{}: affine Gruppen: Nullpunkte müssen Gleitkommazahlen im Format der Skalen sein (-zfp16)</translation>
+        <source>{w}: affine groups: zero points must be floating, in the format of the scales (-zfp16)</source>
+        <translation>{w}: affine Gruppen: Nullpunkte müssen Gleitkommazahlen im Format der Skalen sein (-zfp16)</translation>
     </message>
     <message>
         <source>{} reads tables of positions and of token types in float32 alone</source>
@@ -6654,6 +6654,50 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>The network is still being loaded; its layers are shown already</source>
         <translation>Das Netz wird noch geladen; seine Schichten sind schon zu sehen</translation>
+    </message>
+    <message>
+        <source>The plan quantizes nothing; give layers a scheme first (F7).</source>
+        <translation>Der Plan quantisiert nichts; zuerst Schichten ein Schema geben (F7).</translation>
+    </message>
+    <message>
+        <source>loss {} as {}</source>
+        <translation>Verlust {} als {}</translation>
+    </message>
+    <message>
+        <source>No plan fits into {w}: the smallest possible takes {n} bytes, {n} bits per weight</source>
+        <translation>Kein Plan passt in {w}: der kleinste mögliche hat {n} Bytes, {n} Bits je Gewicht</translation>
+    </message>
+    <message>
+        <source>No plan fits into {w}: the least possible loss is {n}</source>
+        <translation>Kein Plan passt in {w}: der kleinste mögliche Verlust ist {n}</translation>
+    </message>
+    <message>
+        <source>No plan fits into {w}: the fastest possible takes {n} microseconds</source>
+        <translation>Kein Plan passt in {w}: der schnellste mögliche braucht {n} Mikrosekunden</translation>
+    </message>
+    <message>
+        <source>No plan fits into {w}</source>
+        <translation>Kein Plan passt in {w}</translation>
+    </message>
+    <message>
+        <source>no plan fits into {w}: the smallest possible takes {n} bytes, {n} bits per weight</source>
+        <translation>kein Plan passt in {w}: der kleinste mögliche hat {n} Bytes, {n} Bits je Gewicht</translation>
+    </message>
+    <message>
+        <source>no plan fits into {w}: the least possible loss is {n}</source>
+        <translation>kein Plan passt in {w}: der kleinste mögliche Verlust ist {n}</translation>
+    </message>
+    <message>
+        <source>no plan fits into {w}: the fastest possible takes {n} microseconds</source>
+        <translation>kein Plan passt in {w}: der schnellste mögliche braucht {n} Mikrosekunden</translation>
+    </message>
+    <message>
+        <source>no plan fits into {w}</source>
+        <translation>kein Plan passt in {w}</translation>
+    </message>
+    <message>
+        <source>raise the budget or allow smaller schemes</source>
+        <translation>das Budget erhöhen oder kleinere Schemata zulassen</translation>
     </message>
 </context>
 </TS>

@@ -8,6 +8,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
+    QFileDialog,
     QHeaderView,
     QListView,
     QTableView,
@@ -33,7 +34,8 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
         if isinstance(part, QTabWidget):
             yield from ((f"{where}.tab", part.tabText(place)) for place in range(part.count()))
         yield from ((f"{where}.action", text) for each in part.actions() for text in (each.text(), each.toolTip()))
-        if isinstance(part, QTableView | QTreeView | QListView) and not isinstance(part, QHeaderView):
+        is_table = isinstance(part, QTableView | QTreeView | QListView) and not isinstance(part, QHeaderView)
+        if is_table and not isinstance(part.window(), QFileDialog):  # which lists files
             yield from ((f"{where}.cell", text) for text in _cells(part))
 
 

@@ -122,9 +122,7 @@ class Command:
         options = self._remembered(options, step.options, [each for each in REMEMBERED if runs or each != "metric"])
         model = None if session is None else session.model
         form = Form(options, missing=missing, folder=folder_of(session), bundled=bundled, model=model)
-        samples, held = form.widgets.get("samples"), session and session.calibration
-        if isinstance(samples, NumberField) and "data" not in form.widgets and held:
-            samples.show_count(held.samples)
+        _show_known_count(form, session)
         if step.costs is not None and runs:
             ForecastLine(form, lambda value, *then: ask(FORECAST.request(session, step.request(None, value)), *then))
 
@@ -151,6 +149,13 @@ class Command:
             return options
         names = {item.name for item in fields(options)}
         return replace(options, **{name: getattr(last, name) for name in shown_again if name in names})
+
+
+def _show_known_count(form: Form, session: Session | None) -> None:
+    """Say how many samples all are, where they are those of the calibration."""
+    samples, held = form.widgets.get("samples"), session and session.calibration
+    if isinstance(samples, NumberField) and "data" not in form.widgets and held:
+        samples.show_count(held.samples)
 
 
 def folder_of(session: Session | None) -> str:

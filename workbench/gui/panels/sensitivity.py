@@ -132,7 +132,7 @@ class SensitivityPanel(Panel):
         self.metric_box.setCurrentIndex(self.metric_box.findData(metric))
         reason = step_keys.why_not(new.session, REFINE.requires)
         self.refine.setEnabled(reason is None)
-        self.refine.setToolTip(tr("Not now: {}").format(reason) if reason else tr(REFINE_TIP))
+        self.refine.setToolTip(tr("Not now: {}").format(tr(reason)) if reason else tr(REFINE_TIP))
         table = new.session.table(metric)
         if self._partial is not None and old.session is not None:
             known = self._partial.metric

@@ -180,16 +180,7 @@ class Form(QWidget):
         return Entry(box, box.currentData)
 
     def _many(self, item: OptionField, choices: Sequence[Choice], value: typing.Any) -> Entry:
-        box = named(QListWidget(), item.info.label)
-        box.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        count = label(role="muted")
-        for choice in sorted(choices, key=lambda choice: choice.value not in value):  # what is chosen comes first
-            line = QListWidgetItem(choice.label, box)
-            line.setData(Qt.ItemDataRole.UserRole, choice.value)
-            line.setFlags(Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled)
-            line.setCheckState(CHECKED if choice.value in value else Qt.CheckState.Unchecked)
-        box.setMinimumHeight(MANY_HEIGHT)
-        box.setSpacing(1)
+        box, count = _ticks(item.info.label, choices, value), label(role="muted")
 
         def read() -> tuple[str, ...]:
             lines = (box.item(place) for place in range(box.count()))
@@ -258,6 +249,20 @@ class Form(QWidget):
             dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.fileSelected.connect(line.setText)
         dialog.open()
+
+
+def _ticks(name: str, choices: Sequence[Choice], chosen: Sequence[str]) -> QListWidget:
+    """Return a list to tick, with what is chosen first."""
+    box = named(QListWidget(), name)
+    box.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+    for choice in sorted(choices, key=lambda choice: choice.value not in chosen):
+        line = QListWidgetItem(choice.label, box)
+        line.setData(Qt.ItemDataRole.UserRole, choice.value)
+        line.setFlags(Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled)
+        line.setCheckState(CHECKED if choice.value in chosen else Qt.CheckState.Unchecked)
+    box.setMinimumHeight(MANY_HEIGHT)
+    box.setSpacing(1)
+    return box
 
 
 def _text_problem(item: OptionField, text: str) -> str:

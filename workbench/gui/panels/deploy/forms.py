@@ -77,7 +77,8 @@ class DeployForms(PanelPart):
         self.written.hide()  # it was another plan
         rows = deployments(new)
         self.table.show_records(rows)
-        self.table.resizeColumnsToContents()
+        for index in range(len(FIELDS) - 1):  # the last one takes the rest
+            self.table.resizeColumnToContents(index)
         if rows and self.chosen is None:
             fitting = (each.form.target == new.target if new.target else each.is_possible for each in rows)
             self.table.selectRow(next((place for place, fits in enumerate(fitting) if fits), 0))
