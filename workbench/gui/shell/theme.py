@@ -80,7 +80,7 @@ def apply(app: QApplication, colours: Colours) -> None:
     app.setPalette(palette)
     palette.setColor(QPalette.ColorRole.Highlight, QColor(colours.accent))  # the frame of what has the keyboard
     for kind in FRAMED:
-        app.setPalette(palette, kind)
+        app.setPalette(palette, kind)  # type: ignore[arg-type]  # it takes text, whatever its stub says
 
 
 def interface_font() -> QFont:
