@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import math
 import re
 import zlib
 from collections import Counter
@@ -308,6 +309,24 @@ def test_pictures_in_the_page_are_whole(qapp: QApplication) -> None:
     assert pictures, "the heatmap is one"
     for each in pictures:
         assert QImage.fromData(base64.b64decode(each, validate=True)).width() > 300
+
+
+def test_the_heatmap_of_a_report_has_a_row_for_every_layer_or_block(qapp: QApplication) -> None:
+    """Of 211 layers there were 130, with a scroll bar, below "every layer"."""
+    for blocks, rows, of in ((28, 197, "layer"), (60, 61, "block, the sum of its layers,")):
+        workspace = Workspace()
+        workspace.open(sessions.full(blocks), None)
+        page = report.html(workspace.state)
+        pictures = [
+            QImage.fromData(base64.b64decode(each)) for each in re.findall(r'src="data:image/png;base64,([^"]*)"', page)
+        ]
+        captions = re.findall(r"<figcaption>([^<]*every scheme[^<]*)</figcaption>", page)
+        assert len(pictures) == len(captions) == math.ceil(rows / 75)
+        assert all(f"of every {of} under" in each for each in captions)
+        assert rows <= 75 or captions[-1].endswith(f"rows 151 to {rows}")
+        heads = [picture.height() / 2 - 20 * count for picture, count in zip(
+            pictures, [75] * (rows // 75) + [rows % 75], strict=True)]  # fmt: skip
+        assert len(set(heads)) == 1 and 40 < heads[0] < 200, heads
 
 
 def test_tables_of_the_report_sort_and_the_page_loads_nothing(qapp: QApplication) -> None:

@@ -388,9 +388,11 @@ def with_choices(table: Sensitivity, chosen: np.ndarray) -> Cells:
     )  # fmt: skip
 
 
-def cells_of(table: Sensitivity, assignments: Assignments, metric: str) -> Cells:
+def cells_of(shown: Arrangement, assignments: Assignments, metric: str) -> Cells:
     """Return what a heatmap shows of a metric's table under a plan."""
-    return with_choices(table, _columns(table, table.layers, assignments, BY_NAME[metric].part))
+    names = [name for row in range(len(shown.table.layers)) for name in shown.layers(row)]
+    columns = _columns(shown.table, names, assignments, BY_NAME[metric].part)
+    return with_choices(shown.table, shown.common(columns))
 
 
 def _measured_cells(table: Sensitivity, measured: Sensitivity) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QRect, QSize, Qt
 
 from workbench.errors import WorkbenchError
 from workbench.gui.panels import agreement, channels, compare, error_budget, pareto, sensitivity
@@ -33,7 +33,7 @@ from workbench.gui.shell.theme import LIGHT
 from workbench.gui.tables.fields import Field
 from workbench.insight import quantities
 from workbench.insight.agreement import comparable_metrics, rank_agreement
-from workbench.insight.arrangement import by_family
+from workbench.insight.arrangement import Order, arranged
 from workbench.insight.channels import outliers
 from workbench.insight.compare import compare_sessions
 from workbench.insight.dashboard import Dashboard, KeyFigure
@@ -48,7 +48,7 @@ from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State
 
 PLOT = QSize(520, 300)
-MAX_ROWS, MAX_HEATMAP_ROWS = 300, 120
+MAX_ROWS, MAX_HEATMAP_ROWS, ROWS_OF_PICTURE = 300, 300, 75
 WIDE = 10
 """Columns that fit on A4."""
 
@@ -119,9 +119,10 @@ def _summary(session: Session, state: State) -> Section:
     totals = state.totals
     rows = [["", ""], ["Model", session.model.name], ["Fingerprint", session.model.fingerprint],
             ["Layers", f"{len(session.model.layers):,}"]]  # fmt: skip
-    for title, record in (("Calibration", session.calibration), ("Evaluation", session.evaluation)):
-        if record is not None:
-            rows.append([title, f"{record.name}, {record.samples:,} samples, {record.content_hash}"])
+    if (record := session.calibration) is not None:
+        rows.append(["Calibration", f"{record.name}, {record.samples:,} samples, {record.content_hash}"])
+    if (record := session.evaluation) is not None:  # of which each evaluation says how many samples it took
+        rows.append(["Evaluation", f"{record.name}, {record.content_hash}"])
     if totals is not None:
         rows.append(["Bytes", f"{totals.nbytes:,}"])
         known = (figure for figure in Dashboard().figures(state) if figure.value != quantities.NONE)
@@ -159,15 +160,34 @@ def _sensitivity(session: Session, state: State) -> Section | None:
     scores = session.table(state.shown_metric)
     if scores is None:
         return None
-    heatmap = Heatmap(LIGHT)
-    heatmap.show_cells(sensitivity.cells_of(by_family(scores), state.assignments, state.shown_metric))
-    rows, columns = min(len(scores.layers), MAX_HEATMAP_ROWS), len(scores.schemes)
-    image = png(heatmap, QSize(260 + 46 * columns, 190 + heatmap.row_height * rows))
-    heatmap.deleteLater()
+    order = Order.DEPTH if len(scores.layers) <= MAX_HEATMAP_ROWS else Order.BLOCK
+    shown, heatmap = arranged(scores, order, session.model), Heatmap(LIGHT)
+    heatmap.show_cells(sensitivity.cells_of(shown, state.assignments, state.shown_metric))
+    rows, columns = min(len(shown.table.layers), MAX_HEATMAP_ROWS), len(scores.schemes)
     title = metric_title(scores.metric, scores.unit)
     words = [f"{title} of {len(scores.layers):,} layers under {columns:,} schemes, in {scores.unit}; lower is better."]
-    caption = f"{title} of every layer under every scheme; the plan's choices are framed"
-    return Section(title="Sensitivity", words=words, figures=[Figure(caption=caption, png=image)])
+    which = "layer" if order is Order.DEPTH else "block, the sum of its layers,"
+    missing = "" if rows == len(shown.table.layers) else f" (the first {rows:,} of {len(shown.table.layers):,})"
+    caption = f"{title} of every {which} under every scheme{missing}; the plan's choices are framed"
+    figures = [
+        Figure(caption=caption if rows <= ROWS_OF_PICTURE else f"{caption}: rows {place + 1:,} to {end:,}", png=image)
+        for place, end, image in _pieces(heatmap, 260 + 46 * columns, rows)
+    ]
+    heatmap.deleteLater()
+    return Section(title="Sensitivity", words=words, figures=figures)
+
+
+def _pieces(heatmap: Heatmap, width: int, rows: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield pictures of a heatmap's first rows, none higher than a sheet of paper: from and to which row, and a PNG."""
+    heatmap.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    png(heatmap, QSize(width, 1000))  # which tells how high its head is
+    for first in range(0, rows, ROWS_OF_PICTURE):
+        end = min(first + ROWS_OF_PICTURE, rows)
+        height = heatmap.head_height + heatmap.row_height * (end - first)
+        heatmap.resize(width, height + 2 * heatmap.frameWidth())
+        heatmap.grab(QRect(0, 0, 1, 1))
+        heatmap.verticalScrollBar().setValue(first * heatmap.row_height)
+        yield first, end, png(heatmap)
 
 
 def _front(session: Session, state: State) -> Section | None:
