@@ -2840,8 +2840,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Δ Verlust</translation>
     </message>
     <message>
-        <source>Loss of the second minus the first; above 0 is worse</source>
-        <translation>Verlust des zweiten minus dem des ersten; über 0 ist schlechter</translation>
+        <source>Loss of the second minus the first, for each layer as if it were the only one; above 0 is worse. Errors of several layers cost more or less together, so the rows need not add up to the plans' difference</source>
+        <translation>Verlust des zweiten minus Verlust des ersten, für jede Schicht, als wäre sie die einzige; über 0 ist schlechter. Fehler mehrerer Schichten kosten gemeinsam mehr oder weniger, deshalb ergeben die Zeilen zusammen nicht unbedingt den Unterschied der Pläne</translation>
     </message>
     <message>
         <source>Named plans</source>
@@ -6698,6 +6698,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>raise the budget or allow smaller schemes</source>
         <translation>das Budget erhöhen oder kleinere Schemata zulassen</translation>
+    </message>
+    <message>
+        <source>the rows add up to {n}, each layer as if it were the only one</source>
+        <translation>die Zeilen ergeben zusammen {n}, jede Schicht, als wäre sie die einzige</translation>
     </message>
 </context>
 </TS>

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import Qt
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.context import edits
-from workbench.gui.panels.plan.history import PRESENT
-from workbench.insight.plan_differences import differences, priced
+from workbench.gui.panels.plan.history import PRESENT, _alone
+from workbench.insight.plan_differences import Difference, differences, priced
 from workbench.planning.plan import Assignment, Plan, Rule
 
 
@@ -93,3 +95,10 @@ def test_a_saved_plan_may_have_any_name(live: Callable[..., None]) -> None:
         assert not person.state.session.plans
 
     live(story)
+
+
+def test_rows_that_do_not_add_up_to_the_difference_of_plans_say_so() -> None:
+    """A row of +0.0010 stood below a difference of +4.7e-5, without a word."""
+    rows = [Difference(layer="a", schemes=("x", "y"), nbytes=(1, 2), losses=(0.001, 0.002))]
+    assert _alone(rows, 4.7e-5) == "; the rows add up to +0.00100, each layer as if it were the only one"
+    assert _alone(rows, 0.00101) == "" == _alone([replace(rows[0], losses=(math.nan, 0.002))], 0.5)

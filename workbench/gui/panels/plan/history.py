@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
@@ -16,13 +18,16 @@ from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
-from workbench.insight.plan_differences import PRESENT, PricedPlan, differences, priced
+from workbench.insight.plan_differences import PRESENT, Difference, PricedPlan, differences, priced
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.session.workspace import State
 
 BESIDE = 900
 """Pixels of width from which on both tables have room beside each other."""
+
+APART = 0.05
+"""Share by which the sum of rows may differ from the difference of whole plans without a word."""
 
 PLANS = (
     Field("Plan", lambda plan: plan.title, text=lambda plan: plan.name or tr(plan.title)),
@@ -45,7 +50,8 @@ DIFFERENCES = (
            tip="Bytes of the second minus the first"),
     Number("Δ loss", lambda row: row.losses[1] - row.losses[0],
            lambda value: quantities.signed(value, quantities.number), unit=METRIC_UNIT,
-           tip="Loss of the second minus the first; above 0 is worse"),
+           tip="Loss of the second minus the first, for each layer as if it were the only one; above 0 is worse. Errors "
+               "of several layers cost more or less together, so the rows need not add up to the plans' difference"),
 )  # fmt: skip
 
 
@@ -144,6 +150,15 @@ class PlanHistory(PanelPart):
         if first.totals is not None and second.totals is not None:
             text += f", {quantities.signed(second.totals.nbytes - first.totals.nbytes, quantities.data_size)}"
             if first.totals.predicted is not None and second.totals.predicted is not None:
-                loss = quantities.signed(second.totals.predicted - first.totals.predicted, quantities.number)
-                text += f", {loss} {short_unit(shown_unit(state.session, state.metric))}".rstrip()
+                loss = second.totals.predicted - first.totals.predicted
+                shown = quantities.signed(loss, quantities.number)
+                text += f", {shown} {short_unit(shown_unit(state.session, state.metric))}".rstrip() + _alone(rows, loss)
         self.figure.setText(text)
+
+
+def _alone(rows: Sequence[Difference], loss: float) -> str:
+    """Say what the rows add up to, where that is not what the whole plans differ by."""
+    alone = math.fsum(row.losses[1] - row.losses[0] for row in rows)
+    if math.isnan(alone) or abs(alone - loss) <= APART * max(abs(alone), abs(loss)):
+        return ""
+    return f"; the rows add up to {quantities.signed(alone, quantities.number)}, each layer as if it were the only one"
