@@ -10,17 +10,23 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
+from workbench.gui.panels.sensitivity import cells_of
 from workbench.gui.plots.cells import Cells
+from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.plots.heatmap_picture import HeatmapPicture
 from workbench.gui.shell import theme
+from workbench.gui.shell.foreign import elided
 from workbench.insight.agreement import comparable_metrics
+from workbench.insight.arrangement import Order, arranged
 from workbench.measurement.units import HALF_SQUARED_DISTANCE
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.summary import OutputKind
+from workbench.planning.plan import resolve
 from workbench.sensitivity.metrics import REFINED
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
@@ -245,3 +251,20 @@ def test_a_fast_drag_paints_the_rows_that_the_mouse_skipped(live: Callable[..., 
             assert person.state.session.plan == before, "one step"
 
     live(story)
+
+
+def test_names_of_schemes_can_be_told_apart_where_the_heatmap_is_low(qapp: QApplication) -> None:
+    """At a scale of 2 and 1080 lines, "int3-g64-asym" and "int3-g32-asym" ended after "int3-g"."""
+    session = sessions.full(2)
+    shown = arranged(session.sensitivities["predicted_kl"], Order.DEPTH, session.model)
+    for height, has_families in ((168, False), (400, True)):
+        heatmap = Heatmap(theme.LIGHT)
+        heatmap.show_cells(cells_of(shown, resolve(session.plan, session.model.layers), "predicted_kl"))
+        heatmap.resize(330, height)
+        heatmap.grab()
+        room = heatmap.head_height - heatmap._band_height - 8
+        names = {elided(heatmap.fontMetrics(), name, room) for name in shown.table.schemes}
+        assert len(names) == len(shown.table.schemes), names
+        assert bool(heatmap._band_height) == has_families
+        assert (heatmap.viewport().height() - heatmap.head_height) // heatmap.row_height >= 2
+        heatmap.deleteLater()

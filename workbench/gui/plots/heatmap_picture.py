@@ -40,8 +40,8 @@ MEASURED_NAMES = 50
 """So many of the names with most letters are measured: the widest is among them, and measuring thousands takes long."""
 FADED, VEIL = 2, 200
 """The ink of cells that the target refuses, and how much of the ground lies over them, of 255."""
-LEAST_HEAD, MOST_HEAD = 64, 0.45
-"""Pixels that rotated headings have at least, and the part of the height that they take at most: rows need room too."""
+MOST_HEAD = 0.6
+"""The part of the height that rotated headings take at most: rows need room too."""
 
 SHORT = {"Microscaling": "MX", "Small floats": "FP", "Codebooks": "Code", "16- and 32-bit floats": "16/32 bit",
          "Integers": "Int", "GGUF blocks": "GGUF"}  # fmt: skip
@@ -181,8 +181,10 @@ class HeatmapPicture(QAbstractScrollArea):
             longest = max(map(metrics.horizontalAdvance, cells.columns), default=0)
             self._band_height = metrics.height() + 4 if cells.groups else 0
             upright = longest + 8 <= self.column_width
-            most = max(int(size.height() * MOST_HEAD), LEAST_HEAD)
-            self.head_height = self._band_height + (metrics.height() + 8 if upright else min(longest + 16, most))
+            most, wanted = int(size.height() * MOST_HEAD), metrics.height() + 8 if upright else longest + 16
+            if self._band_height + wanted > most:  # whole names of schemes before those of their families
+                self._band_height = 0
+            self.head_height = self._band_height + min(wanted, max(most, metrics.height() + 8))
         height, width = size.height() - self.head_height, size.width() - self.name_width
         for bar, content, room in ((self.verticalScrollBar(), rows * self.row_height, height),
                                    (self.horizontalScrollBar(), columns * self.column_width, width)):  # fmt: skip
@@ -355,7 +357,8 @@ class HeatmapPicture(QAbstractScrollArea):
             fits = metrics.horizontalAdvance(whole) <= rect.width() - 8
             text = elided(metrics, whole if fits else SHORT.get(title, whole), rect.width() - 7)
             painter.setPen(QColor(self._colours.muted))
-            painter.drawText(rect.adjusted(5, 0, -3, 0), LEFT, text)
+            if self._band_height:
+                painter.drawText(rect.adjusted(5, 0, -3, 0), LEFT, text)
             if first:
                 painter.fillRect(rect.x(), 0, 1, self.head_height, QColor(self._colours.border))
 
