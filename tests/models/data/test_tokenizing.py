@@ -25,6 +25,7 @@ from workbench.models.data.text import (
     sentences,
     tokenizer_of,
 )
+from workbench.models.readers.tokenizer import holds_tokenizer
 
 LOOPS = pytest.mark.parametrize(
     ("pattern", "text"), [(r"(a+)+$", "a" * 40 + "!"), (r"(x+x+)+y", "x" * 5000)], ids=["nested", "pairs"]
@@ -49,6 +50,41 @@ def tables(text: str, spec: InputSpec) -> dict[str, Callable[[], object]]:
         "sentences": lambda: sentences([text], None, spec, file, None)[0]["input_ids"].tolist(),
         "answers": lambda: answer_ids([text], spec, file, None)[0],
     }
+
+
+@pytest.mark.parametrize(("name", "kind"), [
+    ("tokenizer.model", "LlamaTokenizer"), ("spiece.model", "T5Tokenizer"),
+    ("sentencepiece.bpe.model", "CamembertTokenizer"),
+])  # fmt: skip
+def test_a_folder_with_sentencepiece_alone_has_a_tokenizer(tmp_path: Path, name: str, kind: str) -> None:
+    """As T5 1.1's: its pieces are those of the library that made them."""
+    import sentencepiece
+
+    texts = [f"the quick fox number {number} jumps over {7 * number} lazy dogs" for number in range(300)]
+    (tmp_path / "texts").write_text("\n".join(texts))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "texts"), model_prefix=str(tmp_path / "made"), vocab_size=90, minloglevel=2,
+        model_type="bpe" if kind == "LlamaTokenizer" else "unigram",
+    )  # fmt: skip
+    (tmp_path / "made.model").rename(tmp_path / name)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind, "add_bos_token": False}))
+    assert holds_tokenizer(tmp_path)
+    made = InputSpec(tokens=True, vocabulary=200, positions=64, tokenizer=tmp_path, takes=("input_ids",))
+    whole = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / name))
+    own = tokenizer_of(made, tmp_path)
+    ids = own(texts[5], add_special_tokens=False)["input_ids"]
+    assert own.convert_ids_to_tokens(ids) == whole.encode(texts[5], out_type=str)
+
+
+@pytest.mark.parametrize(
+    ("kind", "holds"), [("ByT5Tokenizer", True), ("CanineTokenizer", True), ("BertTokenizer", False), ([1], False)]
+)
+def test_a_tokenizer_of_bytes_needs_no_file_of_its_own(tmp_path: Path, kind: object, holds: bool) -> None:
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind}))
+    assert holds_tokenizer(tmp_path) is holds
+    if kind == "ByT5Tokenizer":
+        made = InputSpec(tokens=True, vocabulary=384, positions=64, tokenizer=tmp_path, takes=("input_ids",))
+        assert tokenizer_of(made, tmp_path)("ab")["input_ids"] == [ord("a") + 3, ord("b") + 3, 1]
 
 
 def test_ids_are_the_tokenizers_own(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MARKER = "quantization-workbench.json"
 """Lists what an export wrote into its folder; only a folder that holds nothing else is ever replaced."""
 
-COPIED = (".json", ".txt", ".model", ".jinja", ".tiktoken")
+COPIED = (".json", ".txt", ".model", ".spm", ".jinja", ".tiktoken")
 ORIGINS = ("huggingface", "quantized_checkpoint")
 """The sources whose folders have a config.json."""
 

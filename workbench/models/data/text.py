@@ -35,7 +35,7 @@ LONGEST_CHAT, CHAT_GROWTH = 1 << 16, 16
 ROWS_PER_SECOND = 100
 """Conversations that a chat template writes in a second at least."""
 
-SETTINGS = (".json", ".jinja", ".model", ".txt")
+SETTINGS = (".json", ".jinja", ".model", ".spm", ".txt")
 """What a tokenizer is made of: it is loaded again when one of these files has changed."""
 
 OTHER_FILES = ("vocab", "merges", "gguf_file", "init_inputs")

@@ -8,18 +8,30 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import DataError, first_line
 from workbench.limited import MEMORY, SECONDS, limited
-from workbench.plain_file import read_text
+from workbench.plain_file import read_json, read_text
 
 if TYPE_CHECKING:
     import numpy as np
 
-FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
+FILES = (
+    "tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model",
+    "spm.model", "source.spm",
+)  # fmt: skip
 """Any of them is enough for a tokenizer."""
+
+BYTES = {"ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer"}
+"""Tokenizers of bytes or characters, which have no such file."""
 
 
 def holds_tokenizer(folder: Path) -> bool:
-    """Return whether there are a tokenizer's files in a folder; nothing is read."""
-    return any((folder / name).is_file() for name in FILES)
+    """Return whether there are a tokenizer's files in a folder, or the name of one that needs none."""
+    if any((folder / name).is_file() for name in FILES):
+        return True
+    try:
+        settings = read_json(folder / "tokenizer_config.json")
+    except (OSError, ValueError):
+        return False
+    return isinstance(settings, dict) and str(settings.get("tokenizer_class")).removesuffix("Fast") in BYTES
 
 
 def require_tokenizer(file: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -56,7 +57,9 @@ def quiet() -> Iterator[None]:
     constants.HF_HUB_OFFLINE = True
     renew()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         constants.HF_HUB_OFFLINE = before
         renew()
