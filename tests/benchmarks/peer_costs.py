@@ -1,6 +1,7 @@
 """What GPTQ and learned rounding cost and leave, beside llm-compressor and AutoRound: a table and one line of JSON.
 
     python tests/benchmarks/peer_costs.py MODEL [--llm-compressor PYTHON] [--auto-round PYTHON] [--iterations N]
+        [--rows gptq,learned]
 
 MODEL is a language model's folder, such as SmolLM2-135M's; each PYTHON is an interpreter of an environment with that
 tool, whose row is left out without it.  All rows quantize the same layers (the linear ones but the head) to INT4 in
@@ -92,6 +93,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=200)
     parser.add_argument("--windows", type=int, default=32)
     parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--rows", default=",".join(PEERS), help="gptq, learned or both")
     parser.add_argument("--work", default="")
     parser.add_argument("--child", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -104,7 +106,8 @@ def main() -> None:
         own = [sys.executable, __file__, case.model, "--iterations", str(options.iterations), "--work", str(work)]
         own += ["--windows", str(case.windows), "--tokens", str(case.tokens), "--child"]
         rows = {}
-        for what, (tool, script) in PEERS.items():
+        for what in options.rows.split(","):
+            tool, script = PEERS[what]
             rows[f"{what}, ours"] = figures_of([*own, what])
             python = getattr(options, tool.replace("-", "_"))
             if python:
