@@ -6703,5 +6703,9 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>the rows add up to {n}, each layer as if it were the only one</source>
         <translation>die Zeilen ergeben zusammen {n}, jede Schicht, als wäre sie die einzige</translation>
     </message>
+    <message>
+        <source>Closed {}</source>
+        <translation>{} geschlossen</translation>
+    </message>
 </context>
 </TS>

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFrame
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -230,3 +230,20 @@ def test_where_a_text_goes_beside_its_panel() -> None:
         assert found == place and not area.intersects(QRect(found, QSize(440, 150)))
     crowded = beside(QRect(20, 20, 1240, 600), 440, 150, room)  # it fits nowhere: it covers as little as it can
     assert room.contains(QRect(crowded, QSize(440, 150))) and crowded.y() == 720 - 1 - 150
+
+
+def test_the_tour_ends_with_the_model_that_it_shows(live: Callable[..., None]) -> None:
+    """Its frame lay over the start page."""
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.trigger("tour"))
+        await person.until(lambda: person.dialog("tour"), 5)
+        mark = person.window.findChild(QFrame, "tour-mark")
+        assert mark.isVisible()
+        await person.act(lambda: person.context.trigger("close"))
+        await person.until(lambda: person.state.session is None, 5)
+        assert person.dialog("tour") is None and person.window.findChild(QFrame, "tour-mark") is None
+        assert person.window.status.message.text() == "Closed tiny-llama"
+
+    live(story)

@@ -108,7 +108,7 @@ def test_edits_are_written_within_a_second_and_recovered(live: Callable[..., Non
         await person.until(lambda: person.state.session is not None)
         assert person.state.assignments[LAYER].weights == "keep" and person.state.dirty
         assert person.state.session.sensitivities, "the results come from the session's own file"
-        assert person.state.undo_name == "Recovered Edits"
+        assert person.state.undo_name == "Recovered Edits" and len(person.state.selection) == 1
         await person.press(Qt.Key.Key_Z, control=True)
         assert person.state.assignments[LAYER].weights != "keep" and not person.state.undo_name
         await person.act(person.context.workspace.redo)

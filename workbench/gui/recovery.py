@@ -16,6 +16,7 @@ from PySide6.QtCore import QLockFile, QTimer
 from PySide6.QtWidgets import QWidget
 
 from workbench.errors import SessionError, WorkbenchError
+from workbench.gui.commands.document import first_layer
 from workbench.gui.context.context import Context
 from workbench.gui.shell import dialogs
 from workbench.models.summary import ModelSummary
@@ -108,6 +109,7 @@ class Recovery:
             return False
         self._context.workspace.open(session, entry.original, unsaved=True)
         self._context.workspace.edit("Recovered Edits", lambda current: edited or current)
+        self._context.workspace.select(first_layer(session))
         self._restored = entry.file
         await self.copy()
         self._context.messages.say(f"Recovered {session.model.name}", "save it to keep it")

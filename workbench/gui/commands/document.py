@@ -136,7 +136,7 @@ class Document:
             before = workspace.state
         workspace.open(session, Path(path) if is_session and not repaired else None, unsaved=repaired)
         self._read = None if repaired else (Path(path), stamp)
-        workspace.select(_first(session))
+        workspace.select(first_layer(session))
         if is_first_look(before.session):
             self._carry_over(before, session)
         if not path.startswith("demo:"):
@@ -172,14 +172,14 @@ class Document:
         """Show the weights of a model while it loads, unless a document is open."""
         if self._context.workspace.state.session is None:
             self._context.workspace.open(look, None)
-            self._context.workspace.select(_first(look))
+            self._context.workspace.select(first_layer(look))
 
     def _carry_over(self, before: State, session: Session) -> None:
         """Keep the selection and the edits that the user made on the first look."""
         workspace, look = self._context.workspace, before.session
         assert look is not None
         names = [name for name in before.selection if name in session.model.by_name]
-        if names and before.selection != _first(look):
+        if names and before.selection != first_layer(look):
             workspace.select(names)
         if not look.plan.rules and not look.locked:
             return
@@ -247,8 +247,11 @@ class Document:
 
     async def close(self) -> None:
         """Close the document, after asking about unsaved work."""
+        session = self._context.workspace.state.session
         if await self.may_discard():
             self._context.workspace.close()
+            if session is not None:  # else the line goes on about what is gone
+                self._context.messages.say(f"Closed {session.model.name}")
 
 
 def stamp_of(path: Path) -> Stamp | None:
@@ -271,7 +274,7 @@ def is_plan(path: str) -> bool:
         return False
 
 
-def _first(session: Session) -> tuple[str, ...]:
+def first_layer(session: Session) -> tuple[str, ...]:
     """Return the layer to select first: one that has inputs."""
     names = [layer.name for layer in session.model.layers if layer.kind is not LayerKind.EMBEDDING]
     return tuple((names or [layer.name for layer in session.model.layers])[:1])

@@ -155,7 +155,10 @@ def begin(context: Context, window: MainWindow) -> None:
     """Show the tour; it offers to fill the panels where nothing is scored yet."""
     session = context.workspace.state.session
     empty = session is not None and not session.sensitivities
-    Tour(window, context.trigger if empty else None).show()
+    tour = Tour(window, context.trigger if empty else None)
+    forget = context.workspace.subscribe(lambda old, new: tour.reject() if new.session is None else None)
+    tour.finished.connect(lambda _: forget())
+    tour.show()
 
 
 def beside(area: QRect, width: int, height: int, room: QRect) -> QPoint:
