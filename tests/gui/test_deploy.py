@@ -141,3 +141,22 @@ def test_the_copied_command_writes_what_the_button_writes(
     written = (tmp_path / "command.safetensors").read_bytes()
     assert written == (tmp_path / "button.safetensors").read_bytes()
     assert json.loads(written[8 : 8 + int.from_bytes(written[:8], "little")])
+
+
+def test_the_form_of_the_target_is_selected_whenever_the_target_changes(live: Callable[..., None]) -> None:
+    """After a model for llama.cpp, one for ONNX Runtime would have been written as GGUF."""
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.context.workspace.show_target("gguf"))
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.window.reveal("deploy"))
+        forms = person.window.panels["deploy"].forms
+        assert forms.chosen.form.kind == "gguf"
+        await person.act(lambda: person.context.workspace.show_target("onnxruntime"))
+        assert forms.chosen.form.kind == "onnx" and forms.place.text().endswith(".onnx")
+        await person.row(forms.table, 4)
+        kind = forms.chosen.form.kind
+        await person.act(lambda: edits.assign(person.context.workspace, ["model.layers.0.mlp.up_proj"], weights="fp16"))
+        assert forms.chosen.form.kind == kind != "onnx", "what the user selects stays while the plan is edited"
+
+    live(story)

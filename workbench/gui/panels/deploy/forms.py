@@ -68,18 +68,20 @@ class DeployForms(PanelPart):
         return next(iter(self.table.selected()), None)
 
     def redraw(self, old: State, new: State) -> None:
-        """Show the forms of the snapshot's plan; at first the form of its target is selected, without
-        one the first that the plan can be written in."""
-        basis = (new.assignments, new.session.model if new.session else None, new.path, new.dirty)
+        """Show the forms of the snapshot's plan; with a model or a target its form is selected, without a target the
+        first that the plan can be written in."""
+        aim = (new.session.model if new.session else None, new.target)
+        basis = (new.assignments, *aim, new.path, new.dirty)
         if same_objects(basis, self._basis):
             return
+        is_other = not same_objects(aim, self._basis[1:3])
         self._basis = basis
         self.written.hide()  # it was another plan
         rows = deployments(new)
         self.table.show_records(rows)
         for index in range(len(FIELDS) - 1):  # the last one takes the rest
             self.table.resizeColumnToContents(index)
-        if rows and self.chosen is None:
+        if rows and (self.chosen is None or is_other):
             fitting = (each.form.target == new.target if new.target else each.is_possible for each in rows)
             self.table.selectRow(next((place for place, fits in enumerate(fitting) if fits), 0))
         self._choose()
