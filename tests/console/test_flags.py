@@ -38,7 +38,7 @@ FLAGS = {
     "inspect": "--factory --fingerprint --trust --weights",
     "outliers": "--layer --most --tokens",
     "plan": "--allow --batch --bits-per-weight --cache --corrected --inputs --lock --loss --metric --microseconds "
-    "--minimise --out --range-method --schemes --size --strategy --target --transforms --trust --uniform",
+    "--minimise --no-save --out --range-method --schemes --size --strategy --target --transforms --trust --uniform",
     "quality": "--batch-size --most --samples --trust",
     "ranges": "--high --layer --low --tap",
     "refine": "--batch-size --bits-per-weight --out --samples --tolerance --trust",

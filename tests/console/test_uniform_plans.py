@@ -8,7 +8,7 @@ import pytest
 
 from workbench.cli import main
 from workbench.models.summary import quantizable
-from workbench.planning.plan import resolve
+from workbench.planning.plan import Plan, resolve
 from workbench.session.session import Session
 from workbench.steps.search_rules import input_names
 
@@ -66,6 +66,20 @@ def test_what_cannot_be_is_one_line(
 def test_layers_that_the_target_refuses_get_the_nearest_scheme(calibrated: Path) -> None:
     assert main(["plan", str(calibrated), "--uniform", "int5-channel", "--target", "onnxruntime", "--quiet"]) == 0
     assert all(weights != "int5-channel" for weights, _, _ in schemes(calibrated))
+
+
+def test_a_session_that_cannot_be_written_still_gives_a_plan(
+    calibrated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session, out = tmp_path / "s.qwb", tmp_path / "plan.json"
+    session.write_bytes(calibrated.read_bytes())
+    session.chmod(0o444)
+    words = ["plan", str(session), "--uniform", "int4-g32", "--out", str(out)]
+    assert main(words) == 1 and not out.exists()
+    assert "is read-only; choose another name or allow it, or give --no-save" in capsys.readouterr().err
+    assert main([*words, "--no-save"]) == 0
+    assert session.read_bytes() == calibrated.read_bytes()
+    assert Plan.load(out).rules
 
 
 def test_an_unknown_runtime_is_a_usage_error(calibrated: Path, capsys: pytest.CaptureFixture[str]) -> None:

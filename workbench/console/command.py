@@ -23,6 +23,7 @@ from workbench.console.flags import (
     workers_of,
 )
 from workbench.console.report import Report, described
+from workbench.errors import SessionError
 from workbench.planning.plan import Plan
 from workbench.preflight import Estimate
 from workbench.progress import Progress
@@ -82,8 +83,10 @@ def of_step(
         estimates = list[Estimate]()
         out = (arguments.out if to_out else None) or arguments.session
         saving = step.join is not None and (to_out or not arguments.no_save)
-        if saving:
+        if saving and to_out:
             file.require_writable(out)
+        elif saving:
+            require_own(file)
 
         def carried_out() -> R:
             reports = watched(progress, results, estimates)
@@ -117,6 +120,14 @@ def of_step(
     place = (DEVICE, DTYPE, MEMORY, *((CLUSTER,) if step.spreads else ())) if step.runs_model else ()
     flags = (SESSION, TRUST, *place, *((PLAN,) if with_plan else ()), flags_of(step.options), *own, *saving)
     return Command(name=step.name, help=step.summary, example=f"{step.name} {example}", flags=flags, run=run)
+
+
+def require_own(file: SharedFile) -> None:
+    """Raise SessionError where a result cannot join the session that it is of; ``--no-save`` does without."""
+    try:
+        file.require_writable()
+    except SessionError as error:
+        raise SessionError(f"{error}, or give --no-save") from None
 
 
 def watched(progress: Progress, results: list[Any], estimates: list[Estimate]) -> Progress:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from workbench import content_kind
 from workbench.atomic import require_writable
-from workbench.console.command import Command
+from workbench.console.command import NO_SAVE, Command, require_own
 from workbench.console.flags import SESSION, TRUST, flag, flags_of, names, options_of
 from workbench.console.report import Report
 from workbench.console.reports.plans import planned
@@ -51,7 +51,8 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     check(arguments)
     file, options = SharedFile.open(arguments.session), options_of(SearchOptions, arguments)
     session = file.session
-    file.require_writable()
+    if not arguments.no_save:
+        require_own(file)
     if arguments.out:
         require_writable(Path(arguments.out), PlanError, "the plan", content_kind.PLAN)
     if arguments.uniform:
@@ -65,7 +66,8 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
         plan = replace(plan, transforms=arguments.transforms)
     read = file.session.sensitivities
     tables = {name: table for name, table in session.sensitivities.items() if read.get(name) is not table}
-    file.save(lambda now: replace(now, plan=plan, sensitivities={**now.sensitivities, **tables}))
+    if not arguments.no_save:
+        file.save(lambda now: replace(now, plan=plan, sensitivities={**now.sensitivities, **tables}))
     if arguments.out:
         plan.save(arguments.out)
     return planned(session, plan, options.metric, corrected=options.corrected)
@@ -118,6 +120,6 @@ PLAN = Command(
              help="rewrite the model first: fold-norms, equalize, awq, smoothquant, rotation-heads, rotation, "
              "online-rotation; or correct it after rounding: bias-correction, norm-reestimation (default: as the "
              "session's plan)"),
-        flag("--out", metavar="PLAN.json", help="write the plan here, too (default: into the session only)"),
+        flag("--out", metavar="PLAN.json", help="write the plan here, too (default: into the session only)"), NO_SAVE,
     ),
 )  # fmt: skip
