@@ -71,7 +71,7 @@ def test_what_the_target_accepts_runs_as_it_was_evaluated(
 ) -> None:
     made = quantized(model, weights, inputs)
     assert target("transformers").legal(model.summary.by_name[UP], weights, inputs) is None
-    assert CompressedTensors().remarks(made) == []
+    assert CompressedTensors().remarks(made, model) == []
     assert difference(made, model, tmp_path / "out") < 1e-5
 
 
@@ -81,7 +81,7 @@ def test_what_the_target_refuses_does_not_and_the_export_says_so(
 ) -> None:
     made = quantized(model, weights, inputs)
     assert target("transformers").legal(model.summary.by_name[UP], weights, inputs)
-    (remark,) = CompressedTensors().remarks(made)
+    (remark,) = CompressedTensors().remarks(made, model)
     assert UP in remark and "--target transformers --repair" in remark
     assert difference(made, model, tmp_path / "out") > 1e-4
 
@@ -96,7 +96,7 @@ def test_tables_run_there_only_where_they_are_not_packed(
     """transformers 5 initializes every table once more, and packed ones have no weight."""
     made = quantized(model, weights, None, TABLE)
     assert (target("transformers").legal(model.summary.by_name[TABLE], weights) is None) == runs
-    assert bool(CompressedTensors().remarks(made)) != runs
+    assert bool(CompressedTensors().remarks(made, model)) != runs
     assert (difference(made, model, tmp_path / "out") < 1e-5) == runs
 
 

@@ -9,6 +9,7 @@ from workbench.deployment.exporters.checkpoint import CheckpointExporter
 from workbench.readable import few
 
 if TYPE_CHECKING:
+    from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
 
@@ -25,7 +26,7 @@ class CompressedTensors(CheckpointExporter):
     stored_by: ClassVar = "compressed_tensors.CompressedTensorsMethod"
     description: ClassVar = "a packed checkpoint that vLLM and transformers load"
 
-    def remarks(self, quantized: QuantizedModel) -> list[str]:
+    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
         from workbench.deployment.targets import target
         from workbench.planning.plan import resolve

@@ -9,6 +9,7 @@ from workbench.deployment.exporters.checkpoint import CheckpointExporter
 
 if TYPE_CHECKING:
     from workbench.deployment.checkpoints.write import Method
+    from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
 
@@ -33,7 +34,7 @@ class Gptq(CheckpointExporter):
 
         return GptqMethod(self.checkpoint_format).chosen(quantized)
 
-    def remarks(self, quantized: QuantizedModel) -> list[str]:
+    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
         from workbench.deployment.checkpoints.gptq import remarks_on
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
 
 if TYPE_CHECKING:
+    from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
 
@@ -23,7 +24,7 @@ class Mlx(CheckpointExporter):
     stored_by: ClassVar = "mlx.MlxMethod"
     description: ClassVar = "a checkpoint that mlx-lm loads: packed weights, scales, biases"
 
-    def remarks(self, quantized: QuantizedModel) -> list[str]:
+    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
         from workbench.deployment.checkpoints.mlx_networks import remarks_on
         from workbench.deployment.gguf_file import configuration

@@ -15,6 +15,7 @@ from workbench.deployment.failed import keeping_failed
 from workbench.deployment.tensors import check
 from workbench.errors import ExportError
 from workbench.progress import Progress, part_of
+from workbench.readable import few
 
 if TYPE_CHECKING:
     from workbench.deployment.onnx.file import Content
@@ -57,6 +58,17 @@ class Onnx:
         held |= {layer.name for layer in model.summary.layers if layer.parameter in held}
         shared = {layer.tied_to for layer in model.summary.tied if layer.name in held}
         return [layer.name for layer in model.summary.stored if held and layer.name not in held | shared]
+
+    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
+        """See :class:`workbench.deployment.exporters.Remarks`."""
+        from workbench.deployment.onnx.capture import capture, fixed_inputs
+        from workbench.models.sources.onnx_file import OnnxModel
+
+        fixed = {} if isinstance(model, OnnxModel) else fixed_inputs(capture(model))
+        return [
+            f"the graph takes {few([f'{name} of {shape}' for name, shape in fixed.items()], 4)} alone: torch could not "
+            f"capture {quantized.summary.name} for other numbers of samples and tokens"
+        ] * bool(fixed)
 
     def _content(self, quantized: QuantizedModel, model: Model | None) -> Content:
         from workbench.deployment.onnx.capture import require_onnx

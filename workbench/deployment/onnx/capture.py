@@ -17,6 +17,7 @@ from torch import nn
 from torch.func import functional_call
 
 from workbench.deployment.onnx.experts import all_experts
+from workbench.deployment.onnx.frequencies import chosen_frequencies, kept_frequencies
 from workbench.errors import BackendUnavailableError, CannotRunError, ExportError, WorkbenchError, first_line
 from workbench.installed import require_new
 from workbench.models.execution.network import NetworkModel, no_fused_attention
@@ -141,7 +142,8 @@ class _Runner(nn.Module):
 
     def forward(self, batch: Any) -> Any:
         network = self.model[0].body.network
-        tensors = {name: self.own[self.places[owner]] for name, owner in self.names.items()}
+        tensors: dict[str, torch.Tensor] = {name: self.own[self.places[owner]] for name, owner in self.names.items()}
+        tensors |= {name: buffer.clone() for name, buffer in chosen_frequencies(network).items()}
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return functional_call(network, tensors, args, kwargs, tie_weights=False)
@@ -163,7 +165,10 @@ def captured(
     errors = []
     for axes in (shapes,) if shapes is not None else _shapes(batch):
         try:
-            with model.body.lock, no_fused_attention(), all_experts(network), quietly(), torch.no_grad():
+            with (
+                model.body.lock, no_fused_attention(), all_experts(network), quietly(), torch.no_grad(),
+                kept_frequencies(network),
+            ):  # fmt: skip
                 program: Any = torch.onnx.export(
                     runner, (), kwargs={"batch": batch}, dynamo=True, dynamic_shapes={"batch": axes},
                     opset_version=OPSET, optimize=False, verbose=False, input_names=names,
@@ -183,6 +188,19 @@ def _shapes(batch: Mapping[str, torch.Tensor]) -> Iterator[dict[str, dict[int, A
     if any(len(axes) > 1 for axes in tokens.values()):
         yield {name: {0: free} for name in batch}
     yield {name: {} for name in batch}
+
+
+def fixed_inputs(graph: Graph) -> dict[str, str]:
+    """Return the inputs that :func:`_shapes` would have of any number of samples or tokens and that are of one."""
+    shapes = {
+        value.name: (value.shape, 2 if len(value.shape) == 2 and not value.dtype.is_floating_point() else 1)
+        for value in graph.model.graph.inputs if value.name not in graph.weights and value.shape
+    }  # fmt: skip
+    return {
+        name: " x ".join(str(size) if isinstance(size, int) else "any" for size in shape)
+        for name, (shape, free) in shapes.items()
+        if any(isinstance(size, int) for size in list(shape)[:free])
+    }  # fmt: skip
 
 
 def _reason(error: BaseException) -> str:

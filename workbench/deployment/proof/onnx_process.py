@@ -12,7 +12,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +20,9 @@ import numpy as np
 Arrays = dict[str, np.ndarray]
 Run = Callable[[Arrays, list[str]], list[np.ndarray]]
 """Returns the outputs called so."""
+
+Shapes = dict[str, list[Any]]
+"""The sizes of every input: numbers for those that are fixed."""
 REPEATS = 3
 
 IN_FLOATING_POINT = ("session.disable_quant_qdq", "1")
@@ -38,8 +41,8 @@ def main() -> None:
     with np.load(request["arrays"], allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     opened = _openvino if request["runtime"] == "openvino" else _onnxruntime
-    names, first, run, version = opened(request["file"], request["threads"], bool(request["taps"]))
-    pieces = [_taken(names, arrays, f"{at}:") for at in range(request["pieces"])] or [_taken(names, arrays, "")]
+    takes, first, run, version = opened(request["file"], request["threads"], bool(request["taps"]))
+    pieces = [_taken(takes, arrays, f"{at}:") for at in range(request["pieces"])] or [_taken(takes, arrays, "")]
     if request["taps"]:
         values: Any = {str(at): value for at, value in enumerate(run(pieces[0], request["taps"]))}
         np.savez(request["out"] + ".npz", **values)
@@ -59,11 +62,19 @@ def main() -> None:
     _end(request, {"runtime": version, "seconds": min(seconds), "peak_bytes": _peak()})
 
 
-def _taken(names: list[str], arrays: Arrays, mark: str) -> Arrays:
+def _taken(names: Shapes, arrays: Arrays, mark: str) -> Arrays:
     missing = [name for name in names if mark + name not in arrays]
     if missing:
         raise SystemExit(f"Error: the graph takes {', '.join(missing)}, which the samples do not have")
+    for name, shape in names.items():
+        came = arrays[mark + name].shape
+        if any(isinstance(size, int) and 0 < size != there for size, there in zip(shape, came, strict=False)):
+            raise SystemExit(f"Error: the graph takes {name} of {_by(shape)} alone, and the samples have {_by(came)}")
     return {name: arrays[mark + name] for name in names}
+
+
+def _by(shape: Iterable[Any]) -> str:
+    return " x ".join(str(size) if isinstance(size, int) else "any" for size in shape)
 
 
 def _end(request: Any, figures: dict[str, Any]) -> NoReturn:
@@ -76,7 +87,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _onnxruntime(file: str, threads: int, tapped: bool) -> tuple[list[str], str, Run, str]:
+def _onnxruntime(file: str, threads: int, tapped: bool) -> tuple[Shapes, str, Run, str]:
     """Open a file; a ``tapped`` one without optimizations, where these fail for the outputs that were added."""
     import onnxruntime
 
@@ -96,7 +107,7 @@ def _onnxruntime(file: str, threads: int, tapped: bool) -> tuple[list[str], str,
     def run(arrays: Arrays, names: list[str]) -> list[np.ndarray]:
         return [np.asarray(each) for each in session.run(names, arrays)]
 
-    names = [each.name for each in session.get_inputs()]
+    names = {each.name: each.shape for each in session.get_inputs()}
     return names, session.get_outputs()[0].name, run, version
 
 
@@ -122,7 +133,7 @@ def saturates() -> bool:
     return "vnni" not in flags
 
 
-def _openvino(file: str, threads: int, tapped: bool) -> tuple[list[str], str, Run, str]:
+def _openvino(file: str, threads: int, tapped: bool) -> tuple[Shapes, str, Run, str]:
     import openvino
 
     settings: dict[str, Any] = {
@@ -134,7 +145,11 @@ def _openvino(file: str, threads: int, tapped: bool) -> tuple[list[str], str, Ru
         lines = [line.strip() for line in str(error).splitlines()]
         words = [line for line in lines if line and not line.startswith(("Exception from", "Check "))]
         raise SystemExit(f"Error: {' '.join(words) or error}") from None
-    names = [each.get_any_name() for each in compiled.inputs]
+    shapes = [(each.get_any_name(), each.partial_shape) for each in compiled.inputs]
+    names = {
+        name: [] if shape.rank.is_dynamic else [size.get_length() if size.is_static else None for size in shape]
+        for name, shape in shapes
+    }
 
     def run(arrays: Arrays, names: list[str]) -> list[np.ndarray]:
         values = compiled(arrays)

@@ -18,6 +18,7 @@ from workbench.models.sources import reopen
 from workbench.models.sources.files import own_files
 from workbench.numerics.formats import parse_scheme, takes_range
 from workbench.planning.plan import Plan, resolve
+from workbench.planning.totals import quantized_inputs
 from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of, silent
 from workbench.readable import few
@@ -130,16 +131,15 @@ def applied(
         written += paths
     left = chosen.left_out(known) if isinstance(chosen, LeavesOut) else []
     note = f"{few(left, 8)}: left out of the file, whose output does not depend on it"
-    remarks = chosen.remarks(quantized) if isinstance(chosen, Remarks) else []
+    remarks = chosen.remarks(quantized, known) if isinstance(chosen, Remarks) else []
     return replace(quantized, notes=(*quantized.notes, *([note] if left else []), *remarks)), paths
 
 
 def _require_ranges(model: Model, plan: Plan, ranges: Ranges) -> None:
     """Raise ExportError where static inputs have no range: no calibrated one, and none in the file of the model."""
     static = {
-        name: chosen.inputs for name, chosen in resolve(plan, model.summary.layers).items()
-        if chosen.inputs and takes_range(parse_scheme(chosen.inputs))
-        and (name, "input") not in ranges and model.encoded_range(name) is None
+        name: scheme for name, scheme in quantized_inputs(model.summary, resolve(plan, model.summary.layers)).items()
+        if takes_range(parse_scheme(scheme)) and (name, "input") not in ranges and model.encoded_range(name) is None
     }  # fmt: skip
     if static:
         raise ExportError(
