@@ -6120,7 +6120,7 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>Rangkorrelation des Kosinus zwischen den beiden Texten eines Paars (oder der Zahl einer Regression) mit dem Wert in den Daten, wie STS-B angegeben wird; 1 ist dieselbe Reihenfolge, höher ist besser</translation>
     </message>
     <message>
-        <source>Share of samples for which the label is the model's most likely answer, in %; higher is better</source>
+        <source>Share of samples, or of labelled tokens, whose label is the model's most likely answer, in %; higher is better</source>
         <translation>Anteil der Beispiele, deren Label die wahrscheinlichste Antwort des Modells ist, in %; höher ist besser</translation>
     </message>
     <message>

@@ -9,11 +9,22 @@ import pytest
 import scipy.stats
 import torch
 
-from tests.models.networks import Rows, convolutions, decoder, images, recurrent, sequences, tokens
+from tests.models.networks import (
+    Decoder,
+    Rows,
+    convolutions,
+    decoder,
+    images,
+    model_of,
+    recurrent,
+    sequences,
+    tokens,
+)
 from workbench.errors import DataError
 from workbench.measurement.bootstrap import interval
 from workbench.measurement.divergence import logit_divergence
 from workbench.measurement.evaluate import evaluate
+from workbench.models.summary import OutputKind
 
 
 def test_divergence_of_two_coins():
@@ -67,6 +78,21 @@ def test_padding_counts_for_nothing():
     cut = evaluate(decoder(0), decoder(1), Rows(input_ids=ids[:, :4]))
     for name, metric in padded.items():
         assert metric.value == pytest.approx(cut[name].value, rel=1e-6)  # float32 passes of other shapes
+
+
+def test_labels_say_which_tokens_count():
+    ids = tokens().tensors["input_ids"]
+    labels = torch.where(torch.arange(ids.shape[1]) < 3, -100, ids)
+    result = evaluate(decoder(0), decoder(1), Rows(input_ids=ids, labels=labels))
+    with torch.no_grad():
+        logits = decoder(1).run({"input_ids": ids})
+    loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+    assert result["perplexity"].value == pytest.approx(float(loss.exp()), rel=1e-5)
+    tagger = model_of(Decoder(), OutputKind.TOKEN_CLASSES)
+    with torch.no_grad():
+        right = (tagger.run({"input_ids": ids}).argmax(-1) == labels)[labels >= 0]
+    accuracy = evaluate(tagger, tagger, Rows(input_ids=ids, labels=labels))["accuracy"]
+    assert accuracy.value == pytest.approx(100 * float(right.double().mean()))
 
 
 def test_class_metrics_by_hand():

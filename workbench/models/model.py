@@ -129,6 +129,11 @@ class Model(ABC):
         """Return ``count`` random samples of what the model takes, the same each time; None where that is not known."""
         return None
 
+    def aliases(self) -> Mapping[str, str]:
+        """Return the further names under which a network has a tensor, each with the first one."""
+        owners = self.summary.by_name
+        return {layer.parameter: owners[layer.tied_to].parameter for layer in self.summary.layers if layer.tied_to}
+
     def weight(self, layer: str) -> torch.Tensor:
         """Return the layer's weight as the matrix of outputs x inputs, detached, in its stored dtype.
 

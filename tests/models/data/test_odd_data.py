@@ -148,7 +148,7 @@ PAIR = {"requires": ("input_ids", "decoder_input_ids"), "takes": ("input_ids", "
     ("arrays", "options", "reason"),
     [
         ({"input_ids": WINDOWS > 3}, {}, r"holds \(3, 4\) bool, the model takes token ids"),
-        ({"input_ids": WINDOWS.astype(complex)}, {}, r"holds \(3, 4\) complex128, the model takes token ids"),
+        ({"input_ids": WINDOWS.astype(complex)}, {}, "input_ids holds complex numbers; give numbers"),
         ({"input_ids": WINDOWS, "labels": np.full((3, 4), -100)}, PAIR, "the decoder's mask .* leaves 3 windows"),
         ({"input_ids": WINDOWS, "decoder_input_ids": WINDOWS, "labels": WINDOWS[:, :2]}, PAIR,
          r"decoder_input_ids are \(3, 4\) and labels \(3, 2\)"),
@@ -223,3 +223,32 @@ def test_masks_of_pixels_in_black_and_white_are_told(tmp_path: Path, high: int, 
     np.savez(tmp_path / "a.npz", pixel_values=np.ones((3, 3, 8, 8), np.float32), labels=labels)
     notes = open_dataset(tmp_path / "a.npz", model(tokens=False, main="pixel_values")).notes
     assert ("a.npz: labels are 0 and 255 alone, and 255 counts for nothing" in "".join(notes)) == told
+
+
+def test_truth_values_and_spaced_names_are_labels(tmp_path: Path, folder: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", [TEXT | {"label": True}, TEXT | {"label": False}])
+    assert open_dataset(path, spec_of(folder, sentences=True)).tensors["labels"].tolist() == [1, 0]
+    (tmp_path / "b.csv").write_text("text, label\nw1 w2,1\nw3,0\n")
+    assert open_dataset(tmp_path / "b.csv", spec_of(folder, sentences=True)).tensors["labels"].tolist() == [1, 0]
+    np.savez(tmp_path / "c.npz", input_ids=np.ones((2, 4), int), labels=np.array([True, False]))
+    labels = open_dataset(tmp_path / "c.npz", spec_of(folder)).tensors["labels"]
+    assert labels.tolist() == [1, 0] and labels.dtype == torch.int64
+
+
+def test_lists_beside_tensors_are_kept(tmp_path: Path) -> None:
+    torch.save({"pixel_values": torch.zeros(3, 3, 4, 4), "labels": [0, 1, 2]}, tmp_path / "a.pt")
+    assert open_dataset(tmp_path / "a.pt", model(tokens=False, channels=3)).tensors["labels"].tolist() == [0, 1, 2]
+
+
+def test_arrays_of_texts_and_of_complex_numbers_are_named(tmp_path: Path) -> None:
+    for values, what in ((np.array(["a", "b"]), "texts"), (np.zeros(2, np.complex64), "complex numbers")):
+        np.savez(tmp_path / "a.npz", pixel_values=np.zeros((2, 3, 4, 4), np.float32), labels=values)
+        with pytest.raises(DataError, match=f"cannot be read as arrays: labels holds {what}; give numbers"):
+            open_dataset(tmp_path / "a.npz", model(tokens=False, channels=3))
+
+
+def test_labels_of_windows_are_cut_with_them(tmp_path: Path, folder: Path) -> None:
+    ids = np.arange(16).reshape(2, 8)
+    np.savez(tmp_path / "a.npz", input_ids=ids, labels=np.where(ids % 8 < 2, -100, ids))
+    data = open_dataset(tmp_path / "a.npz", spec_of(folder), sequence_length=4)
+    assert data.tensors["labels"].tolist() == [[-100, -100, 2, 3], [-100, -100, 10, 11]]

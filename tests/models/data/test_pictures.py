@@ -225,3 +225,18 @@ def test_masks_are_not_taken_for_a_class_of_pictures(tmp_path: Path) -> None:
         Image.new("RGB", (4, 4)).save(tmp_path / name / "x.png")
     with pytest.raises(DataError, match=r"masks holds masks.*npz of pixel_values, and labels"):
         open_dataset(tmp_path, model(tokens=False, channels=3))
+
+
+def test_pictures_of_numbers_beyond_16_bits_are_told(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    Image.fromarray(np.full((4, 4), 1 << 30, np.int32)).save(tmp_path / "deep" / "a.tif")
+    with pytest.raises(DataError, match=r"it holds numbers up to 1,073,741,824; save it with 8 or 16 bits"):
+        open_dataset(tmp_path / "deep", model(tokens=False, channels=3))
+
+
+def test_folders_of_splits_with_classes_in_them_are_named(tmp_path: Path) -> None:
+    for split in ("train", "val"):
+        (tmp_path / split / "cat").mkdir(parents=True)
+        Image.new("RGB", (4, 4)).save(tmp_path / split / "cat" / "a.png")
+    with pytest.raises(DataError, match="pictures in the folders of train, val; give one of these"):
+        open_dataset(tmp_path, model(tokens=False, channels=3))

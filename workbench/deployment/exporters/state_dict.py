@@ -68,7 +68,6 @@ def _require_fit(quantized: QuantizedModel, model: Model) -> None:
 
 def _tied(model: Model, known: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
     """Yield the other names of tied tensors, each after its owner: they are one tensor."""
-    for layer in model.summary.layers:
-        if layer.tied_to is not None and layer.parameter not in known:
-            owner = model.summary.by_name[layer.tied_to].parameter
-            yield owner, dataclasses.replace(known[owner], name=layer.parameter)
+    for name, owner in model.aliases().items():
+        if owner in known and name not in known:
+            yield owner, dataclasses.replace(known[owner], name=name)

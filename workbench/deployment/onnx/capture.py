@@ -20,7 +20,7 @@ from workbench.deployment.onnx.experts import all_experts
 from workbench.deployment.onnx.frequencies import chosen_frequencies, kept_frequencies
 from workbench.errors import BackendUnavailableError, CannotRunError, ExportError, WorkbenchError, first_line
 from workbench.installed import require_new
-from workbench.models.execution.network import NetworkModel, no_fused_attention
+from workbench.models.execution.network import NetworkModel, no_fused_attention, one_name_each
 from workbench.models.model import Model
 from workbench.models.tracing import probe
 
@@ -144,6 +144,7 @@ class _Runner(nn.Module):
         network = self.model[0].body.network
         tensors: dict[str, torch.Tensor] = {name: self.own[self.places[owner]] for name, owner in self.names.items()}
         tensors |= {name: buffer.clone() for name, buffer in chosen_frequencies(network).items()}
+        tensors = one_name_each(network, tensors)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return functional_call(network, tensors, args, kwargs, tie_weights=False)

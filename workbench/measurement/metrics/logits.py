@@ -56,7 +56,8 @@ def next_tokens(batch: Batch, tokens: torch.Tensor) -> tuple[torch.Tensor, torch
     """Return the tokens that the logits from the first position on predict, and which of them count.
 
     Both are samples x tokens: the labels of an encoder-decoder, else each window's tokens from the second on, which
-    count where they and the token before them are real and the window scores them (``scored``: int64, 1 where it does).
+    count where they and the token before them are real and the window scores them (``scored``: int64, 1 where it does;
+    ``labels``: not negative where they do).
     """
     from workbench.models.data.batches import has_decoder, token_ids
 
@@ -64,6 +65,8 @@ def next_tokens(batch: Batch, tokens: torch.Tensor) -> tuple[torch.Tensor, torch
     if has_decoder(batch) and "labels" in batch:
         return batch["labels"].clamp_min(0), (batch["labels"] >= 0) & tokens
     pairs = tokens[:, 1:] & tokens[:, :-1]
+    if "labels" in batch and batch["labels"].shape == ids.shape:
+        pairs = pairs & (batch["labels"][:, 1:] >= 0)
     return ids[:, 1:], pairs & (batch["scored"][:, 1:] != 0) if "scored" in batch else pairs
 
 
@@ -78,13 +81,16 @@ def _log_likelihood_loss(
 
 
 def _accuracy(outputs: Outputs) -> Sums | None:
-    if outputs.kind is not OutputKind.CLASS_LOGITS or "labels" not in outputs.batch:
+    labels, kind = outputs.batch.get("labels"), outputs.kind
+    if labels is None or labels.shape != outputs.reference.shape[:-1]:
         return None
-    labels = outputs.batch["labels"]
-    if labels.ndim != 1:
+    right, baseline = (100.0 * (logits.argmax(-1) == labels) for logits in (outputs.quantized, outputs.reference))
+    if kind is OutputKind.CLASS_LOGITS and labels.ndim == 1:
+        return Sums(right, baseline, outputs.ones)
+    if kind is not OutputKind.TOKEN_CLASSES:
         return None
-    right, baseline = (logits.argmax(-1) == labels for logits in (outputs.quantized, outputs.reference))
-    return Sums(100.0 * right, 100.0 * baseline, outputs.ones)
+    counted = outputs.tokens & (labels >= 0)
+    return Sums((right * counted).sum(dim=1), (baseline * counted).sum(dim=1), counted.sum(dim=1))
 
 
 KL = EvaluationMetric(
@@ -108,5 +114,6 @@ ACCURACY = EvaluationMetric(
     unit=PERCENT,
     higher_is_better=True,
     measure=_accuracy,
-    meaning="Share of samples for which the label is the model's most likely answer, in %; higher is better",
+    meaning="Share of samples, or of labelled tokens, whose label is the model's most likely answer, in %; higher is "
+    "better",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from workbench.readable import few
 INPUTS = ("input_ids", "tokens", "pixel_values", "input_values", "input_features", "images", "inputs", "x", "data")
 MASKS = ("attention_mask", "mask")
 LABELS = ("labels", "y", "targets", "label")
+KINDS = {"U": "texts", "S": "bytes", "c": "complex numbers"}
 UNSIGNED = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
 
 
@@ -51,7 +53,8 @@ def read_arrays(
     if labels is not None:
         if len(labels) != count:
             raise DataError(f"{file} holds {count} samples but {len(labels)} labels; each sample needs one")
-        tensors["labels"] = labels.to(torch.float32 if labels.is_floating_point() else torch.int64)
+        alike = "input_ids" in tensors and labels.shape == inputs.shape
+        tensors["labels"] = _labels(labels[:, : tensors["input_ids"].shape[1]] if alike else labels)
     halved, notes = "input_ids" in tensors and inputs.ndim == 1, (*notes, *_of_binary_masks(labels, file))
     return Stored(count=count, load=lambda rows: rows_of(tensors, rows), prepare=prepare, halved=halved, notes=notes)
 
@@ -79,7 +82,7 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
     tensors = {name: _as_taken(name, tensor, file) for name, tensor in own.items() if name != "labels"}
     notes = _of_binary_masks(labels, file)
     if labels is not None:
-        tensors["labels"] = _as_taken("labels", labels, file)
+        tensors["labels"] = _labels(labels)
     counts = {name: len(tensor) if tensor.ndim else 0 for name, tensor in tensors.items()}
     if len(set(counts.values())) != 1 or not min(counts.values()):
         listed = few((f"{name} {count}" for name, count in counts.items()), 8)
@@ -126,6 +129,10 @@ def with_decoder_mask(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
             if name in tensors and tensors[name].ndim == 2:
                 tensors[name] = torch.nn.functional.pad(tensors[name], (0, 1), value=filler)
     return tensors
+
+
+def _labels(labels: torch.Tensor) -> torch.Tensor:
+    return labels.to(torch.float32 if labels.is_floating_point() else torch.int64)
 
 
 def _as_taken(name: str, tensor: torch.Tensor, file: Path) -> torch.Tensor:
@@ -181,7 +188,7 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
         with opened(file) as stream:
             start = stream.read(6)
         if start[:2] == b"PK":
-            return {name: _tensor(array) for name, array in read_npz(file).items()}
+            return {name: _tensor(array, name) for name, array in read_npz(file).items()}
         if start != b"\x93NUMPY":  # NumPy takes anything else for a pickle
             raise DataError(f"{file} is not a NumPy file: it begins with neither \\x93NUMPY nor PK")
         require_room(file, file.stat().st_size)
@@ -189,7 +196,8 @@ def _load(file: Path) -> dict[str, torch.Tensor]:
     except WorkbenchError:
         raise
     except Exception as error:  # safetensors has an error type of its own, and NumPy raises many
-        raise DataError(f"{file} cannot be read as arrays (pickled objects are never read): {error}") from error
+        pickled = " (pickled objects are never read)" if "pickle" in str(error) else ""
+        raise DataError(f"{file} cannot be read as arrays{pickled}: {error}") from error
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:
@@ -213,10 +221,19 @@ def _tensors(file: Path) -> dict[str, torch.Tensor]:
         loaded = dict(zip(("inputs", "labels"), loaded, strict=False))
     if not isinstance(loaded, Mapping):
         raise DataError(f"{file} holds {type(loaded).__name__}; a tensor or named tensors were expected")
-    return {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor)}
+    return {
+        str(name): torch.tensor(value) if _holds_numbers(value) else value
+        for name, value in loaded.items() if isinstance(value, torch.Tensor) or _holds_numbers(value)
+    }  # fmt: skip
 
 
-def _tensor(array: np.ndarray) -> torch.Tensor:
+def _holds_numbers(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, int | float) for each in value)
+
+
+def _tensor(array: np.ndarray, name: str = "it") -> torch.Tensor:
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} holds {KINDS.get(array.dtype.kind, array.dtype.name)}; give numbers")
     if array.dtype in UNSIGNED:
         array = array.astype(UNSIGNED[array.dtype])
     return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)))

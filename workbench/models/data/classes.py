@@ -49,7 +49,7 @@ def classes_of(labels: Sequence[Any] | None, folder: Path | None, file: Path) ->
     if labels is None:
         return NO_CLASSES
     if all(isinstance(label, int | float) for label in labels):
-        return Classes(numbers=list(labels))
+        return Classes(numbers=[+label for label in labels])  # truth values are 0 and 1
     odd = next((row for row, label in enumerate(labels) if not isinstance(label, str)), None)
     if odd is not None:
         raise DataError(
@@ -57,7 +57,7 @@ def classes_of(labels: Sequence[Any] | None, folder: Path | None, file: Path) ->
             "expected: give labels of single tokens or of several classes as arrays (.npz), or leave them out "
             "(--column)"
         )
-    stated = _stated(folder)
+    stated = stated_classes(folder)
     own = {_plain(name): number for name, number in stated.items()}
     names = sorted({str(label) for label in labels})
     if any(_plain(name) in own for name in names):
@@ -101,7 +101,7 @@ def _by_order(names: list[str], labels: Sequence[Any], known: int, own: list[str
     return Classes(numbers=[number[str(label)] for label in labels], notes=(note,))
 
 
-def _stated(folder: Path | None) -> dict[str, int]:
+def stated_classes(folder: Path | None) -> dict[str, int]:
     """Return the classes that the model's configuration names, with their numbers; empty where it names none."""
     config = folder / "config.json" if folder is not None else None
     if config is None or not config.is_file():

@@ -1,4 +1,5 @@
-"""Rows of token ids in a table, with what stands beside them: masks, segments, labels of tokens or of samples."""
+"""Rows of token ids or of words in a table, with what stands beside them: masks, segments, labels of tokens, of words
+or of samples."""
 
 from __future__ import annotations
 
@@ -10,10 +11,12 @@ import torch
 
 from workbench.errors import DataError
 from workbench.models.data.arrays import read_mask, rows_of, with_decoder_mask
-from workbench.models.data.classes import NO_CLASSES, classes_of
+from workbench.models.data.classes import NO_CLASSES, classes_of, stated_classes
 from workbench.models.data.files import Stored
 from workbench.models.data.inputs import InputSpec
-from workbench.models.data.text import padded
+from workbench.models.data.text import LONGEST_SENTENCE, padded, tokenizer_of
+from workbench.models.data.tokenizing import Rows, tokenized
+from workbench.readable import few
 
 IGNORED = -100
 """The label of a token that counts for nothing, in transformers."""
@@ -55,16 +58,77 @@ def read_ids(columns: Mapping[str, Sequence[Any]], file: Path, spec: InputSpec, 
     return Stored(count=len(ids), load=lambda chosen: rows_of(tensors, chosen), notes=(*notes, *classes.notes))
 
 
+def read_words(
+    rows: Sequence[list[str]], tags: Sequence[Any] | None, file: Path, spec: InputSpec, requested: int | None
+) -> Stored:
+    """Return rows of words as samples (int64, samples x tokens), the ``tags`` of words (classes by name or number) as
+    labels of their first tokens, as transformers trains them.  Raises DataError."""
+    tokenizer, folder = tokenizer_of(spec, file), spec.tokenizer
+    assert folder is not None
+    bounds = (
+        requested,
+        spec.length or spec.positions,
+        tokenizer.model_max_length,
+        None if requested else LONGEST_SENTENCE,
+    )
+    longest = min(bound for bound in bounds if bound)
+
+    def work() -> list[Rows]:
+        encoded = tokenizer(list(rows), is_split_into_words=True, truncation=True, max_length=longest)
+        places = [[-1 if place is None else place for place in encoded.word_ids(row)] for row in range(len(rows))]
+        uncut = tokenizer(list(rows), is_split_into_words=True, verbose=False)["input_ids"]
+        return [encoded["input_ids"], places, [[len(ids)] for ids in uncut]]
+
+    odd = next((number for number, row in enumerate(rows) if not _holds_words(row)), None)
+    if odd is not None:
+        raise DataError(f"{file}: row {odd + 1} is no list of words: {str(rows[odd])[:60]}; fix or remove it")
+    if not tokenizer.is_fast:
+        raise DataError(f"{file} holds words, and the tokenizer in {folder} has no tokenizer.json; give token ids")
+    ids, places, lengths = tokenized(work, folder, [" ".join(row) for row in rows])
+    tensors = {"input_ids": padded(ids, tokenizer.pad_token_id or 0, spec.length or 0)}
+    tensors["attention_mask"] = padded([[1] * len(row) for row in ids], 0, spec.length or 0)
+    if tags is not None:
+        numbered = _beside(_numbered(tags, spec, file), "tags", rows, file, "words")
+        labels = [
+            [
+                own[place] if place >= 0 and (at == 0 or row[at - 1] != place) else IGNORED
+                for at, place in enumerate(row)
+            ]
+            for row, own in zip(places, numbered, strict=True)
+        ]
+        tensors["labels"] = padded(labels, IGNORED, spec.length or 0)
+    cut = sum(length > longest for (length,) in lengths)
+    notes = (f"{file.name}: {cut} of {len(ids)} texts were cut to {longest} tokens",) if cut else ()
+    return Stored(count=len(ids), load=lambda chosen: rows_of(tensors, chosen), notes=notes)
+
+
+def _holds_words(row: Any) -> bool:
+    return isinstance(row, list) and bool(row) and all(isinstance(word, str) for word in row)
+
+
+def _numbered(tags: Sequence[Any], spec: InputSpec, file: Path) -> Sequence[Any]:
+    """Return tags with the model's numbers of those that are names."""
+    names = {each for row in tags if isinstance(row, list) for each in row if isinstance(each, str)}
+    if not names:
+        return tags
+    own = stated_classes(spec.folder)
+    if unknown := sorted(names - own.keys()):
+        raise DataError(f"{file}: the model has no class {unknown[0]!r}; its classes are {few(own, 8) or 'not named'}")
+    return [[own.get(each, each) if isinstance(each, str) else each for each in row] for row in tags]
+
+
 def _cut(rows: Sequence[list[int]], most: int | None) -> list[list[int]]:
     return [row[:most] for row in rows]
 
 
-def _beside(rows: Sequence[Any], name: str, ids: Sequence[list[int]] | None, file: Path) -> list[list[int]]:
+def _beside(
+    rows: Sequence[Any], name: str, ids: Sequence[Sequence[Any]] | None, file: Path, what: str = "token ids"
+) -> list[list[int]]:
     """Return the rows of another column; raises DataError where they have not an entry for each of the ``ids``."""
     read = [_row(row, name, number, file) for number, row in enumerate(rows)]
     odd = next((number for number, row in enumerate(read) if ids is not None and len(row) != len(ids[number])), None)
     if ids is not None and odd is not None:
-        counts = f"{len(ids[odd])} token ids and {len(read[odd])} of {name}"
+        counts = f"{len(ids[odd])} {what} and {len(read[odd])} of {name}"
         raise DataError(f"{file}: row {odd + 1} has {counts}; give one for each")
     return read
 

@@ -5,8 +5,10 @@ The processor in the model's folder decides over sizes, crops and numbers; witho
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ from workbench.models.data.files import EXPECTED, PICTURES, Stored, in_class_fol
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.picture_processor import PictureProcessor, picture_processor
 from workbench.plain_file import read_bytes
+from workbench.readable import few
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -48,7 +51,11 @@ def read_images(folder: Path, spec: InputSpec) -> Stored:
     """
     files, names = in_class_folders(folder, PICTURES)
     if not files:
-        raise DataError(f"{folder} holds nothing that is read; expected {EXPECTED}")
+        deeper = [
+            each.name for each in sorted(folder.iterdir()) if each.is_dir() and in_class_folders(each, PICTURES)[0]
+        ]
+        found = f"pictures in the folders of {few(deeper)}; give one of these" if deeper else ""
+        raise DataError(f"{folder} holds {found or f'nothing that is read; expected {EXPECTED}'}")
     if masks := {*(names or ())} & MASKS:
         raise DataError(f"{folder / min(masks)} holds masks, which are not a class of pictures; give the pictures and "
                         "masks as arrays (.npz of pixel_values, and labels: samples x height x width)")  # fmt: skip
@@ -123,6 +130,8 @@ def _limited(
     from PIL import Image
 
     Image.init()  # loads every codec, which the limited process cannot
+    with suppress(ImportError):
+        importlib.import_module("PIL.ImageCms")  # turns LAB into RGB
     try:
         contents = [read_bytes(source) if isinstance(source, Path) else source for source in sources]
     except OSError as error:
@@ -161,6 +170,8 @@ def _in_bytes(picture: Image) -> Image:
     from PIL import Image
 
     values = np.asarray(picture).astype(np.float64)
+    if picture.mode != "F" and values.max(initial=0) > 65535:
+        raise ValueError(f"it holds numbers up to {values.max():,.0f}; save it with 8 or 16 bits")
     scaled = values * 255 if picture.mode == "F" and values.max(initial=0) <= 1 else values
     scaled = scaled / 257 if picture.mode != "F" and values.max(initial=0) > 255 else scaled
     return Image.fromarray(np.clip(scaled.round(), 0, 255).astype(np.uint8))

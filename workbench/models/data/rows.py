@@ -15,7 +15,7 @@ from workbench.errors import DataError
 from workbench.models.data.arrays import rows_of, with_decoder_mask
 from workbench.models.data.classes import classes_of
 from workbench.models.data.files import Stored, half_of
-from workbench.models.data.id_rows import read_ids
+from workbench.models.data.id_rows import read_ids, read_words
 from workbench.models.data.images import read_pictures
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.reading import SENTENCES, Reading
@@ -30,6 +30,9 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
     Values are texts, conversations, pairs of texts, token ids, numbers, or images and sounds (bytes, or paths beside
     ``file``).  Raises DataError.
     """
+    words, *tags = table.values.values()
+    if spec.tokens is not False and isinstance(words[0], list) and words[0] and isinstance(words[0][0], str):
+        return read_words(words, tags[0] if tags else None, file, spec, reading.window)
     if spec.tokens is not False and not spec.has_decoder and len(table.values) == 2:
         table, notes = _joined(table, reading.text != SENTENCES, file)
         if notes:

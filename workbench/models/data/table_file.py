@@ -227,16 +227,18 @@ def _batches(content: MappedFile, stream: Any) -> Any:
 def _csv(content: MappedFile, stream: Any) -> Any:
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-    return read_csv(
+    table = read_csv(
         stream, ReadOptions(use_threads=False, block_size=1 << 24),
         ParseOptions(delimiter=_mark(content), newlines_in_values=True), ConvertOptions(strings_can_be_null=True),
     )  # fmt: skip
+    return table.rename_columns([name.strip() for name in table.column_names])
 
 
 def _wide(content: MappedFile) -> Columns:
     """Parse a CSV file of very many columns: of numbers, or of texts as they stand."""
     text = io.StringIO(bytes(content.data).removeprefix(codecs.BOM_UTF8).decode(), newline="")
-    names, *rows = (row for row in csv.reader(text, delimiter=_mark(content), strict=True) if row)
+    header, *rows = (row for row in csv.reader(text, delimiter=_mark(content), strict=True) if row)
+    names = [name.strip() for name in header]
     odd = next((row for row in rows if len(row) != len(names)), names)
     if odd is not names:
         raise ValueError(f"it has {len(names):,} columns, and a row of {len(odd):,}")

@@ -20,7 +20,7 @@ FILES = ("audio", "image", "file_name", "path", "sound", "picture", "img", "file
 """Columns of sounds or pictures, for a model that takes such."""
 
 PAIRS = (("sentence1", "sentence2"), ("sentence_A", "sentence_B"), ("text1", "text2"), ("premise", "hypothesis"),
-         ("source", "target"))  # fmt: skip
+         ("source", "target"), ("tokens", "ner_tags"), ("tokens", "tags"), ("words", "tags"))  # fmt: skip
 CONTINUED = (("prompt", "completion"), ("prompt", "chosen"))
 """Columns whose text is that of the first followed by that of the second, as trl names them."""
 
@@ -100,12 +100,13 @@ def _usual(known: list[str], table: Columns, file: Path, takes: str) -> list[str
 
 def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table:
     """Divide the columns into values and labels; empty entries are refused."""
-    holds_ids = "input_ids" in names
+    first = columns[names[0]][0]
+    ids_or_words = "input_ids" in names or (isinstance(first, list) and first and isinstance(first[0], str))
     for name in names:
         if None in columns[name]:
             empty = [row for row, value in enumerate(columns[name]) if value is None]
             raise DataError(f"{file}: {len(empty)} rows have no {name}, the first is row {empty[0] + 1}; remove them")
-        if not holds_ids:  # whose rows have a reader of their own
+        if not ids_or_words:  # whose rows have a reader of their own
             _require_alike(name, columns[name], file)
         _require_text(name, columns[name], file)
     texts = [name for name in names if name not in LABELS and not isinstance(columns[name][0], int | float)]

@@ -120,6 +120,12 @@ class NetworkModel(Model):
     def _tensor(self, name: str) -> torch.Tensor:
         return self._parameters[name] if name in self._parameters else self.body.network.get_buffer(name)
 
+    def aliases(self) -> Mapping[str, str]:
+        """Return the further names of each tensor; see :class:`workbench.models.model.Model`."""
+        first, every = dict[int, str](), dict(self.body.network.named_buffers(remove_duplicate=False))
+        named = [(name, first.setdefault(id(tensor), name)) for name, tensor in {**self._parameters, **every}.items()]
+        return {**{name: owner for name, owner in named if name != owner}, **super().aliases()}
+
     @property
     def is_original(self) -> bool:
         own = self.overrides
@@ -192,6 +198,8 @@ class NetworkModel(Model):
         network: nn.Module = self.body.network
         if isinstance(network, torch.jit.ScriptModule):  # functional_call takes them only inside of another module
             network, tensors = ScriptedNetwork(network), {f"program.{name}": each for name, each in tensors.items()}
+        else:
+            tensors = one_name_each(network, tensors)
         return lambda *args, **kwargs: functional_call(network, tensors, args, kwargs, tie_weights=False)
 
     def _function_taps(
@@ -247,6 +255,16 @@ class NetworkModel(Model):
 
     def _module(self, layer: str) -> nn.Module:
         return self.body.network.get_submodule(self.body.hooks[layer])
+
+
+def one_name_each(network: nn.Module, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return ``tensors`` with one name for each place: of a module with two names, functional_call would put the first
+    name's tensor back, and then the second's, which is the first one's replacement."""
+    places: dict[tuple[int, str], str] = {}
+    for name in tensors:
+        path, _, attribute = name.rpartition(".")
+        places.setdefault((id(network.get_submodule(path)), attribute), name)
+    return {name: tensors[name] for name in places.values()}
 
 
 def _behind(first: Mapping[str, Replacement], then: Mapping[str, Replacement]) -> dict[str, Replacement]:

@@ -83,12 +83,12 @@ def find_layers(
 ) -> NetworkParts:
     """Return the layers and other tensors of ``network``, in the order of its modules.
 
-    A parameter that appears twice is one tensor: its first name owns it, later ones are tied to it.  None is looked
-    through for NaN and infinity where all are known to be ``finite``.
+    A parameter that appears twice is one tensor: its first name owns it, later ones are tied to it.  A module with
+    several names has its first.  No tensor is looked through for NaN and infinity where all are known to be ``finite``.
     """
     role_of = classify or Modules(network)
     parts, owners = NetworkParts(finite=finite), dict[int, str]()
-    for path, module in network.named_modules(remove_duplicate=False):
+    for path, module in network.named_modules():
         for name, parameter in module._parameters.items():
             if parameter is not None:
                 role = role_of(path, module, name, parameter)

@@ -16,11 +16,14 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from workbench.errors import DataError, NotAModelError, TrustRequiredError, WorkbenchError, nearest
+from workbench.models.checkpoints.packed_file import is_packed_file, read_packed_file
 from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, main_of, parameters_of
 from workbench.models.execution.network import Call, Forward
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch, Model
+from workbench.models.sources.folded import fold_weights
 from workbench.models.sources.layers import NetworkParts, find_layers, stored_dtypes
+from workbench.models.sources.quantized_checkpoint import Checkpoint, QuantizedNetwork
 from workbench.models.sources.roles import MOST_WORK, SAMPLES
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, absolute, guessed_inputs, network_model
@@ -42,6 +45,11 @@ MAIN = ("input_ids", "inputs", "x")
 """Names of a network's first input, before what else its forward requires."""
 
 BESIDE = ("weights.safetensors", "model.safetensors", "weights.pt", "weights.pth", "model.pt", "model.pth")
+
+FOLDED = (
+    "{} weight{} that the network computes before each run (weight normalization and the like) are layers by what they "
+    "are computed to, and are exported so"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +78,14 @@ class PythonModule:
                 f"opening {file} runs it as a Python program; allow it (--trust) only if you know it", str(file)
             )
         weights = absolute(request.weights) if request.weights else weights_beside(file)
-        store = _open_store(weights) if weights else None
+        store, checkpoint = _open_store(weights) if weights else (None, None)
         module = run_file(file)
         network = _build(module, file, request.factory or "build")
         if store is not None:
             _load(network, store, weights)
         else:
             store = tensors_in_memory(network.state_dict())
+        folded = fold_weights(network)
         parts = find_layers(network, stored_dtypes(store.tensors))
         _to_single_precision(network)
         source = ModelSource(
@@ -94,8 +103,12 @@ class PythonModule:
         inputs = with_tokens(inputs, network, partial(call_by_name, inputs, by_place=by_place))
         call = partial(call_by_name, inputs, by_place=by_place)
         stated = hasattr(module, "OUTPUT")
-        output, fingerprint = _output(module, parts, inputs, file), contents_of(store).fingerprint
-        return network_model(source, network, parts, fingerprint, output, call, inputs, stated=stated)
+        output = _output(module, parts, inputs, file)
+        fingerprint = contents_of(store if checkpoint is None else checkpoint.raw).fingerprint
+        model = network_model(source, network, parts, fingerprint, output, call, inputs, stated=stated)
+        if folded:
+            model.notes += (FOLDED.format(folded, "s" * (folded > 1)),)
+        return model if checkpoint is None else QuantizedNetwork.of(model, checkpoint)
 
 
 def run_file(file: Path) -> ModuleType:
@@ -142,21 +155,33 @@ def weights_beside(file: Path) -> Path | None:
     return next((file.parent / name for name in names if (file.parent / name).is_file()), None)
 
 
-def _open_store(weights: Path) -> TensorStore:
+def _open_store(weights: Path) -> tuple[TensorStore, Checkpoint | None]:
+    """Return the tensors that the network has, and the packed file of ours where they lie in one."""
     if not weights.exists():
         raise NotAModelError(f"the weights {weights} do not exist; give a .safetensors file or a .pt/.pth state dict")
     if weights.suffix in SUFFIXES:
         require_memory(weights.stat().st_size, str(weights))
-        return tensors_in_memory(load_state_dict(weights))
+        return tensors_in_memory(load_state_dict(weights)), None
     store = tensors_in_files(weight_files(weights))
+    checkpoint = Checkpoint.of(store, read_packed_file(store, weights)) if is_packed_file(weights) else None
+    store = store if checkpoint is None else checkpoint.logical
     require_memory(memory_to_run(store.tensors.values()), str(weights))
-    return store
+    return store, checkpoint
 
 
 def _load(network: nn.Module, store: TensorStore, weights: Path | None) -> None:
     state = {name: store.read(name) for name in store.tensors}
     if all(name.startswith("module.") for name in state):  # saved from DataParallel
         state = {name.removeprefix("module."): tensor for name, tensor in state.items()}
+    wrong = _misfits(network, state, weights)
+    if wrong and fold_weights(network):  # the file may hold what the weights are computed to
+        wrong = _misfits(network, state, weights)
+    if wrong:
+        raise NotAModelError(f"{weights} does not fit the network: {wrong}; give this network's")
+
+
+def _misfits(network: nn.Module, state: Mapping[str, torch.Tensor], weights: Path | None) -> str:
+    """Load ``state``; return how many of its names, and of the network's, have no counterpart."""
     try:
         missing, unexpected = network.load_state_dict(state, strict=False)
     except RuntimeError as error:
@@ -164,16 +189,14 @@ def _load(network: nn.Module, store: TensorStore, weights: Path | None) -> None:
     missing = [name for name in missing if not _tied_to_loaded(network, name, state)]
     wrong = [f"{len(names)} {what} ({names[0]}, ...)" for what, names in
              (("missing", missing), ("unknown to it", unexpected)) if names]  # fmt: skip
-    if wrong:
-        raise NotAModelError(
-            f"{weights} does not fit the network: of its tensors {' and '.join(wrong)}; give this network's"
-        )
+    return f"of its tensors {' and '.join(wrong)}" if wrong else ""
 
 
 def _tied_to_loaded(network: nn.Module, name: str, state: Mapping[str, torch.Tensor]) -> bool:
-    parameters = dict(network.named_parameters(remove_duplicate=False))
-    mine = parameters.get(name)
-    return mine is not None and any(other in state and value is mine for other, value in parameters.items())
+    tensors = dict(network.named_parameters(remove_duplicate=False))
+    tensors |= network.named_buffers(remove_duplicate=False)
+    mine = tensors.get(name)
+    return mine is not None and any(other in state and value is mine for other, value in tensors.items())
 
 
 def _to_single_precision(network: nn.Module) -> None:

@@ -1,0 +1,35 @@
+"""Weights that a network computes before each run (parametrizations, weight and spectral norm, pruning masks), put in
+place once: what runs, and what a deployed network holds."""
+
+from __future__ import annotations
+
+import warnings
+
+from torch import nn
+from torch.nn.utils import parametrize, prune, remove_spectral_norm, remove_weight_norm
+from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.weight_norm import WeightNorm
+
+
+def fold_weights(network: nn.Module) -> int:
+    """Replace each computed weight by its value in evaluation mode; return how many there were."""
+    network.eval()
+    count = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # weight_norm of the past
+        for module in [*network.modules()]:
+            for name in [*module.parametrizations] if parametrize.is_parametrized(module) else ():
+                parametrize.remove_parametrizations(module, name)
+                count += 1
+            for hook in [*module._forward_pre_hooks.values()]:
+                if isinstance(hook, WeightNorm):
+                    remove_weight_norm(module, hook.name)
+                elif isinstance(hook, SpectralNorm):
+                    remove_spectral_norm(module, hook.name)
+                    module._load_state_dict_pre_hooks.clear()  # torch leaves the one that asks for the old names
+                elif isinstance(hook, prune.BasePruningMethod):
+                    prune.remove(module, hook._tensor_name)
+                else:
+                    continue
+                count += 1
+    return count
