@@ -89,17 +89,17 @@ def read_words(
     tensors["attention_mask"] = padded([[1] * len(row) for row in ids], 0, spec.length or 0)
     if tags is not None:
         numbered = _beside(_numbered(tags, spec, file), "tags", rows, file, "words")
-        labels = [
-            [
-                own[place] if place >= 0 and (at == 0 or row[at - 1] != place) else IGNORED
-                for at, place in enumerate(row)
-            ]
-            for row, own in zip(places, numbered, strict=True)
-        ]
+        labels = [_of_first_tokens(own, row) for row, own in zip(places, numbered, strict=True)]
         tensors["labels"] = padded(labels, IGNORED, spec.length or 0)
     cut = sum(length > longest for (length,) in lengths)
     notes = (f"{file.name}: {cut} of {len(ids)} texts were cut to {longest} tokens",) if cut else ()
     return Stored(count=len(ids), load=lambda chosen: rows_of(tensors, chosen), notes=notes)
+
+
+def _of_first_tokens(tags: Sequence[int], places: Sequence[int]) -> list[int]:
+    """Return the tag of each token's word, whose number is its place, where the token is the word's first."""
+    first = [place >= 0 and (at == 0 or places[at - 1] != place) for at, place in enumerate(places)]
+    return [tags[place] if begins else IGNORED for place, begins in zip(places, first, strict=True)]
 
 
 def _holds_words(row: Any) -> bool:

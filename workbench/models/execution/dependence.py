@@ -33,6 +33,9 @@ class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ``decides``: values became numbers or shapes, so that what runs may depend on them.
     """
 
+    supports_higher_order_operators = True
+    """A branch or a loop of an exported program is one operation, which reads what either branch may."""
+
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._steps: list[tuple[frozenset[int], frozenset[int]]] = []
@@ -48,7 +51,7 @@ class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if place not in self._places:
                 self._places[place] = _held(tensor)
         reads, writes = places(inputs), places(outputs)
-        if func._schema.is_mutable:
+        if isinstance(func, torch._ops.OpOverload) and func._schema.is_mutable:
             writes |= places(inputs)
         self.decides |= not outputs or _shapes_by_values(func, inputs)
         if not outputs:  # a number for Python, on which anything that follows may depend
@@ -74,7 +77,7 @@ def _shapes_by_values(func: Any, inputs: list[torch.Tensor]) -> bool:
     """Return whether the shape of a result depends on values: what ``nonzero`` returns, an index of booleans."""
     if func is torch.ops.aten.index.Tensor:
         return any(tensor.dtype in (torch.bool, torch.uint8) for tensor in inputs[1:])
-    return torch.Tag.dynamic_output_shape in func.tags
+    return torch.Tag.dynamic_output_shape in getattr(func, "tags", ())
 
 
 def places(tensors: list[torch.Tensor]) -> frozenset[int]:

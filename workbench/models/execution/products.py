@@ -160,11 +160,18 @@ def _table_first(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Produ
     return [Product(kind=LayerKind.EMBEDDING, x=ids, weight=weight, place=place)]
 
 
+def _convolution(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Product]:
+    """Read ``aten.convolution(input, weight, bias, stride, padding, dilation, transposed, ...)``."""
+    kinds = {3: LayerKind.CONV1D, 4: LayerKind.CONV2D, 5: LayerKind.CONV3D}
+    kind = LayerKind.CONV_TRANSPOSE if args[6] else kinds[args[1].ndim]
+    return [Product(kind=kind, x=args[0], weight=args[1], place=0)]
+
+
 def _in_aten(functions: Mapping[Any, Reader]) -> dict[Any, Reader]:
     """Return the readers of the operations behind ``functions``, which exported programs call."""
     named = {str(function.__name__): reader for function, reader in functions.items()}
     packets = {getattr(torch.ops.aten, name): reader for name, reader in named.items() if hasattr(torch.ops.aten, name)}
-    packets[torch.ops.aten.embedding] = _table_first
+    packets |= {torch.ops.aten.embedding: _table_first, torch.ops.aten.convolution: _convolution}
     return {getattr(packet, name): reader for packet, reader in packets.items() for name in packet.overloads()}
 
 

@@ -137,7 +137,8 @@ class UseRecorder(TorchFunctionMode):
         if not convolution and any(mapped.get(axis, 0) is None for axis in (*product.summed, *product.batch)):
             return None
         whole = product.weight.numel() == parameter.numel() and product.plain
-        x, groups = product.x, kwargs.get("groups", args[6] if convolution and len(args) > 6 else 1)
+        place = 8 if len(args) > 8 else 6  # aten.convolution says first whether it is transposed
+        x, groups = product.x, kwargs.get("groups", args[place] if convolution and len(args) > place else 1)
         sizes = x.shape[:1] if convolution else x.shape[:-1]  # a picture has 3 channels, as the probe 3 samples
         sized = [axis for axis, size in enumerate(sizes) if size == self._samples]
         return Use(

@@ -38,7 +38,8 @@ LISTED = re.compile(
 NAMING = ("GLOBAL", "STACK_GLOBAL", "INST", "OBJ", "EXT1", "EXT2", "EXT4")
 TENSORS = re.compile(
     r"torch (\w*Storage|[a-z]+\d*|Tensor)|torch\._utils _rebuild_(tensor_v2|parameter)|"
-    r"torch\._tensor _rebuild_from_type_v2|collections OrderedDict",
+    r"torch\._tensor _rebuild_from_type_v2|collections OrderedDict|(__builtin__|builtins) set|"
+    r"torch\._dynamo\.decorators _DimRange",
     re.ASCII,
 )
 """What names objects in a pickle, and the names that tensors have there, those with marks of free sizes included."""

@@ -131,7 +131,11 @@ def _is_plain_operator(target: str) -> bool:
 
 
 def _plain_tree(text: str) -> str:
-    """Return the structure of inputs or outputs with containers of Python alone; "" stays as it is."""
+    """Return the structure of inputs or outputs with containers of Python alone; "" stays as it is.
+
+    Containers of other classes (transformers' outputs, dataclasses) become dictionaries where they have names, else
+    lists: a program needs their order, not their class.
+    """
     if not text:
         return text
     version, tree = json.loads(text)
@@ -141,10 +145,13 @@ def _plain_tree(text: str) -> str:
 
 
 def _container(tree: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    kind, context = tree["type"], tree["context"]
-    if kind not in CONTAINERS or depth > DEPTH:
-        raise Unsafe(f"its inputs or outputs are containers of the type {kind!r:.100}")
+    kind, context, count = tree["type"], tree["context"], len(tree["children_spec"])
+    if depth > DEPTH:
+        raise Unsafe(f"its inputs or outputs nest deeper than {DEPTH} levels")
     keys = json.loads(context) if isinstance(context, str) else context
+    if kind not in CONTAINERS:
+        named = isinstance(keys, list) and len(keys) == count and all(isinstance(each, str) for each in keys)
+        kind, keys, context = ("builtins.dict", keys, "") if named else ("builtins.list", None, "")
     if not (keys is None or (isinstance(keys, list) and all(isinstance(each, str | int) for each in keys))):
         raise Unsafe("its inputs or outputs are containers that import a module")
     context = json.dumps(keys) if isinstance(context, str) else None

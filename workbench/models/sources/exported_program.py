@@ -39,6 +39,9 @@ from workbench.models.summary import ModelSource, OutputKind
 from workbench.models.tracing import TOKENS
 from workbench.readable import few
 
+CONVOLUTIONS = {3: LayerKind.CONV1D, 4: LayerKind.CONV2D, 5: LayerKind.CONV3D}
+"""What ``aten.convolution``, which decompositions leave, does by the axes of its weight."""
+
 MODULE_KINDS = {
     "linear": LayerKind.LINEAR, "conv1d": LayerKind.CONV1D, "conv2d": LayerKind.CONV2D, "conv3d": LayerKind.CONV3D,
 }  # fmt: skip
@@ -120,16 +123,18 @@ def in_single_precision(network: nn.Module) -> None:
 
 
 def _signature(program: Any, path: Path) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Return the program's inputs by name and its first output, tensors without data (sizes may be symbolic)."""
-    names = program.graph_signature.user_inputs
+    """Return the program's inputs by name and its first output, tensors without data (sizes may be symbolic).
+
+    Constants that it was exported with (``use_cache=False``) are none of its inputs.
+    """
     placeholders = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
-    values = {str(name): placeholders.get(name) for name in names}
-    inputs = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
-    if not inputs or len(inputs) < len(values):
-        other = [name for name in values if name not in inputs]
+    named = [name for name in program.graph_signature.user_inputs if isinstance(name, str) and name in placeholders]
+    inputs = {name: placeholders[name] for name in named if isinstance(placeholders[name], torch.Tensor)}
+    if not inputs or len(inputs) < len(named):
+        other = [name for name in named if name not in inputs]
         raise NotAModelError(
             f"{path} takes {few(other, 8) or 'nothing'}, which is not a tensor; export it "
-            "with tensors as its only inputs"
+            "with tensors and constants as its only inputs"
         )
     (result,) = [node for node in program.graph.nodes if node.op == "output"]
     outputs = [getattr(node, "meta", {}).get("val") for node in result.args[0]]
@@ -183,7 +188,7 @@ def _hint(size: Any) -> int:
 
 def _call(program: Any, takes: Mapping[str, torch.Tensor]) -> Call:
     """Return how a batch is handed to the program: each input by its name, in its place and of its dtype."""
-    names, structure = tuple(takes), program.call_spec.in_spec
+    names, structure, leaves = tuple(takes), program.call_spec.in_spec, program.graph_signature.user_inputs
     spec = InputSpec(takes=names, main=next((name for name in (*MAIN, *names) if name in takes), ""))
     dtypes = {name: torch.float32 if tensor.dtype in HALF else tensor.dtype for name, tensor in takes.items()}
 
@@ -196,7 +201,8 @@ def _call(program: Any, takes: Mapping[str, torch.Tensor]) -> Call:
                 f"the data hold {few(batch, 8)}; the program also needs "
                 + few((f"{name} {tuple(takes[name].shape)}" for name in missing), 8)
             )
-        args, kwargs = tree_unflatten([named[name].to(dtypes[name]) for name in names], structure)
+        values = [named[each].to(dtypes[each]) if each in names else each for each in leaves]
+        args, kwargs = tree_unflatten(values, structure)
         return first_tensor(forward(*args, **kwargs))
 
     return call
@@ -260,6 +266,9 @@ def _role_in(operation: str, user: Any, node: Any, shape: tuple[int, ...]) -> Ro
         return Role(kind=LayerKind.RECURRENT)
     if len(user.args) < 2 or user.args[1] is not node:
         return None
+    if operation == "convolution":
+        transposed, groups = bool(user.args[6]), int(user.args[8])
+        return transposed_role(shape, groups) if transposed else module_role(CONVOLUTIONS[len(shape)])
     if operation.startswith("conv_transpose"):
         return transposed_role(shape, int(user.args[6]) if len(user.args) > 6 else 1)
     return module_role(MODULE_KINDS[operation]) if operation in MODULE_KINDS else None

@@ -18,10 +18,10 @@ from torch.overrides import TorchFunctionMode
 from workbench.errors import DataError, NotAModelError, TrustRequiredError, WorkbenchError, nearest
 from workbench.models.checkpoints.packed_file import is_packed_file, read_packed_file
 from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, main_of, parameters_of
+from workbench.models.execution.folded import fold_weights
 from workbench.models.execution.network import Call, Forward
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch, Model
-from workbench.models.sources.folded import fold_weights
 from workbench.models.sources.layers import NetworkParts, find_layers, stored_dtypes
 from workbench.models.sources.quantized_checkpoint import Checkpoint, QuantizedNetwork
 from workbench.models.sources.roles import MOST_WORK, SAMPLES
@@ -92,16 +92,7 @@ class PythonModule:
             kind=self.name, path=request.recorded, factory=request.factory,
             weights=str(weights) if request.weights else None,
         )  # fmt: skip
-        takes, requires = arguments_of(network.forward)
-        inputs = replace(
-            guessed_inputs(parts), preprocess=getattr(module, "preprocess", None), takes=takes, requires=requires,
-            main=next((name for name in (*MAIN, *requires, *takes) if name in takes), ""),
-            rate=getattr(module, "SAMPLING_RATE", None),
-        )  # fmt: skip
-        main = next((each for each in parameters_of(network.forward) if each.name == inputs.main), None)
-        by_place = main is not None and main.kind is not main.KEYWORD_ONLY
-        inputs = with_tokens(inputs, network, partial(call_by_name, inputs, by_place=by_place))
-        call = partial(call_by_name, inputs, by_place=by_place)
+        inputs, call = _inputs(module, network, parts)
         stated = hasattr(module, "OUTPUT")
         output = _output(module, parts, inputs, file)
         fingerprint = contents_of(store if checkpoint is None else checkpoint.raw).fingerprint
@@ -193,8 +184,8 @@ def _misfits(network: nn.Module, state: Mapping[str, torch.Tensor], weights: Pat
 
 
 def _tied_to_loaded(network: nn.Module, name: str, state: Mapping[str, torch.Tensor]) -> bool:
-    tensors = dict(network.named_parameters(remove_duplicate=False))
-    tensors |= network.named_buffers(remove_duplicate=False)
+    parameters, buffers = (each(remove_duplicate=False) for each in (network.named_parameters, network.named_buffers))
+    tensors: dict[str, torch.Tensor] = {**dict(parameters), **dict(buffers)}
     mine = tensors.get(name)
     return mine is not None and any(other in state and value is mine for other, value in tensors.items())
 
@@ -238,6 +229,20 @@ def with_tokens(inputs: InputSpec, network: nn.Module, call: Call) -> InputSpec:
     except Exception:  # a network that takes something else raises whatever it likes
         return inputs
     return replace(inputs, tokens=True, vocabulary=look_ups.rows[0], channels=None) if look_ups.rows else inputs
+
+
+def _inputs(module: ModuleType, network: nn.Module, parts: NetworkParts) -> tuple[InputSpec, Call]:
+    """Return what the network takes, and how it is called."""
+    takes, requires = arguments_of(network.forward)
+    inputs = replace(
+        guessed_inputs(parts), preprocess=getattr(module, "preprocess", None), takes=takes, requires=requires,
+        main=next((name for name in (*MAIN, *requires, *takes) if name in takes), ""),
+        rate=getattr(module, "SAMPLING_RATE", None),
+    )  # fmt: skip
+    main = next((each for each in parameters_of(network.forward) if each.name == inputs.main), None)
+    by_place = main is not None and main.kind is not main.KEYWORD_ONLY
+    inputs = with_tokens(inputs, network, partial(call_by_name, inputs, by_place=by_place))
+    return inputs, partial(call_by_name, inputs, by_place=by_place)
 
 
 def _output(module: ModuleType, parts: NetworkParts, inputs: InputSpec, file: Path) -> OutputKind:

@@ -18,7 +18,7 @@ def fold_weights(network: nn.Module) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # weight_norm of the past
         for module in [*network.modules()]:
-            for name in [*module.parametrizations] if parametrize.is_parametrized(module) else ():
+            for name in _parametrized(module):
                 parametrize.remove_parametrizations(module, name)
                 count += 1
             for hook in [*module._forward_pre_hooks.values()]:
@@ -28,8 +28,13 @@ def fold_weights(network: nn.Module) -> int:
                     remove_spectral_norm(module, hook.name)
                     module._load_state_dict_pre_hooks.clear()  # torch leaves the one that asks for the old names
                 elif isinstance(hook, prune.BasePruningMethod):
-                    prune.remove(module, hook._tensor_name)
+                    prune.remove(module, hook._tensor_name)  # type: ignore[no-untyped-call]
                 else:
                     continue
                 count += 1
     return count
+
+
+def _parametrized(module: nn.Module) -> list[str]:
+    parts = module._modules.get("parametrizations")
+    return [] if parts is None or not parametrize.is_parametrized(module) else [*parts._modules]
