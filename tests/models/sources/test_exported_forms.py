@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -95,3 +95,19 @@ def test_branches_are_measured_and_none_is_unused(tmp_path: Path) -> None:
     for sign in (1, -1):
         torch.testing.assert_close(model.run({"x": sign * x.abs()}), network(sign * x.abs()))
     require_predicted(model, Rows(x=torch.randn(64, 8).abs()), ["one.weight", "last"])
+
+
+class Pair(NamedTuple):
+    hidden: torch.Tensor
+    logits: torch.Tensor
+
+
+class Named(Scaled):
+    def forward(self, x: torch.Tensor, scale: float = 1.0, how: str = "none") -> Any:
+        return Pair(x, super().forward(x, scale, how))
+
+
+def test_a_named_tuple_is_read_in_its_order(tmp_path: Path) -> None:
+    x = torch.randn(2, 6)
+    torch.utils._pytree._register_namedtuple(Pair, serialized_type_name="networks.Pair")
+    torch.testing.assert_close(opened(tmp_path, seeded(Named), (x,)).run({"x": x}), x)

@@ -148,8 +148,11 @@ def _container(tree: Mapping[str, Any], depth: int) -> dict[str, Any]:
     kind, context, count = tree["type"], tree["context"], len(tree["children_spec"])
     if depth > DEPTH:
         raise Unsafe(f"its inputs or outputs nest deeper than {DEPTH} levels")
-    keys = json.loads(context) if isinstance(context, str) else context
-    if kind not in CONTAINERS:
+    try:
+        keys = json.loads(context) if isinstance(context, str) else context
+    except ValueError:  # the name of a class, not in JSON
+        keys = str(context)
+    if kind not in CONTAINERS and isinstance(keys, list | str | None):
         named = isinstance(keys, list) and len(keys) == count and all(isinstance(each, str) for each in keys)
         kind, keys, context = ("builtins.dict", keys, "") if named else ("builtins.list", None, "")
     if not (keys is None or (isinstance(keys, list) and all(isinstance(each, str | int) for each in keys))):
