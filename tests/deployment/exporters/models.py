@@ -31,6 +31,10 @@ class TensorModel:
         facts = self.summary.by_name[layer]
         return self.tensors[facts.parameter].permute(facts.axes).reshape(facts.matrix)
 
+    def aliases(self) -> dict[str, str]:
+        return {layer.parameter: self.summary.by_name[layer.tied_to].parameter for layer in self.summary.tied
+                if layer.tied_to}  # fmt: skip
+
     def encoded(self, layer: str) -> None:
         return None
 

@@ -30,8 +30,8 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
     Values are texts, conversations, pairs of texts, token ids, numbers, or images and sounds (bytes, or paths beside
     ``file``).  Raises DataError.
     """
-    words, *tags = table.values.values()
-    if spec.tokens is not False and isinstance(words[0], list) and words[0] and isinstance(words[0][0], str):
+    if spec.tokens is not False and table.holds_words:
+        words, *tags = table.values.values()
         return read_words(words, tags[0] if tags else None, file, spec, reading.window)
     if spec.tokens is not False and not spec.has_decoder and len(table.values) == 2:
         table, notes = _joined(table, reading.text != SENTENCES, file)

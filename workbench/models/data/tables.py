@@ -21,6 +21,9 @@ FILES = ("audio", "image", "file_name", "path", "sound", "picture", "img", "file
 
 PAIRS = (("sentence1", "sentence2"), ("sentence_A", "sentence_B"), ("text1", "text2"), ("premise", "hypothesis"),
          ("source", "target"), ("tokens", "ner_tags"), ("tokens", "tags"), ("words", "tags"))  # fmt: skip
+WORDS = ("tokens", "words")
+"""Columns of lists of words."""
+
 CONTINUED = (("prompt", "completion"), ("prompt", "chosen"))
 """Columns whose text is that of the first followed by that of the second, as trl names them."""
 
@@ -45,6 +48,11 @@ class Table:
     labels: Sequence[Any] | None
     tools: Sequence[Any] | None = None
     """What conversations may call, for the chat template."""
+
+    @property
+    def holds_words(self) -> bool:
+        """Whether a row is a list of words."""
+        return next(iter(self.values)) in WORDS
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
@@ -100,8 +108,7 @@ def _usual(known: list[str], table: Columns, file: Path, takes: str) -> list[str
 
 def _table(columns: dict[str, list[Any]], names: list[str], file: Path) -> Table:
     """Divide the columns into values and labels; empty entries are refused."""
-    first = columns[names[0]][0]
-    ids_or_words = "input_ids" in names or (isinstance(first, list) and first and isinstance(first[0], str))
+    ids_or_words = "input_ids" in names or names[0] in WORDS
     for name in names:
         if None in columns[name]:
             empty = [row for row, value in enumerate(columns[name]) if value is None]
