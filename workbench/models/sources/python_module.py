@@ -19,7 +19,7 @@ from workbench.errors import DataError, NotAModelError, TrustRequiredError, Work
 from workbench.models.checkpoints.packed_file import is_packed_file, read_packed_file
 from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of, main_of, parameters_of
 from workbench.models.execution.folded import fold_weights
-from workbench.models.execution.network import Call, Forward
+from workbench.models.execution.network import Call, Forward, NetworkModel
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch, Model
 from workbench.models.sources.layers import NetworkParts, find_layers, stored_dtypes
@@ -99,7 +99,13 @@ class PythonModule:
         model = network_model(source, network, parts, fingerprint, output, call, inputs, stated=stated)
         if folded:
             model.notes += (FOLDED.format(folded, "s" * (folded > 1)),)
-        return model if checkpoint is None else QuantizedNetwork.of(model, checkpoint)
+        return model if checkpoint is None else _quantized(model, checkpoint)
+
+
+def _quantized(model: NetworkModel, checkpoint: Checkpoint) -> QuantizedNetwork:
+    network = QuantizedNetwork(model.summary, model.body, model.inputs, checkpoint=checkpoint)
+    network.notes = (*model.notes, *network.notes)
+    return network
 
 
 def run_file(file: Path) -> ModuleType:

@@ -274,13 +274,6 @@ class QuantizedNetwork(_Encoded, NetworkModel):
         super().__init__(summary, body, inputs, overrides)
         self.checkpoint, self.logical, self.notes = checkpoint, checkpoint.logical, checkpoint.notes(summary.layers)
 
-    @classmethod
-    def of(cls, model: NetworkModel, checkpoint: Checkpoint) -> QuantizedNetwork:
-        """Return ``model``, whose network has the tensors of ``checkpoint``, with what the files say of them."""
-        network = cls(model.summary, model.body, model.inputs, checkpoint=checkpoint)
-        network.notes = (*model.notes, *network.notes)
-        return network
-
     def _view(self, summary: ModelSummary, overrides: Overrides) -> QuantizedNetwork:
         return QuantizedNetwork(summary, self.body, self.inputs, overrides, checkpoint=self.checkpoint)
 
@@ -314,4 +307,4 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
         call_of(head, inputs, network.config), inputs, sample_of(network, inputs),
     )  # fmt: skip
     renamed = {new: name for name, new in loaded_names(network, checkpoint.logical.tensors).items()}
-    return QuantizedNetwork.of(built, replace(checkpoint, names=renamed))
+    return QuantizedNetwork(built.summary, built.body, inputs, checkpoint=replace(checkpoint, names=renamed))
