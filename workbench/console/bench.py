@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from workbench.console import flags
-from workbench.console.command import Command, require_own
+from workbench.console.command import Command, require_saved
 from workbench.console.flags import flag
 from workbench.console.report import Report
 from workbench.errors import DataError
@@ -41,7 +41,7 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     file = SharedFile.open(arguments.session) if arguments.session else None
     session = file.session if file else None
     if file is not None and not arguments.no_save:
-        require_own(file)
+        require_saved(file)
     if arguments.target:
         predicted(arguments.target, (), session)  # an unknown name is an error before anything is timed
     for number, batch in enumerate(arguments.batch):

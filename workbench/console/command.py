@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 from workbench.console.flags import (
@@ -83,10 +84,8 @@ def of_step(
         estimates = list[Estimate]()
         out = (arguments.out if to_out else None) or arguments.session
         saving = step.join is not None and (to_out or not arguments.no_save)
-        if saving and to_out:
-            file.require_writable(out)
-        elif saving:
-            require_own(file)
+        if saving:
+            require_saved(file, out, "" if to_out else ", or give --no-save")
 
         def carried_out() -> R:
             reports = watched(progress, results, estimates)
@@ -122,12 +121,12 @@ def of_step(
     return Command(name=step.name, help=step.summary, example=f"{step.name} {example}", flags=flags, run=run)
 
 
-def require_own(file: SharedFile) -> None:
-    """Raise SessionError where a result cannot join the session that it is of; ``--no-save`` does without."""
+def require_saved(file: SharedFile, out: str | Path | None = None, hint: str = ", or give --no-save") -> None:
+    """Raise SessionError, with ``hint`` of what else there is, where a result could not be saved to ``out``."""
     try:
-        file.require_writable()
+        file.require_writable(out)
     except SessionError as error:
-        raise SessionError(f"{error}, or give --no-save") from None
+        raise SessionError(f"{error}{hint}") from None
 
 
 def watched(progress: Progress, results: list[Any], estimates: list[Estimate]) -> Progress:

@@ -102,16 +102,17 @@ def _inspect(arguments: argparse.Namespace, progress: Progress) -> Report:
     whole = summary.nbytes + sum(each["stored_bytes"] - each["bytes"] for each in rows if each["tied_to"] is None)
     coded, columns = any(each["stored_as"] for each in rows), "name=layer | kind | shape | dtype | parameters | size"
     columns += " | stored_as=in the file as | there=in the file" if coded else ""
+    notes = [*model.notes, *([f"the model cannot run: {summary.cannot_run}"] if summary.cannot_run else [])]
     return Report(
         facts=row(summary, "model=name fingerprint parameters bytes=nbytes output", stored_bytes=whole, layers=rows,
-                  notes=[*model.notes]),
+                  notes=notes),
         parts=[
             f"{summary.name}: {summary.parameters:,} parameters, {readable_bytes(summary.nbytes)}"
             f"{f' ({readable_bytes(whole)} as the file stores them)' if coded else ''}, "
             f"output: {summary.output.replace('_', ' ')}",
             summary.fingerprint or "fingerprint: not computed, as all bytes must be read for it (--fingerprint)",
             summary.without_layers or Table(rows=shown, columns=f"{columns} | tied="),
-            *(f"note: {note}" for note in model.notes),
+            *(f"note: {note}" for note in notes),
         ],
     )  # fmt: skip
 

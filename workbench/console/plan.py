@@ -12,7 +12,7 @@ from pathlib import Path
 
 from workbench import content_kind
 from workbench.atomic import require_writable
-from workbench.console.command import NO_SAVE, Command, require_own
+from workbench.console.command import NO_SAVE, Command, require_saved
 from workbench.console.flags import SESSION, TRUST, flag, flags_of, names, options_of
 from workbench.console.report import Report
 from workbench.console.reports.plans import planned
@@ -52,7 +52,7 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     file, options = SharedFile.open(arguments.session), options_of(SearchOptions, arguments)
     session = file.session
     if not arguments.no_save:
-        require_own(file)
+        require_saved(file)
     if arguments.out:
         require_writable(Path(arguments.out), PlanError, "the plan", content_kind.PLAN)
     if arguments.uniform:

@@ -160,6 +160,20 @@ def changed(folder: Path, **settings: Any) -> Path:
 STATIC = {"num_bits": 8, "type": "float", "strategy": "tensor", "dynamic": False, "symmetric": True}
 
 
+def test_code_of_the_folder_is_never_run(model: Model, tmp_path: Path) -> None:
+    """As DeepSeek-V3's folders have it: transformers knows the network, or the weights open alone."""
+    _, out = exported("compressed-tensors", model, planned(model, ("int4-g32",)), tmp_path)
+    config = json.loads((out / "config.json").read_text())
+    (out / "modeling.py").write_text("raise SystemExit('ran')")
+    for architecture in ("Qwen3ForCausalLM", "OwnForCausalLM"):
+        named = {**config, "architectures": [architecture], "auto_map": {"AutoModelForCausalLM": "modeling.Own"}}
+        (out / "config.json").write_text(json.dumps(named))
+        again = open_model(out)
+        said = (*again.notes, again.summary.cannot_run or "")
+        assert any("auto_map" in each and "never run" in each for each in said)
+        assert (again.summary.cannot_run is None) is (architecture == "Qwen3ForCausalLM")
+
+
 def test_a_cache_that_no_plan_can_say_is_noted(model: Model, tmp_path: Path) -> None:
     pytest.importorskip("compressed_tensors")
     _, out = exported("compressed-tensors", model, planned(model, ("int4-g32",)), tmp_path)

@@ -307,4 +307,6 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
         call_of(head, inputs, network.config), inputs, sample_of(network, inputs),
     )  # fmt: skip
     renamed = {new: name for name, new in loaded_names(network, checkpoint.logical.tensors).items()}
-    return QuantizedNetwork(built.summary, built.body, inputs, checkpoint=replace(checkpoint, names=renamed))
+    opened = QuantizedNetwork(built.summary, built.body, inputs, checkpoint=replace(checkpoint, names=renamed))
+    opened.notes = (*notes, *opened.notes)
+    return opened
