@@ -36,5 +36,5 @@ def fold_weights(network: nn.Module) -> int:
 
 
 def _parametrized(module: nn.Module) -> list[str]:
-    parts = module._modules.get("parametrizations")
-    return [] if parts is None or not parametrize.is_parametrized(module) else [*parts._modules]
+    parts = getattr(module, "parametrizations", None)
+    return [*parts] if isinstance(parts, nn.ModuleDict) and parametrize.is_parametrized(module) else []
