@@ -288,7 +288,9 @@ def test_an_unknown_argument_is_named_in_one_line(
     assert error.startswith(line) and error.count("\n") == 1
 
 
-@pytest.mark.parametrize(("word", "closest"), [("inspekt", "inspect"), ("sensitvity", "sensitivity"), ("S.qwb", "")])
+@pytest.mark.parametrize(("word", "closest"), [
+    ("inspekt", "inspect"), ("sensitvity", "sensitivity"), ("S.qwb", ""), ("some/model-1B", "hf download some/model-1B"),
+])  # fmt: skip
 def test_an_unknown_command_is_named_with_the_closest_ones(
     word: str, closest: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from workbench.console.commands import COMMANDS
 from workbench.console.terminal import Bar, print_report
 from workbench.errors import WorkbenchError, nearest, out_of_memory
 from workbench.memory import limited_to
+from workbench.models.readers.hub import NAME, fetched
 from workbench.private import hide
 from workbench.readable import LONGEST, readable
 from workbench.version import VERSION
@@ -59,7 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = {command.name: command for command in COMMANDS}
     if not words or (words[0] not in commands and not words[0].startswith("-")):
         if words and not (words[0].startswith("demo:") or Path(words[0]).exists()):
-            return _unknown(words[0], commands)
+            if (folder := fetched(words[0])) is None:
+                return _unknown(words[0], commands)
+            words[0] = str(folder)
         words.insert(0, "gui")
     options, others = parser().parse_known_args(_joined(words))
     if others:
@@ -120,7 +123,8 @@ def run(command: Command, options: argparse.Namespace) -> int:
 
 
 def _unknown(word: str, commands: Iterable[str]) -> int:
-    closest = nearest(word, commands)
+    on_hub = f"; a model of the Hugging Face Hub is fetched by: hf download {word}"
+    closest = on_hub if NAME.fullmatch(word) else nearest(word, commands)
     return _failed(f"workbench: there is no command and no file {word!r}{closest}; see workbench --help", 2)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from pathlib import Path
 
 from workbench.content_kind import content_kind
 from workbench.errors import NotAModelError, UnsafeModelError
+from workbench.models.readers import hub
 from workbench.models.sources.bundled import bundled_folder
 from workbench.models.sources.exported_program import ExportedProgramFile
 from workbench.models.sources.gguf_file import GgufSource
@@ -36,8 +36,6 @@ SOURCES: tuple[Source, ...] = (
 MOST_PLACES, NAMED = 256, 3
 """Folders in which a model is looked for where a folder is none itself, and how many of them are named."""
 
-HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
-
 REGISTRY: Registry[Source] = Registry(
     SOURCES, "workbench.sources", kind="model source", error=NotAModelError, member_type=Source
 )
@@ -58,29 +56,18 @@ def resolve(path: str | Path) -> tuple[Path, bool]:
     if text.startswith("demo:"):
         return bundled_folder(text.removeprefix("demo:")), True
     place = absolute(Path(path))
-    on_hub = not place.exists() and HUB_NAME.fullmatch(text) is not None
-    if on_hub and (fetched := _fetched(text)) is not None:
-        return fetched, False
+    if not place.exists() and (cached := hub.fetched(text)) is not None:
+        return cached, False
     file, _, factory = str(place).rpartition(":")
     if not place.exists() and file.endswith(".py") and Path(file).is_file() and factory.isidentifier():
         raise NotAModelError(f"{place}: give the file and the function apart, {Path(file).name} --factory {factory}")
     if not place.exists():
+        on_hub = hub.NAME.fullmatch(text) is not None
         hint = f"; if {text} is a model of the Hugging Face Hub, fetch it first: hf download {text}" if on_hub else ""
         raise NotAModelError(f"{place} does not exist{hint}; expected {kinds()}")
     if (kind := kind_of(place)) is not None:
         raise NotAModelError(f"{place} is {kind}, not a regular file or a folder; copy what it gives into a file")
     return place, False
-
-
-def _fetched(name: str) -> Path | None:
-    """Return the folder in the Hugging Face cache of a model of the Hub; None where it was not fetched."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(name, local_files_only=True))
-    except (HFValidationError, LocalEntryNotFoundError, OSError):
-        return None
 
 
 def detect(path: Path) -> Source:
