@@ -289,7 +289,8 @@ def test_an_unknown_argument_is_named_in_one_line(
 
 
 @pytest.mark.parametrize(("word", "closest"), [
-    ("inspekt", "inspect"), ("sensitvity", "sensitivity"), ("S.qwb", ""), ("some/model-1B", "hf download some/model-1B"),
+    ("inspekt", "inspect"), ("sensitvity", "sensitivity"), ("S.qwb", ""),
+    ("some/model-1B", "hf download some/model-1B"),
 ])  # fmt: skip
 def test_an_unknown_command_is_named_with_the_closest_ones(
     word: str, closest: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
