@@ -54,7 +54,8 @@ def ours(case: Case, what: str, iterations: int) -> Figures:
     else:
         options = LearnOptions(steps=iterations, batch_size=BATCH)
         schemes = {rule.pattern: SCHEME for rule in plan.rules}
-        rounded = learn_rounding(model, schemes, data, curvature=session.curvature, options=options)
+        moments = session_data.curvature_for(model, session, {what})  # as the product learns
+        rounded = learn_rounding(model, schemes, data, curvature=moments, options=options)
         view = model.with_weights({name: each.values for name, each in rounded.items()})
     figures |= {"passes": clock.lap()[0] / bare, "peak": peak()}
     held_out = session_data.for_evaluation(
