@@ -14,7 +14,7 @@ from workbench.models.data.arrays import read_mask, rows_of, with_decoder_mask
 from workbench.models.data.classes import NO_CLASSES, classes_of, stated_classes
 from workbench.models.data.files import Stored
 from workbench.models.data.inputs import InputSpec
-from workbench.models.data.text import LONGEST_SENTENCE, padded, tokenizer_of
+from workbench.models.data.text import longest_text, padded, tokenizer_of
 from workbench.models.data.tokenizing import Rows, tokenized
 from workbench.readable import few
 
@@ -65,13 +65,8 @@ def read_words(
     labels of their first tokens, as transformers trains them.  Raises DataError."""
     tokenizer, folder = tokenizer_of(spec, file), spec.tokenizer
     assert folder is not None
-    bounds = (
-        requested,
-        spec.length or spec.positions,
-        tokenizer.model_max_length,
-        None if requested else LONGEST_SENTENCE,
-    )
-    longest = min(bound for bound in bounds if bound)
+    most = longest_text(spec, tokenizer, requested)
+    longest = min(requested or most, most)
 
     def work() -> list[Rows]:
         encoded = tokenizer(list(rows), is_split_into_words=True, truncation=True, max_length=longest)

@@ -233,6 +233,12 @@ def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path, tools: Sequence
     return texts
 
 
+def longest_text(spec: InputSpec, tokenizer: Any, requested: int | None) -> int:
+    """Return the tokens of the longest text that both take, at most LONGEST_SENTENCE unless it is asked for."""
+    bounds = (spec.length or spec.positions, tokenizer.model_max_length, None if requested else LONGEST_SENTENCE)
+    return min(bound for bound in bounds if bound)
+
+
 def sentences(
     texts: Sequence[str], seconds: Sequence[str] | None, spec: InputSpec, file: Path, requested: int | None,
     special: bool = True,
@@ -244,8 +250,7 @@ def sentences(
     """
     tokenizer, folder = tokenizer_of(spec, file), spec.tokenizer
     assert folder is not None
-    bounds = (spec.length or spec.positions, tokenizer.model_max_length, None if requested else LONGEST_SENTENCE)
-    longest = requested or min(bound for bound in bounds if bound)
+    longest = requested or longest_text(spec, tokenizer, requested)
     most = [*texts], [*seconds] if seconds is not None else None
 
     def work() -> list[Rows]:

@@ -7,7 +7,7 @@ import warnings
 
 from torch import nn
 from torch.nn.utils import parametrize, prune, remove_spectral_norm, remove_weight_norm
-from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.spectral_norm import SpectralNorm, SpectralNormLoadStateDictPreHook
 from torch.nn.utils.weight_norm import WeightNorm
 
 
@@ -26,13 +26,20 @@ def fold_weights(network: nn.Module) -> int:
                     remove_weight_norm(module, hook.name)
                 elif isinstance(hook, SpectralNorm):
                     remove_spectral_norm(module, hook.name)
-                    module._load_state_dict_pre_hooks.clear()  # torch leaves the one that asks for the old names
+                    _forget_old_names(module)
                 elif isinstance(hook, prune.BasePruningMethod):
                     prune.remove(module, hook._tensor_name)  # type: ignore[no-untyped-call]
                 else:
                     continue
                 count += 1
     return count
+
+
+def _forget_old_names(module: nn.Module) -> None:
+    """Remove the hook that asks a state dict for the names of before, which torch leaves, and no other hook."""
+    for key, wrapped in [*module._load_state_dict_pre_hooks.items()]:
+        if isinstance(getattr(wrapped, "hook", wrapped), SpectralNormLoadStateDictPreHook):
+            del module._load_state_dict_pre_hooks[key]
 
 
 def _parametrized(module: nn.Module) -> list[str]:

@@ -160,10 +160,13 @@ def _table_first(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Produ
     return [Product(kind=LayerKind.EMBEDDING, x=ids, weight=weight, place=place)]
 
 
+CONVOLUTIONS = {3: LayerKind.CONV1D, 4: LayerKind.CONV2D, 5: LayerKind.CONV3D}
+"""What ``aten.convolution``, which decompositions leave, does by the axes of its weight."""
+
+
 def _convolution(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Product]:
     """Read ``aten.convolution(input, weight, bias, stride, padding, dilation, transposed, ...)``."""
-    kinds = {3: LayerKind.CONV1D, 4: LayerKind.CONV2D, 5: LayerKind.CONV3D}
-    kind = LayerKind.CONV_TRANSPOSE if args[6] else kinds[args[1].ndim]
+    kind = LayerKind.CONV_TRANSPOSE if args[6] else CONVOLUTIONS[args[1].ndim]
     return [Product(kind=kind, x=args[0], weight=args[1], place=0)]
 
 

@@ -18,6 +18,7 @@ from workbench.errors import DataError, NotAModelError, first_line
 from workbench.models.data.inputs import InputSpec, arguments_for, main_of
 from workbench.models.execution.first_run import require_run
 from workbench.models.execution.network import Call, Forward
+from workbench.models.execution.products import CONVOLUTIONS
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.sources.exported_archive import PlainArchive, plain_archive
@@ -38,9 +39,6 @@ from workbench.models.sources.stored import WORKING_SHARE, contents_of, require_
 from workbench.models.summary import ModelSource, OutputKind
 from workbench.models.tracing import TOKENS
 from workbench.readable import few
-
-CONVOLUTIONS = {3: LayerKind.CONV1D, 4: LayerKind.CONV2D, 5: LayerKind.CONV3D}
-"""What ``aten.convolution``, which decompositions leave, does by the axes of its weight."""
 
 MODULE_KINDS = {
     "linear": LayerKind.LINEAR, "conv1d": LayerKind.CONV1D, "conv2d": LayerKind.CONV2D, "conv3d": LayerKind.CONV3D,
