@@ -5196,8 +5196,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{n} davon gemessen</translation>
     </message>
     <message>
-        <source>since no gradient reaches them</source>
-        <translation>da kein Gradient sie erreicht</translation>
+        <source>since no gradient tells what they decide</source>
+        <translation>da kein Gradient zeigt, was sie entscheiden</translation>
     </message>
     <message>
         <source>the others predicted and corrected</source>

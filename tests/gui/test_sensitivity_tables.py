@@ -184,9 +184,9 @@ def test_measured_losses_among_predicted_ones_are_named(live: Callable[..., None
         await person.open(session)
         await person.act(lambda: person.window.reveal("sensitivity"))
         panel = person.window.panels["sensitivity"]
-        assert "1 layer measured, since no gradient reaches them" in panel.figure.text()
+        assert "1 layer measured, since no gradient tells what they decide" in panel.figure.text()
         panel._hover(0, 0)
-        assert "(measured: no gradient reaches it)" in panel.figure.text()
+        assert "(measured: no gradient tells what it decides)" in panel.figure.text()
         panel._hover(1, 0)
         assert "measured" not in panel.figure.text()
 

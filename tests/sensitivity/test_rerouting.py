@@ -19,7 +19,7 @@ from workbench.models.summary import OutputKind
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import totals
 from workbench.quantization.quantize import quantize
-from workbench.sensitivity.rerouting import Rankings
+from workbench.sensitivity.choices import Choices
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity
 
@@ -165,7 +165,7 @@ def test_a_table_that_goes_on_keeps_the_parts() -> None:
 
 def test_a_token_goes_to_the_next_best_expert() -> None:
     scores = torch.tensor([[0.1, 0.5, 0.4], [3.0, 1.0, 2.0]])
-    with Rankings(0, torch.tensor([0])) as rankings:
+    with Choices(0, torch.tensor([0])) as rankings:
         chosen = torch.topk(scores, 2)
     assert sorted(chosen.indices[0].tolist()) == [0, 1] and sorted(chosen.indices[1].tolist()) == [0, 2]
     assert chosen.values[0].tolist() == pytest.approx([0.5, 0.1])
@@ -174,7 +174,7 @@ def test_a_token_goes_to_the_next_best_expert() -> None:
 
 def test_a_token_with_one_expert_goes_to_the_second() -> None:
     scores = torch.tensor([[0.1, 0.5, 0.4], [3.0, 1.0, 2.0]])
-    with Rankings(0, torch.tensor([0])) as rankings:
+    with Choices(0, torch.tensor([0])) as rankings:
         chosen, shares = torch.argmax(scores, dim=-1), torch.max(scores, dim=-1)
         assert torch.max(scores) == 3 and torch.argmax(scores) == 3  # of all scores: no ranking
     assert chosen.tolist() == shares.indices.tolist() == [2, 0]

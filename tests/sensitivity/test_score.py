@@ -128,7 +128,7 @@ def test_a_layer_that_only_chooses_is_measured_or_said_to_choose_the_same(best):
     if best == 3:
         np.testing.assert_array_equal(predicted.score[row], measured.score[row])
         assert (measured.score[row] > 0).all() and predicted.measured == ("index",)
-        assert notes == ["measured, not predicted, since no gradient reaches it: index"]
+        assert notes == ["measured, not predicted, since no gradient tells what it decides: index"]
     else:  # every position, whatever the scheme
         assert np.isnan(predicted.score[row]).all() and predicted.measured == ()
         assert len(notes) == 1 and notes[0].startswith("not scored: index, which only choose what others see, and on")
@@ -282,7 +282,7 @@ def test_layers_whose_gradient_is_zero_are_measured(calibrated):
     measured = score(model, "measured_kl", SCHEMES, dataset=data)
     assert np.isfinite(predicted.score).all()
     assert predicted.measured == ("shut", "chosen") and measured.measured == ()
-    assert "measured, not predicted, since no gradient reaches it: shut, chosen" in notes
+    assert "measured, not predicted, since no gradient tells what it decides: shut, chosen" in notes
     again = score(model, "predicted_kl", (*SCHEMES, "int5-channel"), dataset=data, curvature=curvature,
                   previous=predicted)  # fmt: skip
     assert again.measured == predicted.measured and np.isfinite(again.score).all()

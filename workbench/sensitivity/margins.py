@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,9 +12,10 @@ from workbench.measurement.gradients import GradientPass, batch_generator, fitti
 from workbench.models.data.batches import Data, numbered_batches, samples_of, tappable
 from workbench.models.execution.gradient_flow import Flow, flow_of
 from workbench.models.model import Batch, Model
+from workbench.sensitivity.choices import Choices
 from workbench.sensitivity.differences import Differences
 from workbench.sensitivity.directional_losses import SampleProducts
-from workbench.sensitivity.rerouting import RUNS, Rankings, near_border
+from workbench.sensitivity.rerouting import RUNS, near_border
 
 Noise = dict[str, torch.Tensor]
 """By layer: standard deviations of the margins and the shares of the samples that have them, float64
@@ -25,8 +26,9 @@ GAUSSIAN = math.pi / 2
 
 
 def margin_noise(
-    model: Model, differences: Mapping[str, Differences], data: Data, rankings: int, *, batch_size: int, seed: int
-) -> Noise:
+    model: Model, differences: Mapping[str, Differences], data: Data, routers: Sequence[int], *, batch_size: int,
+    seed: int,
+) -> Noise:  # fmt: skip
     """Return what every difference moves the margins near the border by, for each layer: zeros where it moves none.
 
     Up to RUNS backward passes, and as many of single samples for layers that no tap sees so (experts as modules).
@@ -34,18 +36,19 @@ def margin_noise(
     products = SampleProducts(model=model, differences=differences)
     seen = {layer.name for layer in tappable(model)}
     gradients, batch_size = GradientPass(model), fitting_batch(batch_size, data, model, gradients=True)
+    rankings = len(routers)
     sums, alone = _Sums.of(differences, rankings), _Sums.of(differences, rankings)
     for number, batch in numbered_batches(model, data, batch_size):
         if number * rankings >= RUNS:
             break
         products.begin(batch)
-        ranked, generator = Rankings(), batch_generator(seed, number)
+        ranked, generator = Choices(), batch_generator(seed, number)
 
         def targets(
-            output: torch.Tensor, ranked: Rankings = ranked, generator: torch.Generator = generator,
+            output: torch.Tensor, ranked: Choices = ranked, generator: torch.Generator = generator,
             count: int = samples_of(batch),
         ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:  # fmt: skip
-            for ranking, margins in enumerate(ranked.margins[:rankings]):
+            for ranking, margins in _of_routers(ranked, routers):
                 close = near_border(margins.detach())
                 if margins.requires_grad and bool(close.any()):
                     yield margins, _signs(close, generator)
@@ -60,20 +63,21 @@ def margin_noise(
         some = RUNS // rankings - number * batch_size if hidden and flow_of(model) is not Flow.NONE else 0
         for index in range(min(samples_of(batch), some)):
             sample = {key: tensor[index : index + 1] for key, tensor in batch.items()}
-            _add_alone(alone, model, {name: differences[name] for name in hidden}, sample, ranked, generator)
+            _add_alone(alone, model, {name: differences[name] for name in hidden}, sample, ranked, routers, generator)
     return {name: (alone if name in products.unseen(seen) else sums).noise(name) for name in differences}
 
 
 def _add_alone(
-    sums: _Sums, model: Model, differences: Mapping[str, Differences], sample: Batch, ranked: Rankings,
-    generator: torch.Generator,
+    sums: _Sums, model: Model, differences: Mapping[str, Differences], sample: Batch, ranked: Choices,
+    routers: Sequence[int], generator: torch.Generator,
 ) -> None:  # fmt: skip
     """Differentiate the margins of one sample, those near the border of its batch, which ``ranked`` has."""
     leaves = {name: model.held_weight(name).detach().float().clone().requires_grad_() for name in differences}
-    with torch.enable_grad(), Rankings() as own, flow_of(model).mode():
+    with torch.enable_grad(), Choices() as own, flow_of(model).mode():
         model.with_weights(leaves).run(sample)
-    for ranking, (margins, every) in enumerate(zip(own.margins[: len(sums.near)], ranked.margins, strict=False)):
-        of_batch = every.detach()
+    of_batches = dict(_of_routers(ranked, routers))
+    for ranking, margins in _of_routers(own, routers):
+        of_batch = of_batches[ranking].detach() if ranking in of_batches else margins.detach()
         border = of_batch[near_border(of_batch)].max() if bool(of_batch.isfinite().any()) else -math.inf
         close = margins.detach() <= border
         if not margins.requires_grad or not bool(close.any()):
@@ -83,6 +87,12 @@ def _add_alone(
         )
         known = {name: each[None] for name, each in zip(differences, gradients, strict=True) if each is not None}
         sums.add(ranking, close, 1, {name: differences[name].products(each) for name, each in known.items()})
+
+
+def _of_routers(choices: Choices, routers: Sequence[int]) -> Iterator[tuple[int, torch.Tensor]]:
+    """Yield the place of each of ``routers`` and its margins, as far as the run came to it."""
+    every = choices.close()
+    yield from ((place, every[router]) for place, router in enumerate(routers) if router < len(every))
 
 
 def _signs(close: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

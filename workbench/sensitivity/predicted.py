@@ -113,7 +113,7 @@ def directional_rows(
             model, changes, data, batch_size=scoring.batch_size, seed=scoring.seed, progress=report
         )
         noise = {} if rerouting is None else margin_noise(
-            model, changes, data, len(rerouting.margins), batch_size=scoring.batch_size, seed=scoring.seed
+            model, changes, data, rerouting.routers, batch_size=scoring.batch_size, seed=scoring.seed
         )  # fmt: skip
         for name in chunk:
             layer = losses_of[name]

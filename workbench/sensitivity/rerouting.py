@@ -13,6 +13,8 @@ log-likelihood: one backward pass with random signs serves all layers before a r
 expert.  Noise of several layers adds up before it is compared with a margin, so that these losses add up in squares.
 Where few tokens have all of the noise (those of one expert before the next router) only these can change sides: their
 share ``p`` is the squared mean of the noise's size over its mean square, and ``p * Phi(-margin * sqrt(p) / sigma)`` do.
+Every other hard step of a network (:mod:`workbench.sensitivity.choices`) is a router in this sense, and what it decides
+on is a token.
 """
 
 from __future__ import annotations
@@ -21,21 +23,21 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
 
 from workbench.measurement.divergence import sample_divergence
 from workbench.measurement.expert_sums import by_expert
 from workbench.measurement.gradients import GradientPass, batch_generator
 from workbench.measurement.weight_gradients import row_and_column_squares
-from workbench.models.data.batches import Data, numbered_batches, samples_of, units_of
+from workbench.models.data.batches import Data, numbered_batches, samples_of, tappable, units_of
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Routed
 from workbench.numerics.curvature import Curvature, predicted_loss
 from workbench.progress import Progress, silent
+from workbench.sensitivity.choices import Choices
 from workbench.sensitivity.scoring import Ticker
 
 RUNS = 64
@@ -44,77 +46,22 @@ RUNS = 64
 NEAR = 0.25
 """The share of tokens with the smallest margins: those that rounding can send elsewhere."""
 
+KEPT = 1 << 16
+"""About so many margins of a batch are kept."""
+
 APART = 32
 """One token in so many of a sample is sent to another expert at once, so that their costs do not mix."""
 
 
-class Rankings(TorchFunctionMode):
-    """Notes the margins of every ranking; in ranking ``number`` the tokens ``rows`` get the next best choice."""
-
-    def __init__(self, number: int = -1, rows: torch.Tensor | None = None) -> None:
-        super().__init__()
-        self.margins: list[torch.Tensor] = []
-        self._number, self._rows = number, rows
-        self._scores: torch.Tensor | None = None
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        name = getattr(func, "__name__", "")
-        if name == "max" and args and args[0] is self._scores:  # the score of the single best, asked for on its own
-            return self._next_best(result)
-        if name not in ("topk", "argmax", "argmin") or not args or not args[0].is_floating_point():
-            return result
-        scores, single = args[0], name != "topk"
-        chosen = 1 if single else result.indices.shape[-1]
-        place = 1 if single else 2
-        axis = kwargs.get("dim", args[place] if len(args) > place else None if single else -1)
-        if axis not in (-1, scores.ndim - 1) or chosen >= scores.shape[-1]:
-            return result
-        least = name == "argmin" or not kwargs.get("largest", args[3] if name == "topk" and len(args) > 3 else True)
-        best = torch.topk(-scores.float() if least else _comparable(scores), chosen + 1, dim=-1)
-        self.margins.append((best.values[..., -2] - best.values[..., -1]).reshape(-1))
-        if self._rows is None or len(self.margins) - 1 != self._number:
-            return result
-        if single:
-            numbers = result.reshape(-1).clone()
-            numbers[self._rows] = best.indices[..., -1].reshape(-1)[self._rows]
-            self._scores = scores
-            return numbers.reshape(result.shape)
-        values, indices = (each.clone().reshape(-1, chosen) for each in (result.values, result.indices))
-        last, other = (best.indices[..., place].reshape(-1)[self._rows] for place in (-2, -1))
-        place = (indices[self._rows] == last[:, None]).int().argmax(dim=1)
-        values[self._rows, place] = scores.reshape(-1, scores.shape[-1])[self._rows, other]
-        indices[self._rows, place] = other
-        shape = result.indices.shape
-        return torch.return_types.topk((values.reshape(shape), indices.reshape(shape)))
-
-    def _next_best(self, result: Any) -> Any:
-        """Return the answer of ``max`` with the second best scores and their places in ``rows``."""
-        if self._scores is None or self._rows is None or not isinstance(result, torch.return_types.max):
-            return result
-        second = torch.topk(self._scores, 2, dim=-1)
-        values, indices = (each.clone().reshape(-1) for each in result)
-        for part, other in ((values, second.values), (indices, second.indices)):
-            part[self._rows] = other[..., 1].reshape(-1)[self._rows]
-        shape = result.indices.shape
-        return torch.return_types.max((values.reshape(shape), indices.reshape(shape)))
-
-
-def _comparable(scores: torch.Tensor) -> torch.Tensor:
-    """Return scores whose margins have one scale: logarithms of probabilities."""
-    scores = scores.float()
-    shares = bool((scores > 0).all()) and bool(((scores.sum(dim=-1) - 1).abs() < 1e-3).all())
-    return scores.log() if shares else scores
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerouting:
-    """``noise`` by layer and router: the curvature of the margin; ``margins`` float32 ``[tokens]`` and ``costs`` by
-    router: the loss, in units of the model's, if every token changed sides; ``shares`` by layer and router of the
-    tokens near the border whose margin the layer moves; ``one_token`` is the cost of one that changes sides."""
+    """``routers`` are the numbers of the hard steps, in the order of all else; ``noise`` by layer and router: the
+    curvature of the margin; ``margins`` float32 ``[tokens]`` and ``costs`` by router: the loss, in units of the
+    model's, if every token changed sides; ``shares`` by layer and router of the tokens near the border whose margin the
+    layer moves; ``one_token`` is the cost of one that changes sides."""
 
     model: Model
+    routers: tuple[int, ...]
     margins: list[torch.Tensor]
     costs: list[float]
     noise: Mapping[tuple[str, int], Curvature]
@@ -144,25 +91,52 @@ class Rerouting:
 
 
 def measure_rerouting(
-    model: Model, data: Data, curvature: Mapping[str, Curvature], *, batch_size: int, seed: int,
-    progress: Progress = silent,
+    model: Model, numbers: tuple[int, ...], data: Data, curvature: Mapping[str, Curvature], *, batch_size: int,
+    seed: int, progress: Progress = silent,
 ) -> Rerouting | None:  # fmt: skip
-    """Run up to RUNS backward passes and as many forward ones; None where nothing is ranked, or no margin is finite.
+    """Run up to RUNS backward passes and as many forward ones for the hard steps ``numbers``.
 
-    ``curvature`` gives the second moments of the layers' inputs.
+    ``curvature`` gives the second moments of the layers' inputs.  None where there are no steps, no margin is finite.
     """
-    with torch.no_grad(), Rankings() as rankings:
-        model.run(next(data.batches(1)) if model.inputs.batch is None else next(data.batches(model.inputs.batch)))
-    routers = len(rankings.margins)
-    if not routers:
+    if not numbers:
         return None
-    most = min(max(RUNS // routers, 1), -(-len(data) // batch_size))
-    tick = Ticker(progress=progress, total=2 * routers * most)
-    sums = _Sums(model=model, passes=GradientPass(model), curvature=curvature, tick=tick)
+    most = min(max(RUNS // len(numbers), 1), -(-len(data) // batch_size))
+    tick = Ticker(progress=progress, total=2 * len(numbers) * most)
+    sums = _Sums(model=model, passes=GradientPass(model), curvature=curvature, tick=tick, numbers=numbers)
     for number, batch in numbered_batches(model, data, batch_size):
         if number < most:
             sums.add(batch, number, number * batch_size, seed)
     return sums.result()
+
+
+class HardSteps(NamedTuple):
+    """``numbers`` of the steps whose margins depend on weights; ``decisive`` are layers on which numbers depend that
+    went to Python, or may depend: those that no tap sees."""
+
+    numbers: tuple[int, ...] = ()
+    decisive: frozenset[str] = frozenset()
+
+
+def hard_steps(model: Model, data: Data, batch_size: int) -> HardSteps:
+    """Return the hard steps that the first batch shows."""
+    batch, passes = next(data.batches(model.inputs.batch or batch_size)), GradientPass(model)
+    passes.run(batch, 0, 0, None, lambda *_: None, proceed=lambda _: False)  # which may try out how far gradients flow
+    choices, decisive = Choices(), set[str]()
+
+    def reading(output: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        choices.close()
+        yield from ((each, torch.ones_like(each)) for each in choices.read)
+
+    def reached(name: str, x: torch.Tensor, gradient: torch.Tensor) -> None:
+        decisive.update([name] if bool(gradient.any()) else ())
+
+    with choices:
+        passes.run(batch, 0, 0, None, reached, targets=reading)
+    if choices.read:
+        seen = {layer.name for layer in tappable(model)}
+        decisive.update(layer.name for layer in model.summary.layers if layer.name not in seen)
+    numbers = tuple(number for number, each in enumerate(choices.margins) if each.requires_grad)
+    return HardSteps(numbers, frozenset(model.summary.by_name[name].tied_to or name for name in decisive))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,10 +149,12 @@ class _Sums:
     passes: GradientPass
     curvature: Mapping[str, Curvature]
     tick: Ticker
+    numbers: tuple[int, ...]
     squares: dict[tuple[str, int], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
     sizes: dict[tuple[str, int], torch.Tensor] = field(default_factory=dict)
     margins: dict[int, list[torch.Tensor]] = field(default_factory=dict)
     near: Counter[int] = field(default_factory=Counter)
+    count: Counter[int] = field(default_factory=Counter)
     cost: dict[int, float] = field(default_factory=dict)
     sent: Counter[int] = field(default_factory=Counter)
     units: int = 0
@@ -191,34 +167,39 @@ class _Sums:
         Once back through the margins of each router, and once more with tokens sent elsewhere.
         """
         generator, self._samples = batch_generator(seed, number), samples_of(batch)
-        rankings, close = Rankings(), list[torch.Tensor]()
+        choices, close = Choices(), dict[int, torch.Tensor]()
 
         def targets(output: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-            for router, margins in enumerate(rankings.margins):
-                self.tick(f"margins of router {router + 1} of {len(rankings.margins)}, batch {number + 1}")
-                own = margins.detach()
-                close.append(near_border(own))
-                if margins.requires_grad and bool(close[-1].any()):
-                    self._router = router
-                    self.near[router] += int(close[-1].sum())
-                    self.margins.setdefault(router, []).append(own.nan_to_num(math.inf, math.inf).cpu())
+            every = choices.close()
+            for place, router in enumerate(self.numbers):
+                self.tick(f"margins of router {place + 1} of {len(self.numbers)}, batch {number + 1}")
+                own = every[router].detach() if router < len(every) else output.new_zeros(0)
+                near = near_border(own)
+                if bool(near.any()) and every[router].requires_grad:
+                    self._router, close[router] = router, closeness(own) * near
+                    self.near[router] += int(near.sum())
+                    self.count[router] += len(own)
+                    self.margins.setdefault(router, []).append(some(own).nan_to_num(math.inf, math.inf).cpu())
                     signs = torch.randint(0, 2, own.shape, generator=generator).to(own) * 2 - 1
-                    yield margins, signs * close[-1]
+                    yield every[router], signs * near
 
-        with rankings:
+        with choices:
             output = self.passes.run(batch, first, seed, None, self._linear, experts=self, targets=targets)
         if not bool(output.isfinite().all()):
             return
         self.units += units_of(batch, self.model.summary)
-        for router, mask in enumerate(close):
-            self.tick(f"tokens of router {router + 1} of {len(close)} sent elsewhere, batch {number + 1}")
-            rows = some_of_each(mask, self._samples, generator)
-            with torch.no_grad(), Rankings(router, rows):
-                moved = self.model.run(batch)
-            cost = sample_divergence(output, moved, batch, self.model.summary.output).sum()
-            if bool(cost.isfinite()):
-                self.cost[router] = self.cost.get(router, 0.0) + float(cost)
-                self.sent[router] += len(rows)
+        for place, (router, order) in enumerate(close.items()):
+            self.tick(f"tokens of router {place + 1} of {len(close)} sent elsewhere, batch {number + 1}")
+            self._turn(router, closest_of_each(order, self._samples), batch, output)
+
+    def _turn(self, router: int, rows: torch.Tensor, batch: Batch, output: torch.Tensor) -> None:
+        """Measure what it costs that the choices ``rows`` of a router have the other outcome."""
+        with torch.no_grad(), Choices(router, rows):
+            moved = self.model.run(batch)
+        cost = sample_divergence(output, moved, batch, self.model.summary.output).sum()
+        if bool(cost.isfinite()):
+            self.cost[router] = self.cost.get(router, 0.0) + float(cost)
+            self.sent[router] += len(rows)
 
     def _linear(self, name: str, x: torch.Tensor, gradient: torch.Tensor) -> None:
         squares = row_and_column_squares(self.model.summary.by_name[name], x, gradient, self._samples, None)
@@ -255,8 +236,7 @@ class _Sums:
         order = sorted(self.margins)
         margins = [torch.cat(self.margins[router]) for router in order]
         costs = [
-            self.cost.get(router, 0.0) / max(self.sent[router], 1) * len(own) / self.units
-            for router, own in zip(order, margins, strict=True)
+            self.cost.get(router, 0.0) / max(self.sent[router], 1) * self.count[router] / self.units for router in order
         ]
         noise = {
             (name, order.index(router)): curvature for (name, router), squares in self.squares.items()
@@ -266,8 +246,11 @@ class _Sums:
             (name, order.index(router)): min(float(total**2 / squares) / max(self.near[router], 1), 1.0)
             for (name, router), (total, squares) in self.sizes.items() if squares > 0
         }  # fmt: skip
-        one = max(cost / len(own) for cost, own in zip(costs, margins, strict=True))
-        return Rerouting(model=self.model, margins=margins, costs=costs, noise=noise, shares=shares, one_token=one)
+        one = max(cost / self.count[router] for cost, router in zip(costs, order, strict=True))
+        return Rerouting(
+            model=self.model, routers=tuple(order), margins=margins, costs=costs, noise=noise, shares=shares,
+            one_token=one,
+        )  # fmt: skip
 
     def _noise(self, name: str, squares: tuple[torch.Tensor, torch.Tensor], near: int) -> Curvature | None:
         rows, columns = (each.cpu().numpy() / max(near, 1) for each in squares)
@@ -284,13 +267,26 @@ class _Sums:
 def near_border(margins: torch.Tensor) -> torch.Tensor:
     """Return which of ``margins`` are among the smallest (bool): of those that are finite, as masked scores are not."""
     finite = margins.isfinite()
-    return finite & (margins <= margins[finite].quantile(NEAR)) if bool(finite.any()) else finite
+    return finite & (margins <= some(margins[finite]).quantile(NEAR)) if bool(finite.any()) else finite
 
 
-def some_of_each(mask: torch.Tensor, samples: int, generator: torch.Generator) -> torch.Tensor:
-    """Return rows (int64) where ``mask`` (bool ``[rows]``) holds: of each sample one in APART, at least one if any."""
-    order = torch.rand(len(mask), generator=generator).to(mask.device) * mask
-    rows = order.reshape(samples, -1) if len(mask) % max(samples, 1) == 0 else order[None]
+def some(margins: torch.Tensor) -> torch.Tensor:
+    """Return evenly some of many margins."""
+    return margins[:: max(len(margins) // KEPT, 1)]
+
+
+def closeness(margins: torch.Tensor) -> torch.Tensor:
+    """Return float32, the larger the nearer to the border, 0 where a margin is not finite."""
+    return 1 / (1 + margins.float().nan_to_num(math.inf, math.inf))
+
+
+def closest_of_each(order: torch.Tensor, samples: int) -> torch.Tensor:
+    """Return the rows (int64) with the largest of ``order`` (``[rows]``): of each sample one in APART, at least one,
+    where it is above 0.
+
+    What falls out otherwise is near the border; a step of a continuous function costs nothing there.
+    """
+    rows = order.reshape(samples, -1) if len(order) % max(samples, 1) == 0 else order[None]
     best = rows.topk(min(max(rows.shape[1] // APART, 1), rows.shape[1]), dim=1)
     chosen = best.indices + torch.arange(len(rows), device=rows.device)[:, None] * rows.shape[1]
     return chosen[best.values > 0]

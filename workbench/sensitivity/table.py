@@ -27,7 +27,7 @@ class Sensitivity:
     None, where that is not known.  ``rerouting`` (float64 ``[layers, schemes]``) is the part of the scores that tokens
     cost which are sent to other experts, None for none: of several layers these parts add up in squares.
     ``one_token`` is what a single one of these tokens costs: how many there are is a matter of chance.
-    ``measured`` are layers of a predicted table whose losses were measured, since no gradient reaches them.
+    ``measured`` are layers of a predicted table whose losses were measured, since no gradient tells what they decide.
     ``checks`` are whole plans that were measured: what the sum of scores of a plan is predicted to cost (None: as it
     is).
     """

@@ -34,7 +34,7 @@ def scored(outcome: Outcome[Any, Sensitivity]) -> Report:
     ]
     forms, newton = _forms(table), not outcome.session.model.output.is_logits
     lines = [
-        "measured, since no gradient reaches them: " + plural(len(layers), "layer") if form == "measured" else
+        "measured, since no gradient tells what they decide: " + plural(len(layers), "layer") if form == "measured" else
         f"predicted by the {form} form{' of Gauss-Newton' if newton else ''}: {plural(len(layers), 'layer')}"
         for form, layers in forms.items() if layers
     ]  # fmt: skip

@@ -282,7 +282,7 @@ class SensitivityPanel(Panel):
             predicted = np.isnan(measured.of(layer, scheme))
             score += " (predicted, corrected)" if predicted else " (measured)"
         elif not np.isnan(value) and layer in table.measured:
-            score += " (measured: no gradient reaches it)"
+            score += " (measured: no gradient tells what it decides)"
         names = self._layers(row)
         known = session is not None and self._field == "weights" and len(names) <= PRICED
         known = known and session is not None and session.model.by_name.keys() >= set(names)
@@ -328,7 +328,8 @@ class SensitivityPanel(Panel):
             count = quantities.whole(self._count_measured(table, measured))
             words += f", {count} of them measured, the others predicted and corrected"
         elif table.measured:
-            words += f", {quantities.plural(len(table.measured), 'layer')} measured, since no gradient reaches them"
+            words += f", {quantities.plural(len(table.measured), 'layer')} measured, "
+            words += "since no gradient tells what they decide"
         click = "click assigns" if self._field == "weights" else "click assigns, once more takes out"
         self.figure.say(f"{words}; {click}, drag paints, right click locks", f"{words}; {click}", words)
 

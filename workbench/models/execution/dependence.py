@@ -7,6 +7,7 @@ Every operation of torch is recorded with the memory that it reads and writes, s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,6 +25,10 @@ from workbench.models.tracing import probe
 
 _known: WeakKeyDictionary[Model, dict[str, dict[str, str]]] = WeakKeyDictionary()
 """The unused layers of models that are open, by the content of the data: one more pass at every scoring otherwise."""
+
+
+MORE = 16
+"""So many other samples show whether a layer runs that the first one passes by."""
 
 
 class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -100,7 +105,8 @@ def _held(tensor: torch.Tensor) -> object:
 def unused_layers(model: Model, data: Data | None = None) -> dict[str, str]:
     """Return the layers whose weight cannot change the model's output, each with the reason as a sentence.
 
-    One sample runs: the first of ``data``, else one that the model's inputs describe; raises as
+    One sample runs: the first of ``data``, else one that the model's inputs describe; MORE others where a layer did not
+    run and values decide what does.  Raises as
     :func:`workbench.models.tracing.probe` and ``Model.run`` do.  A layer counts as unused where its result goes nowhere
     (a pooler whose output is not read) or where it did not run at all (a tower for inputs that are not given).  A layer
     that did not run beside others of its list that did (an expert without tokens) may run for other samples, where any
@@ -111,11 +117,11 @@ def unused_layers(model: Model, data: Data | None = None) -> dict[str, str]:
     known = _known.setdefault(model, {})
     content = "" if data is None else data.record.content_hash
     if content not in known:
-        known[content] = _unused(model, probe(model, data))
+        known[content] = _unused(model, probe(model, data), data)
     return dict(known[content])
 
 
-def _unused(model: NetworkModel, batch: Batch) -> dict[str, str]:
+def _unused(model: NetworkModel, batch: Batch, data: Data | None) -> dict[str, str]:
     network = model.body.network
     flow = DataFlow()
     with torch.no_grad(), flow:
@@ -134,7 +140,23 @@ def _unused(model: NetworkModel, batch: Batch) -> dict[str, str]:
             unused[layer.name] = "its result does not reach the model's output"
         elif not (flow.decides and _may_run(network, layer.parameter, ran)):
             unused[layer.name] = f"it does not run when the model is given {inputs}"
+    idle = [name for name in unused if place[model.summary.by_name[name].parameter] not in read]
+    elsewhere = _read_elsewhere(model, data) if idle and flow.decides and data is not None else frozenset()
+    for name in idle:
+        if place[model.summary.by_name[name].parameter] in elsewhere:
+            del unused[name]
     return unused
+
+
+def _read_elsewhere(model: NetworkModel, data: Data) -> frozenset[int]:
+    """Return the storages that any of MORE samples, evenly through ``data``, has read."""
+    read, size = frozenset[int](), model.inputs.batch or 1
+    for batch in islice(data.batches(size), 1, None, max(len(data) // size // MORE, 1)):
+        flow = DataFlow()
+        with torch.no_grad(), flow:
+            model.run(batch)
+        read |= flow.read()
+    return read
 
 
 def _may_run(network: nn.Module, parameter: str, ran: set[str]) -> bool:

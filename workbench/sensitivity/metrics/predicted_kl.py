@@ -25,15 +25,21 @@ ROUTERS = 0.3
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
     from workbench.sensitivity.predicted import directional_rows, kronecker_rows, split_forms
-    from workbench.sensitivity.rerouting import measure_rerouting
+    from workbench.sensitivity.rerouting import hard_steps, measure_rerouting
 
+    if scoring.dataset is not None:
+        steps = hard_steps(scoring.model, scoring.dataset, scoring.batch_size)
+        decisive = {name: cells[name] for name in cells if name in steps.decisive}
+        if decisive:
+            _measure(scoring, decisive)
+            cells = {name: cells[name] for name in cells if name not in decisive}
     kronecker, directional = split_forms(scoring, tuple(cells))
     scoring.errors.update({name: scoring.curvature[name].error for name in kronecker})
     rerouting = None
     if scoring.dataset is not None:
         rerouting = measure_rerouting(
-            scoring.model, scoring.dataset, scoring.curvature, batch_size=scoring.batch_size, seed=scoring.seed,
-            progress=part_of(scoring.progress, 0.0, ROUTERS),
+            scoring.model, steps.numbers, scoring.dataset, scoring.curvature, batch_size=scoring.batch_size,
+            seed=scoring.seed, progress=part_of(scoring.progress, 0.0, ROUTERS),
         )  # fmt: skip
         if rerouting is not None:
             scoring.progress = part_of(scoring.progress, ROUTERS, 1.0)
@@ -85,21 +91,31 @@ def _fill_flat(scoring: Scoring, cells: OpenCells) -> None:
     """Measure the layers at which every gradient was 0: dead ones, or ones that act through a choice (argmax)."""
     import numpy as np
 
-    from workbench.sensitivity.measured import measured_rows
-
-    table, data = scoring.table, scoring.require_data("a measured loss")
+    table = scoring.table
     left = {name: [scheme for scheme in schemes if np.isnan(table.of(name, scheme))] for name, schemes in cells.items()}
     flat = {name: schemes for name, schemes in left.items() if schemes}
     if flat:
-        tick = scoring.ticker(flat, -(-len(data) // scoring.batch_size))
-        scoring.fill(measured_rows(scoring, data, flat, tick), len(flat), start=1.0)
-        scoring.measured.update(name for name, (scheme, *_) in flat.items() if not np.isnan(table.of(name, scheme)))
+        _measure(scoring, flat)
+    _note_measured(scoring)
+
+
+def _measure(scoring: Scoring, cells: OpenCells) -> None:
+    """Fill cells with what they cost when measured, and keep whose they are."""
+    import numpy as np
+
+    from workbench.sensitivity.measured import measured_rows
+
+    data = scoring.require_data("a measured loss")
+    tick = scoring.ticker(cells, -(-len(data) // scoring.batch_size))
+    scoring.fill(measured_rows(scoring, data, cells, tick), len(cells), start=1.0)
+    known = [name for name, (scheme, *_) in cells.items() if not np.isnan(scoring.table.of(name, scheme))]
+    scoring.measured.update(known)
     _note_measured(scoring)
 
 
 def _note_measured(scoring: Scoring) -> None:
     names = [name for name in scoring.table.layers if name in scoring.measured]
-    message = "measured, not predicted, since no gradient reaches it: "
+    message = "measured, not predicted, since no gradient tells what it decides: "
     scoring.finite.notes[:] = [note for note in scoring.finite.notes if not note.startswith(message)]
     if names:
         scoring.finite.notes.append(message + few(names))
