@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pyqtgraph as pg
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.plots.comparison import Bar, Comparison
-from workbench.gui.plots.plot import _ticks
+from workbench.gui.plots.plot import _ticks, log_ticks
+from workbench.gui.plots.timing import RooflinePlot
 from workbench.gui.shell import theme
+from workbench.insight.roofline import Point
 from workbench.measurement.evaluation import Changed, Evaluation
 from workbench.session.session import Session
 
@@ -134,6 +138,38 @@ def test_what_changed_most_is_listed(live: Callable[..., None]) -> None:
         assert not view.table.records.records and "evaluate again" in view.figure.text()
 
     live(story)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (56.0, 95.0, ["60", "70", "80", "90"]),
+        (1.01e-5, 1.2e-5, ["1.05e-5", "1.1e-5", "1.15e-5", "1.2e-5"]),
+        (2.0, 100.0, ["2", "5", "10", "20", "50", "100"]),
+        (1.0, 1e4, ["1", "10", "100", "1,000", "10,000"]),
+    ],
+)
+def test_a_logarithmic_axis_has_numbers_however_far_it_is_zoomed_in(low: float, high: float, texts: list[str]) -> None:
+    ticks = log_ticks(math.log10(low), math.log10(high))
+    assert [text for _, text in ticks] == texts
+    values = [10**at for at, _ in ticks]
+    assert values == pytest.approx([float(text.replace(",", "")) for text in texts])
+    assert log_ticks(1.0, 1.0), "not even a range of no width is refused"
+
+
+CORNERS = {(0.5, 90.0): (8, 6), (8.0, 90.0): (-8, 6), (0.5, 1.0): (8, -6), (8.0, 1.0): (-8, -6)}
+"""Points in the corners of a roofline, and the offset of a legend there."""
+
+
+@pytest.mark.parametrize("free", CORNERS)
+def test_the_legend_goes_where_it_hides_no_point(qapp: object, free: tuple[float, float]) -> None:
+    plot = RooflinePlot(theme.LIGHT)
+    plot.resize(520, 300)
+    plot.grab()
+    others = [Point(text="", intensity=x, speed=y, quantized=x > 1) for x, y in CORNERS if (x, y) != free]
+    plot.show_points(others, None)
+    assert plot.item.legend.opts["offset"] == CORNERS[free]
+    plot.close()
 
 
 def test_an_axis_writes_all_its_numbers_alike(qapp: object) -> None:

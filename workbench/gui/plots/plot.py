@@ -24,6 +24,9 @@ LABEL_OVERHANG = 6
 LEGEND_HEIGHT = 190
 """Pixels of height from which there is room for a legend beside the data."""
 
+NARROW, MOST_TICKS = 0.7, 6
+"""Decades below which a logarithmic axis has equal steps, and how many those are at most."""
+
 AXES = ("left", "bottom")
 
 
@@ -48,12 +51,27 @@ def finite(values: Any, default: Any = 0.0) -> np.ndarray:
 
 
 def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return ticks between two exponents of ten: 1, 2 and 5 of each decade, over many decades only the 1."""
-    steps = (1, 2, 5) if high - low < 2.5 else (1,)
-    decades = range(math.floor(low), math.ceil(high) + 1)
-    ticks = [(decade + math.log10(step), step * 10.0**decade) for decade in decades for step in steps]
-    return [(at, quantities.typeset(f"{value:,.12g}" if 1e-3 <= value < 1e5 else f"{value:.0e}"))
-            for at, value in ticks if low - 1e-9 <= at <= high + 1e-9]  # fmt: skip
+    """Return ticks between two exponents of ten: 1, 2 and 5 of each decade, over many decades only the 1.
+
+    Less than a decade has round numbers at equal steps.
+    """
+    if high - low < NARROW:
+        first, last = 10.0**low, 10.0**high
+        step = _round_up((last - first or first) / MOST_TICKS)
+        values = [number * step for number in range(math.ceil(first / step), math.floor(last / step) + 1)]
+    else:
+        steps = (1, 2, 5) if high - low < 2.5 else (1,)
+        values = [step * 10.0**decade for decade in range(math.floor(low), math.ceil(high) + 1) for step in steps]
+    ticks = [
+        (math.log10(value), f"{value:,.12g}" if 1e-3 <= value < 1e5 else _with_exponent(value)) for value in values
+    ]
+    return [(at, quantities.typeset(text)) for at, text in ticks if low - 1e-9 <= at <= high + 1e-9]
+
+
+def _round_up(value: float) -> float:
+    """Return the next 1, 2 or 5 of a decade that is not below a positive ``value``."""
+    decade = 10.0 ** math.floor(math.log10(value))
+    return next(step * decade for step in (1, 2, 5, 10) if step * decade >= value * (1 - 1e-9))
 
 
 def _points(item: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -70,6 +88,16 @@ def _points(item: Any) -> tuple[np.ndarray, np.ndarray]:
     return (empty, empty) if x is None or y is None or None in (*np.ravel(x)[:1], *np.ravel(y)[:1]) else (
         np.ravel(x).astype(float), np.ravel(y).astype(float)
     )  # fmt: skip
+
+
+def _outline(item: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what an item of a plot covers: x, y, weight of points; part of a line may be hidden, no single point."""
+    x, y = _points(item)
+    if len(x) > 1 and isinstance(item, pg.PlotCurveItem):
+        places = np.linspace(0, len(x) - 1, max(200, len(x)))
+        x, y = (np.interp(places, np.arange(len(x)), each) for each in (x, y[: len(x)]))
+        return x, y, np.full(len(x), 1 / len(x))
+    return x, y, np.ones(len(x))
 
 
 def menu_of(plot: Any, show_log: Callable[[bool], object] | None) -> QMenu:
@@ -104,6 +132,7 @@ def _ticks(axis: Any, values: Any, scale: float, spacing: float) -> list[str]:
     texts = pg.AxisItem.tickStrings(axis, values, scale, spacing)
     if not axis.logMode and max(map(abs, axis.range)) * scale < SMALL:
         texts = [_with_exponent(float(text)) for text in texts]
+    texts = [f"{float(text):,.0f}" if text.lstrip("-").isdigit() else text for text in texts]
     return [quantities.typeset(text) for text in texts]
 
 
@@ -134,7 +163,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     left_width = 0
     """Pixels of the left axis; 0: what its ticks need."""
     legend: tuple[int, int] | None = None
-    """Offset of the legend in pixels, negative from the right and the bottom; None: no legend."""
+    """Offset of the legend in pixels, negative from the right and the bottom, where it covers no data there; None: no
+    legend."""
     grid = False
     logarithmic: tuple[str, ...] = ()
     """Axes whose values are exponents of ten while ``is_log``, which the menu switches."""
@@ -174,6 +204,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._write_label("left")
         if self.legend is not None:
             self.item.legend.setVisible(self.height() >= LEGEND_HEIGHT)
+            self._place_legend()
 
     def recolour(self, colours: Colours) -> None:
         self.colours = colours
@@ -189,6 +220,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             self.item.legend.setBrush(faded(self.colours.base, 210))
         self.draw()
         self.item.getViewBox().prepareForPaint()  # while it paints, pyqtgraph would mark all as changed and paint again
+        self._place_legend()
 
     def draw(self) -> None:
         """Add the items of the data to the empty plot."""
@@ -311,6 +343,27 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             text = next(fitting, "")
         if renewed or text != axis.labelText:
             self.item.setLabel(name, text, color=self.colours.muted)
+
+    def _place_legend(self) -> None:
+        """Put the legend into the corner where it covers least of the data, its own one where several are free."""
+        if self.legend is None or not self.item.legend.items:
+            return
+        legend, box = self.item.legend, self.item.getViewBox()
+        legend.updateSize()
+        (left, right), (low, high) = box.viewRange()
+        x, y, weight = map(np.concatenate, zip(*map(_outline, self.item.items), strict=True))
+        across = (x - left) / (right - left or 1) * box.width()  # pixels from the left and from the top
+        down = (high - y) / (high - low or 1) * box.height()
+        width, height = legend.width(), legend.height()
+
+        def covered(offset: tuple[int, int]) -> float:
+            start, top = (at if at > 0 else end + at - size for at, end, size in zip(
+                offset, (box.width(), box.height()), (width, height), strict=True))  # fmt: skip
+            inside = (across > start) & (across < start + width) & (down > top) & (down < top + height)
+            return float(weight[inside].sum())
+
+        h, v = self.legend
+        legend.setOffset(min(((h, v), (-h, v), (h, -v), (-h, -v)), key=covered))
 
     def _mark_decades(self, *_: object) -> None:
         """Write powers of ten, or their halves and fifths, in the visible range: pyqtgraph's own overlap."""

@@ -108,7 +108,8 @@ class BatchSweep(Plot):
             x, times = np.log2(batches), np.array([line.median, line.low, line.high])[:, known]
             y, low, high = self.on_axis("left", times)
             ticks.update(zip(x.tolist(), map(str, batches), strict=True))
-            self.add_line(x, y, colour)
+            if len(x) > 1:
+                self.add_line(x, y, colour)
             self.add_points(x, y, colour, name=line.name)
             self.add_intervals(x, y, low, high, colour)
         self.item.getAxis("bottom").setTicks([sorted(ticks.items())])
@@ -119,7 +120,7 @@ class RooflinePlot(Plot):
     """Operations a second over operations a byte; the roof is solid if it was measured and dashed if estimated."""
 
     name, left, bottom = "Roofline of the timed kernels", "GOP/s", "operations a byte"
-    left_width, grid, legend, logarithmic = 52, True, (-8, -8), AXES
+    left_width, grid, legend, logarithmic = 52, True, (8, 6), AXES
     _points: Sequence[Point] = ()
     _ceilings: Ceilings | None = None
 

@@ -30,6 +30,9 @@ LONGEST_NAME = 56
 LONGEST_TITLE = 120
 """Letters of a model's name in the title; the summary has all of it."""
 
+LEAD_LINES = 6
+"""Fewer lines below a heading are a sentence or two that lead to what follows, and stay with it."""
+
 POINTS = 0.6
 """Points on paper for each pixel on the screen: a table of ten columns fits the width of A4."""
 
@@ -121,7 +124,7 @@ def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
         if not layout.headingLevel() or layout.pageBreakPolicy() == before or not after.isValid():
             return False
         then = following(after)
-        leads = after.layout().lineCount() < 4 and QTextCursor(after).currentTable() is None  # a sentence, perhaps two
+        leads = after.layout().lineCount() < LEAD_LINES and QTextCursor(after).currentTable() is None
         leads = leads and then.isValid() and not then.blockFormat().headingLevel()
         return page_of(then if leads else after) > page_of(block)
 
@@ -132,6 +135,7 @@ def keep_headings(document: QTextDocument, paper: QPagedPaintDevice) -> None:
     printed.rootFrame().setFrameFormat(frame)
     printed.setPageSize(QSizeF(paper.width(), paper.height()))
     for number in range(document.blockCount()):
+        printed.pageCount()  # lays out all of it: what is not laid out yet stands nowhere
         if alone(printed.findBlockByNumber(number)):
             for each in (document, printed):
                 cursor = QTextCursor(each.findBlockByNumber(number))

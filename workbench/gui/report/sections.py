@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -41,14 +42,18 @@ from workbench.insight.fronts import evaluated_plans, front_of, picture_of, unif
 from workbench.insight.layer_facts import layer_rows
 from workbench.insight.plan_parts import transitions
 from workbench.insight.roofline import points
+from workbench.insight.sums import shown_unit
 from workbench.insight.token_outliers import token_rows
 from workbench.measurement.metrics import metric_title as evaluation_title
+from workbench.measurement.units import short_unit
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State
 
 PLOT = QSize(520, 300)
-MAX_ROWS, MAX_HEATMAP_ROWS, ROWS_OF_PICTURE = 300, 300, 75
+MAX_ROWS, MAX_HEATMAP_ROWS = 300, 300
+SHEET = QSize(640, 850)
+"""The pixels between the margins of A4, less what its heading and caption take of the height."""
 WIDE = 10
 """Columns that fit on A4."""
 
@@ -64,11 +69,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """``rows`` of text, the headings first; ``cut`` rows more were left out, ``numeric`` are the columns of numbers."""
+    """``rows`` of text, the headings first; ``cut`` rows more were left out, ``numeric`` are the columns of numbers.
+
+    ``alike`` says what is the same in all rows."""
 
     caption: str
     rows: Sequence[Sequence[str]]
     cut: int = 0
+    alike: str = ""
     numeric: frozenset[int] = frozenset()
 
 
@@ -95,23 +103,25 @@ def picture(plot: Plot) -> Figure:
         plot.deleteLater()
 
 
-def table(caption: str, fields: Sequence[Field], records: Iterable[Any]) -> Table:
-    """Return records as a table of texts."""
+def table(caption: str, fields: Sequence[Field], records: Iterable[Any], unit: str = "") -> Table:
+    """Return records as a table of texts; losses are in ``unit``."""
     texts = ([field.shown(record) for field in fields] for record in records)
-    return cut(caption, [[field.title for field in fields], *texts], {field.title for field in fields if field.numeric})
+    titles = [field.heading(unit) for field in fields]
+    return cut(caption, [titles, *texts], {title for title, each in zip(titles, fields, strict=True) if each.numeric})
 
 
 def cut(caption: str, rows: list[list[str]], numeric: Collection[str] = ()) -> Table:
     """Return a table of at most MAX_ROWS rows below its headings, without columns that are empty; ``numeric`` are the
-    headings of numbers.  Of a table that is too wide for paper, what is alike in all rows stands in the caption."""
+    headings of numbers.  Of a table that is too wide for paper, what is alike in all rows stands above it."""
+    alike = ""
     columns = [(title, texts) for title, *texts in zip(*rows, strict=True) if not texts or {*texts} - {"", "–"}]
     if len(columns) > WIDE and len(rows) > 2:
-        alike = ", ".join(f"{title.lower()} {texts[0]}" for title, texts in columns if len(set(texts)) == 1)
-        caption += f" ({alike})" if alike else ""
+        alike = " · ".join(f"{title}: {texts[0]}" for title, texts in columns if len(set(texts)) == 1)
         columns = [(title, texts) for title, texts in columns if len(set(texts)) > 1]
     places = frozenset(place for place, (title, _) in enumerate(columns) if title in numeric)
     full = list(zip(*([title, *texts] for title, texts in columns), strict=True))
-    return Table(caption=caption, rows=full[: MAX_ROWS + 1], cut=max(len(rows) - MAX_ROWS - 1, 0), numeric=places)
+    left_out = max(len(rows) - MAX_ROWS - 1, 0)
+    return Table(caption=caption, rows=full[: MAX_ROWS + 1], cut=left_out, alike=alike, numeric=places)
 
 
 def _summary(session: Session, state: State) -> Section:
@@ -147,11 +157,14 @@ def _plan(session: Session, state: State) -> Section:
     )]  # fmt: skip
     words = [f"Transforms, in order: {', '.join(session.plan.transforms)}."] if session.plan.transforms else []
     words += [state.plan_error] if state.plan_error else []
+    unit = shown_unit(session, state.metric)
+    loss = f"Loss ({short_unit(unit) or unit})"
     layers = layer_rows(session, state.assignments, state.metric)
+    layers[0] = [loss if title == "Loss" else title for title in layers[0]]
     return Section(
         title="Plan",
         words=words,
-        tables=(cut("The plan's rules", rules), cut("Layers", layers, ("Bits", "Size", "Loss"))),
+        tables=(cut("The plan's rules", rules), cut("Layers", layers, ("Bits", "Size", loss))),
     )
 
 
@@ -170,19 +183,21 @@ def _sensitivity(session: Session, state: State) -> Section | None:
     missing = "" if rows == len(shown.table.layers) else f" (the first {rows:,} of {len(shown.table.layers):,})"
     caption = f"{title} of every {which} under every scheme{missing}; the plan's choices are framed"
     figures = [
-        Figure(caption=caption if rows <= ROWS_OF_PICTURE else f"{caption}: rows {place + 1:,} to {end:,}", png=image)
-        for place, end, image in _pieces(heatmap, 260 + 46 * columns, rows)
+        Figure(caption=caption if end - place == rows else f"{caption}: rows {place + 1:,} to {end:,}", png=image)
+        for place, end, image in _pieces(heatmap, max(260 + 46 * columns, SHEET.width()), rows)
     ]
     heatmap.deleteLater()
     return Section(title="Sensitivity", words=words, figures=figures)
 
 
 def _pieces(heatmap: Heatmap, width: int, rows: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield pictures of a heatmap's first rows, none higher than a sheet of paper: from and to which row, and a PNG."""
+    """Yield pictures of a heatmap's first rows, each of which fits a sheet: from and to which row, and a PNG."""
     heatmap.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     png(heatmap, QSize(width, 1000))  # which tells how high its head is
-    for first in range(0, rows, ROWS_OF_PICTURE):
-        end = min(first + ROWS_OF_PICTURE, rows)
+    fitting = (SHEET.height() * width // SHEET.width() - heatmap.head_height) // heatmap.row_height
+    each = math.ceil(rows / math.ceil(rows / fitting))
+    for first in range(0, rows, each):
+        end = min(first + each, rows)
         height = heatmap.head_height + heatmap.row_height * (end - first)
         heatmap.resize(width, height + 2 * heatmap.frameWidth())
         heatmap.grab(QRect(0, 0, 1, 1))
@@ -262,7 +277,7 @@ def _comparison(session: Session, state: State) -> Section | None:
     if state.compared is None:
         return None
     other = compare_sessions(session, state.compared)
-    tables = (table("Layers of both sessions", compare.LAYERS, other.layers),
+    tables = (table("Layers of both sessions", compare.LAYERS, other.layers, other.unit),
               table("Facts", compare.FACTS, other.facts),
               table("What both sessions measured", compare.METRICS, other.metrics))  # fmt: skip
     words = [f"Against {state.compared_path.name}: {compare.differing_layers(other)}."]
