@@ -8,6 +8,7 @@ import pytest
 
 from tests.gui import sessions
 from workbench.insight.compare import compare_sessions
+from workbench.planning.plan import KEEP
 from workbench.planning.totals import plan_totals
 
 
@@ -51,3 +52,22 @@ def test_models_with_other_layers_are_compared_by_name():
     only = [pair for pair in result.layers if pair.first is None]
     assert len(only) == 7 and all(pair.differs and pair.name.startswith("model.layers.1") for pair in only)
     assert result.layers[-1].second.bits > 0
+
+
+def test_an_evaluation_says_which_plan_it_is_of_and_the_present_plans_comes_first():
+    first = sessions.full(2)
+    (older, newer), own = first.evaluations[:2], first.plan.hash
+    own_first = replace(first, evaluations=(replace(older, plan_hash=own, plan_name="mine"), newer))
+    pairs = {pair.metric: pair for pair in compare_sessions(own_first, first).metrics}
+    assert pairs["kl"].first.value == older.metrics["kl"].value, "a newer one is of another plan"
+    assert pairs["kl"].plans == ("mine", f"{first.evaluations[2].plan_name} (not the present plan)")
+
+
+def test_losses_of_different_metrics_are_not_compared():
+    full = sessions.full(2)
+    table = full.sensitivities["predicted_kl"]
+    first = replace(full, sensitivities={"predicted_kl": table})
+    second = replace(full, sensitivities={"weight_error": full.sensitivities["weight_error"]})
+    result = compare_sessions(first, second)
+    others = [pair.second for pair in result.layers if pair.second.assignment.weights != KEEP]
+    assert result.unit == table.unit and others and all(side.loss is None for side in others)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from workbench.errors import WorkbenchError
 from workbench.insight.layer_facts import weight_loss
-from workbench.measurement.evaluation import Evaluation, Metric
+from workbench.insight.quantities import fixed, number
+from workbench.measurement.evaluation import Metric
 from workbench.planning.plan import Assignment, resolve
 from workbench.planning.totals import Totals, layer_bits, plan_totals
-from workbench.sensitivity.metrics import TABLE_METRICS
+from workbench.sensitivity.confidence import interval
+from workbench.sensitivity.metrics import TABLE_METRICS, metric_title
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 
@@ -57,13 +59,15 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricPair:
-    """A metric on one data set: the newest evaluation of each session; None where it has none."""
+    """A metric on one data set: each session's evaluation of its plan, or the newest one of another; None where it has
+    none.  ``plans`` name what was evaluated."""
 
     metric: str
     unit: str
     data: str
     first: Metric | None
     second: Metric | None
+    plans: tuple[str, str]
 
     @property
     def differs(self) -> bool:
@@ -75,11 +79,15 @@ class MetricPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SessionComparison:
-    """Facts, layers (those of the first model in its order, then what only the second has) and evaluations."""
+    """Facts, layers (those of the first model in its order, then what only the second has) and evaluations.
+
+    Losses are in ``unit``: by a metric that both have, else that of the first one alone.
+    """
 
     facts: tuple[Fact, ...]
     layers: tuple[LayerPair, ...]
     metrics: tuple[MetricPair, ...]
+    unit: str
 
     @property
     def same_model(self) -> bool:
@@ -89,17 +97,21 @@ class SessionComparison:
 
 def compare_sessions(first: Session, second: Session) -> SessionComparison:
     """Compare two sessions; a plan that its own model cannot resolve counts as everything kept."""
-    sides, facts = [_sides(first), _sides(second)], [_facts(first), _facts(second)]
+    known = (first.sensitivities, second.sensitivities)
+    metrics = [name for name in TABLE_METRICS if name in known[0]]
+    metric = next((name for name in metrics if name in known[1]), *metrics[:1] or ("",))
+    table, other = (tables.get(metric) for tables in known)
+    sides, facts = (_sides(first, table), _sides(second, other)), (_facts(first, table), _facts(second, other))
     names = dict.fromkeys([*sides[0], *sides[1]])
     return SessionComparison(
         facts=tuple(Fact(title=title, first=text, second=facts[1][title]) for title, text in facts[0].items()),
         layers=tuple(LayerPair(name=name, first=sides[0].get(name), second=sides[1].get(name)) for name in names),
-        metrics=_metrics(first.evaluations, second.evaluations),
+        metrics=_metrics(first, second),
+        unit=table.unit if table else "",
     )
 
 
-def _sides(session: Session) -> dict[str, Side]:
-    table = _table(session)
+def _sides(session: Session, table: Sensitivity | None) -> dict[str, Side]:
     try:
         assignments = resolve(session.plan, session.model.layers)
     except WorkbenchError:
@@ -112,28 +124,27 @@ def _sides(session: Session) -> dict[str, Side]:
     return sides
 
 
-def _table(session: Session) -> Sensitivity | None:
-    return next((session.sensitivities[name] for name in TABLE_METRICS if name in session.sensitivities), None)
-
-
-def _facts(session: Session) -> dict[str, str]:
+def _facts(session: Session, table: Sensitivity | None) -> dict[str, str]:
     """Return what is true of a session, in words, by title; an empty text where nothing is known."""
-    table, data, environment, loss = _table(session), session.calibration, session.environment, ""
+    data, environment, loss = session.calibration, session.environment, ""
     totals: Totals | None = None
     with contextlib.suppress(WorkbenchError):
         tables = (table, *session.tables(table.metric)[1:]) if table else ()
         totals = plan_totals(session.model, session.plan, *tables)
         if table and totals.predicted is not None:
-            loss = f"{totals.predicted:.6g} ({table.metric}, {table.unit})"
+            sure = interval(totals.predicted, totals.error, totals.doubt)
+            range_text = f", {' to '.join(map(number, sure))}" if sure else ""
+            loss = f"{number(totals.predicted, 6)} {table.unit}{range_text} ({metric_title(table.metric, table.unit)})"
     return {
         "Model": session.model.name,
         "Fingerprint": session.model.fingerprint,
         "Layers": f"{len(session.model.layers):,}",
         "Calibration": f"{data.name}: {data.samples} samples, seed {data.seed}, {data.content_hash}" if data else "",
         "Plan": session.plan.name,
+        "Target": session.target,
         "Transforms": ", ".join(session.plan.transforms),
         "Locked layers": f"{len(session.locked):,}",
-        "Bits per weight": f"{totals.bits_per_weight:.4f}" if totals else "",
+        "Bits per weight": fixed(totals.bits_per_weight, 3) if totals else "",
         "Bytes": f"{totals.nbytes:,}" if totals else "",
         "Loss of the plan": loss,
         "Workbench": environment.workbench,
@@ -142,19 +153,26 @@ def _facts(session: Session) -> dict[str, str]:
     }
 
 
-def _metrics(*evaluations: tuple[Evaluation, ...]) -> tuple[MetricPair, ...]:
-    """Pair the newest values of every metric on every data set."""
-    names: dict[tuple[str, str], str] = {}
-    newest: list[dict[tuple[str, str], Metric]] = []
-    for runs in evaluations:
-        names = {(run.data_hash, name): run.data_name for run in runs for name in run.metrics} | names
-        newest.append({(run.data_hash, name): metric for run in runs for name, metric in run.metrics.items()})
-    first, second = newest
-    pairs = []
+def _metrics(*sessions: Session) -> tuple[MetricPair, ...]:
+    """Pair the values of every metric on every data set."""
+    first, second = map(_measured, sessions)
+    pairs, nothing = [], (None, "", "")
     for key in {**first, **second}:
-        metric = first.get(key) or second[key]
-        pair = MetricPair(
-            metric=metric.name, unit=metric.unit, data=names[key], first=first.get(key), second=second.get(key)
-        )
-        pairs.append(pair)
+        (a, ours, data), (b, theirs, other_data) = first.get(key, nothing), second.get(key, nothing)
+        metric = a or b
+        assert metric is not None
+        pairs.append(MetricPair(
+            metric=metric.name, unit=metric.unit, data=data or other_data, first=a, second=b, plans=(ours, theirs)
+        ))  # fmt: skip
     return tuple(pairs)
+
+
+def _measured(session: Session) -> dict[tuple[str, str], tuple[Metric | None, str, str]]:
+    """Return by data and metric: the value, the name of its plan (marked where it is another one), that of the data."""
+    runs, own = session.evaluations, session.plan.hash if session.evaluations else ""
+    return {
+        (run.data_hash, name): (
+            metric, run.plan_name if run.plan_hash == own else f"{run.plan_name} (not the present plan)", run.data_name
+        )
+        for run in sorted(runs, key=lambda run: run.plan_hash == own) for name, metric in run.metrics.items()
+    }  # fmt: skip

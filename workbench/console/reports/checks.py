@@ -137,7 +137,7 @@ def compared(outcome: Outcome[Any, SessionComparison]) -> Report:
     ]  # fmt: skip
     metrics = [
         row(pair, "metric unit data differs", first=pair.first and pair.first.value,
-            second=pair.second and pair.second.value)
+            second=pair.second and pair.second.value, plan=pair.plans[0], other_plan=pair.plans[1])
         for pair in comparison.metrics
     ]  # fmt: skip
     facts, count = [row(fact, "title first second differs") for fact in comparison.facts], len(comparison.layers)
@@ -148,7 +148,11 @@ def compared(outcome: Outcome[Any, SessionComparison]) -> Report:
     if shown:
         parts.append(Table(rows=shown, columns="name=layer | first | second | loss | other=loss"))
     if metrics:
-        parts.append(Table(rows=metrics, columns="differs= | metric | unit | data | first | second"))
+        parts.append(
+            Table(
+                rows=metrics, columns="differs= | metric | unit | data | first | second | plan | other_plan=other plan"
+            )
+        )
     return Report(facts=row(comparison, "same_model", layers=layers, layers_in_all=count, metrics=metrics), parts=parts)
 
 

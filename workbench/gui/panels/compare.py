@@ -17,11 +17,16 @@ from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.compare import SessionComparison, Side, compare_sessions
 from workbench.measurement.evaluation import Metric
+from workbench.measurement.metrics import metric_title
+from workbench.measurement.units import short_unit
 from workbench.planning.plan import KEEP
 from workbench.session.workspace import State
 from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
 
 SESSIONS = "Sessions (*.qwb)"
+
+
+MEASURED = "The session's plan as it was evaluated last; where it was not, the plan that was evaluated last"
 
 
 def _scheme(side: Side | None) -> str:
@@ -66,22 +71,24 @@ LAYERS = (
            unit="per weight", tip="Bits per weight in this session"),
     Number("Bits, other", lambda row: row.second and row.second.bits, partial(quantities.fixed, places=2),
            unit="per weight", tip="Bits per weight in the other session"),
-    Number("Loss, this", lambda row: row.first and row.first.loss, quantities.number, unit=METRIC_UNIT,
+    Number("Loss, this", lambda row: row.first and row.first.loss, unit=METRIC_UNIT,
            tip="Loss by this session's scores; lower is better"),
-    Number("Loss, other", lambda row: row.second and row.second.loss, quantities.number, unit=METRIC_UNIT,
+    Number("Loss, other", lambda row: row.second and row.second.loss, unit=METRIC_UNIT,
            tip="Loss by the other session's scores; lower is better"),
     Number("Change", _change, unit=METRIC_UNIT, tip="The other session's loss minus this session's"),
 )  # fmt: skip
 METRICS = (
     _mark("The 95 % intervals do not overlap"),
-    Field("Metric", lambda row: row.metric.replace("_", " "), words=True),
+    Field("Metric", lambda row: metric_title(row.metric), words=True),
     Field("Unit", lambda row: row.unit),
-    Number("This session", lambda row: row.first and row.first.value, _precise, tip="Newest value"),
+    Number("This session", lambda row: row.first and row.first.value, _precise, tip=MEASURED),
     Field("95 % interval", lambda row: _interval(row.first, repr), text=lambda row: _interval(row.first, _precise),
           tip="By bootstrap over samples"),
-    Number("Other session", lambda row: row.second and row.second.value, _precise, tip="Newest value"),
+    Number("Other session", lambda row: row.second and row.second.value, _precise, tip=MEASURED),
     Field("95 % interval", lambda row: _interval(row.second, repr), text=lambda row: _interval(row.second, _precise),
           tip="By bootstrap over samples"),
+    Field("Plan, this", lambda row: row.plans[0], tip="The plan that was evaluated in this session"),
+    Field("Plan, other", lambda row: row.plans[1], tip="The plan that was evaluated in the other session"),
     Field("Data", lambda row: row.data),
 )  # fmt: skip
 
@@ -91,6 +98,7 @@ class ComparePanel(Panel):
 
     def _build(self) -> None:
         self._rows: dict[str, Sequence[Any]] = {}
+        self._unit = ""
         tip = "Read a .qwb file to compare the open session with; neither is changed"
         self.open = button("&Open Another Session…", self.choose, tip)
         self.differing = switch(QCheckBox(), "Only &differences", lambda _: self._fill(), "")
@@ -118,7 +126,7 @@ class ComparePanel(Panel):
             and old.compared is new.compared
             and all(
                 getattr(before, name) is getattr(session, name)
-                for name in ("model", "plan", "sensitivities", "evaluations", "calibration", "locked")
+                for name in ("model", "plan", "sensitivities", "evaluations", "calibration", "locked", "target")
             )
         )
         if not same:
@@ -140,6 +148,7 @@ class ComparePanel(Panel):
         if session is None or other is None:
             return
         comparison = compare_sessions(session, other)
+        self._unit = comparison.unit
         self._rows = {
             "Layers": comparison.layers, "Facts": comparison.facts, "Evaluations": comparison.metrics,
         }  # fmt: skip
@@ -150,7 +159,8 @@ class ComparePanel(Panel):
     def _fill(self) -> None:
         for title, table in self.tables.items():
             rows = self._rows.get(title, ())
-            table.show_records([row for row in rows if row.differs or not self.differing.isChecked()])
+            shown = [row for row in rows if row.differs or not self.differing.isChecked()]
+            table.show_records(shown, short_unit(self._unit) or self._unit)
 
 
 def differing_layers(comparison: SessionComparison) -> str:
