@@ -119,7 +119,7 @@ def full_session(seed: int = 0) -> Session:
         },
         sensitivities={"predicted_kl": table, "a/b": dataclasses.replace(table, metric="a/b")},
         plans={"z/1": plan, "a": Plan(), "": dataclasses.replace(plan, fingerprint=None)},
-        locked=frozenset(ODD_NAMES[:2]),
+        locked=frozenset(ODD_NAMES[:2]), target="gguf",
         evaluations=(evaluation(random, 0.25), evaluation(random, None)),
         timings=(timing(random, 3), timing(random, 4)),
         error_budget=budget(np.random.default_rng(seed)),

@@ -227,6 +227,26 @@ def test_dirty_follows_edits_and_saves(tmp_path: Path) -> None:
     assert not workspace.state.dirty, "looking is no edit"
 
 
+def test_a_session_keeps_the_target_that_was_chosen_for_its_plan(tmp_path: Path) -> None:
+    workspace, path = Workspace(), tmp_path / "a.qwb"
+    workspace.show_target("gguf")
+    workspace.open(session(), None)
+    assert (
+        workspace.state.session is not None and workspace.state.session.target == "gguf" and not workspace.state.dirty
+    )
+    workspace.show_target("vllm")
+    assert workspace.state.dirty, "it is no longer what was opened"
+    workspace.state.session.save(path)
+    workspace.show_target("gguf")
+    assert not workspace.state.dirty
+    workspace.close()
+    workspace.show_target("")
+    workspace.open(Session.load(path), path)
+    assert workspace.state.target == workspace.state.session.target == "vllm" and not workspace.state.dirty
+    workspace.open(replace(session(), target="of a later version"), path)
+    assert workspace.state.target == workspace.state.session.target == "vllm", "what is not known here takes no effect"
+
+
 def test_listeners_get_old_and_new_and_may_leave_while_being_told() -> None:
     workspace = opened()
     heard: list[tuple[State, State]] = []

@@ -64,6 +64,7 @@ class Contents:
     ``sensitivities`` maps a metric to its table; ``plans`` are named plans beside the current ``plan``.
     ``error_budget`` and ``audit`` are the last ones measured; each names its plan.
     ``results`` maps a step to what it computed last, for steps whose results have no field of their own.
+    ``target`` names the runtime or device that the plan is for (empty: any).
     ``locked`` layers keep their assignment in every search.  The fields in LAYOUTS are tables of columns, whatever
     mapping they were given as.
     """
@@ -81,6 +82,7 @@ class Contents:
     sensitivities: Mapping[str, Sensitivity] = field(default_factory=dict)
     plans: Mapping[str, Plan] = field(default_factory=dict)
     locked: frozenset[str] = frozenset()
+    target: str = ""
     evaluations: tuple[Evaluation, ...] = ()
     error_budget: BudgetPair | None = None
     audit: PlanAudit | None = None

@@ -82,7 +82,7 @@ def same(session: Session, other: Session | None) -> bool:
     """Whether two sessions hold the same: edits that are equal, and the very same results."""
     if other is None:
         return False
-    edits = {item.name for item in fields(EditableParts)}
+    edits = {"target", *(item.name for item in fields(EditableParts))}
     pairs = ((item.name, getattr(session, item.name), getattr(other, item.name)) for item in fields(Session))
     return all(first is two or (name in edits and first == two) for name, first, two in pairs)
 

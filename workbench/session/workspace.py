@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from workbench.deployment.targets import target
 from workbench.errors import WorkbenchError
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.measurement.evaluation import Ceilings
@@ -134,13 +135,18 @@ class Workspace:
         return lambda: self._listeners.remove(listener)
 
     def open(self, session: Session, path: Path | None, *, unsaved: bool = False) -> None:
-        """Make ``session`` the document; the undo stack is empty.  ``unsaved``: it is not what stands at ``path``."""
+        """Make ``session`` the document; the undo stack is empty.  ``unsaved``: it is not what stands at ``path``.
+
+        One without a target, or with one that is not known here, is for the target that is chosen."""
         self._undo.clear()
         self._redo.clear()
+        aim = _known_target(session.target) or self.state.target
+        session = session if session.target == aim else replace(session, target=aim)
         self.on_disk = None if unsaved else session
         view = replace(
-            self.state, selection=(), activation_metric="", search_error="", smallest_budget=None, contrast=()
-        )
+            self.state, selection=(), activation_metric="", search_error="", smallest_budget=None, contrast=(),
+            target=aim,
+        )  # fmt: skip
         self._set(replace(view, session=session, path=path, dirty=unsaved))
 
     def close(self) -> None:
@@ -226,8 +232,12 @@ class Workspace:
         self._set(replace(self.state, ceilings=ceilings))
 
     def show_target(self, target: str) -> None:
-        """Choose the plan's runtime or device; an empty name allows everything."""
-        self._set(replace(self.state, target=target))
+        """Choose the plan's runtime or device, of which the session keeps note; an empty name allows everything."""
+        state, session = replace(self.state, target=target), self.state.session
+        if session is not None and session.target != target:
+            session = replace(session, target=target)
+            state = replace(state, session=session, dirty=not same(session, self.on_disk))
+        self._set(state)
 
     def show_budget(self, budget: Budget) -> None:
         """Choose what a search may use; the error of an earlier search is over."""
@@ -262,6 +272,13 @@ class Workspace:
         self.state = _resolved(old, state)
         for listener in tuple(self._listeners):
             listener(old, self.state)
+
+
+def _known_target(name: str) -> str:
+    try:
+        return target(name).name if name else ""
+    except WorkbenchError:  # of a later version, or of a package that is not installed here
+        return ""
 
 
 def _data_hash(state: State) -> str:

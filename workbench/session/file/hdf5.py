@@ -1,7 +1,7 @@
 """The session as one HDF5 file that any HDF5 viewer shows: named groups, one dataset for each field, units, versions.
 
 ====================================  ==================================================================================
-``/``                                 type, version, and what wrote it
+``/``                                 type, version, what wrote it, and the plan's target where it has one
 ``/environment``                      versions and device, as attributes
 ``/model``                            facts as attributes; ``source``, tables ``layers`` and ``kept``, ``non_finite``
 ``/calibration``, ``/evaluation``     which data was used, as attributes; absent where there was none
@@ -226,7 +226,8 @@ def _negative(columns: Columns[R], *fields: str) -> str:
 
 
 def _write(file: h5py.File, session: Contents) -> None:
-    describe(file, TYPE, created_by=f"Quantization Workbench {session.environment.workbench}")
+    aimed = {"target": session.target} if session.target else {}
+    describe(file, TYPE, created_by=f"Quantization Workbench {session.environment.workbench}", **aimed)
     file.attrs["version"] = SCHEMA_VERSION
     for name in ("environment", "model", "calibration", "evaluation"):
         record = getattr(session, name)

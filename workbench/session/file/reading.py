@@ -80,6 +80,7 @@ def session_of(file: Group, kind: type[C], attempt: Attempt, spare: ModelSummary
         sensitivities=attempt.each(file, "sensitivity", lambda parent, link: _read_record(parent, link, Sensitivity)),
         plans=attempt.each(file, "plans", _read_plan),
         locked=frozenset(texts("locked")),
+        target=str(file.attrs.get("target", "")),
         evaluations=attempt("evaluations", lambda: evaluations.read_evaluations(file)) or (),
         error_budget=optional("error_budget", lambda: evaluations.read_error_budget(file)),
         audit=optional("audit", lambda: evaluations.read_audit(file)),
