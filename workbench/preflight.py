@@ -87,6 +87,11 @@ class Estimate:
         """Whether the step takes too little time to speak of."""
         return max(self.seconds, self.took or 0.0) < SHORT
 
+    @property
+    def is_count(self) -> bool:
+        """Whether it says no more than how many samples there are: the step was too short to be tried."""
+        return not self.memory
+
     def plus(self, seconds: float) -> Estimate:
         """Return the estimate of a step that takes so much longer."""
         return replace(self, seconds=self.seconds + seconds)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
 
 
@@ -19,6 +22,24 @@ class Progress(Protocol):
 
 def silent(fraction: float, text: str, partial: object = None) -> None:
     """Report to nobody."""
+
+
+_heeded: ContextVar[Progress] = ContextVar("heeded", default=silent)
+
+
+@contextmanager
+def heeding(progress: Progress) -> Iterator[None]:
+    """Let trials in a ``with`` block end when the user has cancelled: they report no share, so nothing is handed on."""
+    token = _heeded.set(progress)
+    try:
+        yield
+    finally:
+        _heeded.reset(token)
+
+
+def heed() -> None:
+    """Raise CancelledError when the user has cancelled what is tried; called before each trial."""
+    _heeded.get()(0.0, "Estimating how long it takes")
 
 
 def part_of(progress: Progress, start: float, stop: float) -> Progress:

@@ -28,6 +28,7 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import CancelledError, DataError
 from workbench.gui.shell import settings
+from workbench.gui.shell.dialogs import FormDialog
 from workbench.gui.shell.forecast import ForecastLine, fitting_samples
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.number_field import NumberField
@@ -245,6 +246,23 @@ def test_one_estimate_is_asked_at_a_time(qapp: QApplication) -> None:
     form.close()
     asked[2][1]((None,))
     assert len(asked) == 3, "nothing is asked for a form that is closed"
+
+
+def test_a_short_run_says_how_many_samples_all_are_and_a_long_answer_is_not_cut(qapp: QApplication) -> None:
+    asked: list[tuple[Any, Callable[[tuple[Estimate | str | None]], None], object]] = []
+    form = Form(CalibrateOptions())
+    line, samples = ForecastLine(form, lambda *each: asked.append(each)), form.widgets["samples"]
+    window = QWidget()
+    dialog = FormDialog(window, "Calibrate", "", form, "Calibrate")
+    dialog.show()
+    asked[0][1]((Estimate(seconds=0.4, memory=0, samples=64),))
+    assert samples.text() == "all 64" and line.text() == "", "nobody waits for so short a run"
+    line._begin()
+    asked[1][1]((" ".join(["a reason of many words"] * 30),))
+    for _ in range(3):
+        qapp.processEvents()
+    assert line.height() >= line.heightForWidth(line.width()) > 0, "its lower half was cut"
+    window.close()
 
 
 def line_below(person: Person) -> Callable[[], QLabel]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QComboBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -171,6 +171,12 @@ def test_losses_of_an_encoder_are_distances(live: Callable[..., None]) -> None:
         assert row.predicted == run.predicted_kl
         person.window.panels["sensitivity"]._hover(0, 0)
         assert HALF_SQUARED_DISTANCE in person.window.panels["sensitivity"].figure.text()
+        await person.act(lambda: person.context.trigger("score"))
+        await person.until(lambda: person.dialog("form"), 10)
+        metric = person.dialog("form").findChild(QComboBox)
+        names = [metric.itemText(place) for place in range(metric.count())]
+        assert "Predicted distance (½ d²)" in names and not any("KL" in name or "nats" in name for name in names), names
+        await person.act(person.dialog("form").reject)
 
     live(story)
 

@@ -16,7 +16,7 @@ from tests.engine.inline_engine import InlineEngine
 from workbench import preflight
 from workbench.deployment.onnx import capture_cost
 from workbench.engine.jobs import Jobs
-from workbench.errors import MemoryLimitError
+from workbench.errors import CancelledError, MemoryLimitError
 from workbench.memory import anonymous_memory, memory_limit
 from workbench.models.data.datasets import open_dataset
 from workbench.models.model import Batch, Model
@@ -113,16 +113,37 @@ class Options:
 def test_a_short_calibration_is_estimated_under_a_limit_and_refused_where_it_cannot_fit(clock: Clock) -> None:
     model = open_model("demo:language-model")
     data = open_dataset("demo:language-model", model, split="calibration", samples=4)
-    assert costs.calibration(model, data, batch_size=4, weights=False) is None
+    short = costs.calibration(model, data, batch_size=4, weights=False)
+    assert (short.seconds, short.samples) == (0.0, 4), "a form says how many samples all are"
     with memory_limit(anonymous_memory() + GB):
         expected = costs.calibration(model, data, batch_size=4, weights=False)
-        assert expected is not None and expected.is_short and 0 < expected.least < expected.memory
+        assert expected.is_short and 0 < expected.least < expected.memory
         expected.require("Calibrate")
     with (
         memory_limit(anonymous_memory() // 2),
         pytest.raises(MemoryLimitError, match=r"Calibrate needs at least .* of memory, one sample at a time.*allowed"),
     ):
         expected.require("Calibrate")
+
+
+def test_only_a_form_gets_the_estimate_of_a_short_step_and_a_cancelled_trial_ends(clock: Clock) -> None:
+    short = Estimate(seconds=1, memory=0, samples=4)
+    tried: list[int] = []
+
+    def trials(context: Context, options: Options) -> Estimate:
+        pilot.pilot(tried.append, 4, 1)
+        return short
+
+    step = Step(name="short", title="", summary="", options=Options, run=lambda *each: 0, document=False, costs=trials)
+    assert step.estimate(Context(), Options()) is None
+    assert step.estimate(Context(), Options(), strict=True) is short and len(tried) == 2
+
+    def cancelled(fraction: float, text: str, partial: object = None) -> None:
+        raise CancelledError(text)
+
+    with pytest.raises(CancelledError):
+        step.estimate(Context(progress=cancelled), Options(), strict=True)
+    assert len(tried) == 2, "a trial began after the user had closed the form"
 
 
 def test_a_long_step_reports_before_and_after(clock: Clock) -> None:

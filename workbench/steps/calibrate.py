@@ -166,8 +166,7 @@ def _costs(context: Context, options: CalibrateOptions) -> Estimate | None:
     )  # fmt: skip
     opening = clock() - start  # as the part for evaluation is
     known = session is not None and any(tap == "weight" for _, tap in session.statistics)
-    expected = calibration(model, data, batch_size=options.batch_size, weights=not known)
-    return expected and expected.plus(opening)
+    return calibration(model, data, batch_size=options.batch_size, weights=not known).plus(opening)
 
 
 CALIBRATE: Step[CalibrateOptions, Session] = Step(

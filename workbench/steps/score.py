@@ -245,8 +245,8 @@ def _costs(context: Context, options: ScoreOptions) -> Estimate | None:
 SCORE = Step(
     runs_model=True, spreads=True, costs=_costs,
     name="sensitivity", title="Sensitivity", options=ScoreOptions, call="wb.score",
-    summary="Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; "
-    "measured KL runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's "
+    summary="Quantizes each layer alone with each scheme and scores the damage. Predictions need a calibration; "
+    "measuring runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's "
     "totals.",
     run=_run, needs=_needs, wants=_wants, join=with_table, keep=with_more_cells,
     heading=lambda options, session: (

@@ -29,7 +29,7 @@ from workbench.models.model import Model
 from workbench.models.placement import Placement
 from workbench.models.sources.files import Stamp, require_as_opened, weights_stamp
 from workbench.preflight import Estimate, measured
-from workbench.progress import Progress, silent
+from workbench.progress import Progress, heeding, silent
 from workbench.session.edits import EditableParts
 from workbench.session.session import Session
 from workbench.steps.changed_files import require_unchanged
@@ -189,20 +189,21 @@ class Step(Generic[O, R]):
             free()
 
     def estimate(self, context: Context, options: O, *, strict: bool = False) -> Estimate | None:
-        """Return what a run will take, from short trials; None for a short one, and where that cannot be told unless
-        ``strict``, which raises why."""
+        """Return what a run will take, from short trials; None for a short one, and where that cannot be told.
+        ``strict``: how many samples a short one has, and the error because of which it cannot be told."""
         if self.costs is None:
             return None
         about, samples = _about(self, context, options), getattr(options, "samples", None)
         if (known := _estimates.get(about)) is not None and known[0] in (samples, None):
-            return known[1] if known[0] == samples else known[1].on(min(samples or 0, known[1].samples))
+            again = known[1] if known[0] == samples else known[1].on(min(samples or 0, known[1].samples))
+            return again if strict or not again.is_count else None
         try:
-            with limited_to(context.placement.memory):
+            with limited_to(context.placement.memory), heeding(context.progress):
                 expected = self.costs(context, options)
             if expected is not None and about and (samples is None or expected.samples):
                 _estimates.clear()  # of another state, perhaps
                 _estimates[about] = samples, expected
-            return expected
+            return None if expected is not None and expected.is_count and not strict else expected
         except Exception as error:  # the run itself says what is wrong
             log.info("%s: no estimate", self.title, exc_info=error)
             if strict or isinstance(error, CancelledError):

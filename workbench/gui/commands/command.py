@@ -21,10 +21,16 @@ from workbench.gui.shell.forecast import ForecastLine
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 from workbench.insight.roles import role
+from workbench.insight.sums import shown_unit
+from workbench.measurement.units import short_unit
 from workbench.models.placement import Placement
+from workbench.sensitivity.metrics import SCORED, metric_title
 from workbench.session.session import Session
+from workbench.steps.options import Choice
 from workbench.steps.preflight.estimate import FORECAST
+from workbench.steps.score import SCORE
 from workbench.steps.session_data import in_fields, offered_data
 from workbench.steps.step import Request, Step
 
@@ -110,9 +116,9 @@ class Command:
         if options is None:
             options = step.options() if step.first is None else in_fields(step.first(self.session))
         session = self.context.workspace.state.session
-        missing = None if session is None else partial(step.missing, session)
-        bundled = () if session is None else offered_data(session.model)
-        of_model = (step.options, None if session is None else session.model.fingerprint)
+        model, missing = (session.model, partial(step.missing, session)) if session is not None else (None, None)
+        bundled = () if model is None else offered_data(model)
+        of_model = (step.options, None if model is None else model.fingerprint)
         if not getattr(options, "data", "known"):
             options = self._remembered(options, of_model, OF_MODEL)
         if missing is not None and "data" in missing(options) and (data := role(settings.role()).data) in bundled:
@@ -120,8 +126,8 @@ class Command:
         ask = self.context.runner.ask
         runs = session is None or not session.model.cannot_run
         options = self._remembered(options, step.options, [each for each in REMEMBERED if runs or each != "metric"])
-        model = None if session is None else session.model
-        form = Form(options, missing=missing, folder=folder_of(session), bundled=bundled, model=model)
+        choices = {"metric": _metrics(session)} if step is SCORE else {}
+        form = Form(options, choices, missing=missing, folder=folder_of(session), bundled=bundled, model=model)
         _show_known_count(form, session)
         if step.costs is not None and runs:
             ForecastLine(form, lambda value, *then: ask(FORECAST.request(session, step.request(None, value)), *then))
@@ -156,6 +162,14 @@ def _show_known_count(form: Form, session: Session | None) -> None:
     samples, held = form.widgets.get("samples"), session and session.calibration
     if isinstance(samples, NumberField) and "data" not in form.widgets and held:
         samples.show_count(held.samples)
+
+
+def _metrics(session: Session | None) -> tuple[Choice, ...]:
+    """Return the metrics of scores as the rest of the window calls them for the session's model."""
+    units = {name: shown_unit(session, name) for name in SCORED}
+    return tuple(
+        Choice(name, f"{tr(metric_title(name, unit))} ({tr(short_unit(unit) or unit)})") for name, unit in units.items()
+    )
 
 
 def folder_of(session: Session | None) -> str:

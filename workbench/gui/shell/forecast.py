@@ -46,11 +46,16 @@ class ForecastLine(Label):
         self._closed = self._closed or not event.spontaneous()
 
     def _begin(self) -> None:
-        self.setText("" if self._form.problems() else tr("Estimating how long it takes…"))
+        self._say("" if self._form.problems() else tr("Estimating how long it takes…"))
         if self.text() and not (self._waiting or self._closed):
             self._waiting = True
             answer = partial(self._answer, self._form.value())
             self._ask(self._form.value(), answer, lambda error: answer((str(error),)) or True)
+
+    def _say(self, text: str) -> None:
+        self.setText(text)
+        if self.heightForWidth(self.width()) > self.height():
+            self._form.grown.emit()
 
     def _answer(self, options: Any, answer: tuple[Estimate | str | None]) -> None:
         if not isValid(self) or self._closed:
@@ -63,15 +68,17 @@ class ForecastLine(Label):
         if isinstance(field, NumberField) and options.samples is None and "data" in self._form.widgets:
             field.show_count(expected.samples if isinstance(expected, Estimate) else 0)
         if isinstance(expected, str):
-            self.setText(tr("It is not known how long it takes: {}").format(tr(expected)))
+            self._say(tr("It is not known how long it takes: {}").format(tr(expected)))
             return
+        if expected is not None and expected.is_count:
+            expected = None
         fewer = fitting_samples(expected) if expected else 0
         free = isinstance(field, NumberField) and field.number is None and not field.hasFocus() and not self._whole
         if expected and isinstance(field, NumberField) and free and fewer < expected.samples:
             words, long = tr("; all {:,} samples take about {}"), duration(expected.seconds)
             self._whole, expected = words.format(expected.samples, long), expected.on(fewer)
             field.setValue(fewer)
-        self.setText("" if expected is None else f"{tr('It takes {}').format(tr(expected.text))}{self._whole}.")
+        self._say("" if expected is None else f"{tr('It takes {}').format(tr(expected.text))}{self._whole}.")
 
 
 def fitting_samples(expected: Estimate) -> int:

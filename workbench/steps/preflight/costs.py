@@ -1,6 +1,7 @@
 """Estimates of the long steps.  Each looks at what decides its time, and tries it on a sample or a piece of a weight.
 
-None where the step is short.  A trial that fails says nothing: the step itself reports the error.
+None, or no more than the number of samples, where the step is short.  A trial that fails says nothing: the step itself
+reports the error.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ WRITTEN = 1 << 23
 """Bytes of a trial of the disk."""
 
 
-def calibration(model: Model, data: Data, *, batch_size: int, weights: bool) -> Estimate | None:
+def calibration(model: Model, data: Data, *, batch_size: int, weights: bool) -> Estimate:
     """Estimate a calibration with curvature; ``weights``: their statistics are still to be counted."""
     before, batch = anonymous_memory(), fitting_batch(batch_size, data, model, gradients=True)
     received: list[Mapping[tuple[str, str], LayerStatistics]] = []
@@ -77,7 +78,7 @@ def calibration(model: Model, data: Data, *, batch_size: int, weights: bool) -> 
 
     line = pilot(run, len(data), batch, least=SHORT if limit() is None else 0.0)  # a short one may not fit either
     if line is None:
-        return None
+        return Estimate(seconds=0.0, memory=0, samples=len(data))
     seconds = line.seconds(len(data), batch) + _range_seconds(received[0])
     if weights:
         seconds += _weight_seconds(model)
@@ -234,7 +235,7 @@ def evaluation(
     rounded = quantizing(model, plan, calibration, moments=moments)
     seconds = max(alone, 0.0) + (rounded.seconds if rounded else 0.0)
     if seconds < SHORT:
-        return None
+        return Estimate(seconds=seconds, memory=0, samples=len(data))
     weights = 4 * sum(layer.parameters for layer, _ in _cells(model, plan))
     expected = _estimate(seconds, before, max(rounded.memory - before if rounded else 0, weights + nbytes))
     return replace(expected, samples=len(data), sample_seconds=max(alone, 0.0) / len(data))

@@ -10,6 +10,7 @@ from workbench.models.data.batches import Data
 from workbench.models.data.record import DataRecord
 from workbench.models.model import Batch
 from workbench.preflight import SHORT, measured
+from workbench.progress import heed
 
 WARM = 30.0
 """Trials that take less are repeated: the first one loads what later ones have, for some 15 s on a busy machine."""
@@ -63,6 +64,7 @@ def pilot(
 
 
 def _trial(run: Callable[[int], object], count: int) -> tuple[float, float]:
+    heed()
     with measured() as spent:
         run(count)
     return spent.seconds, float(spent.peak - spent.before)

@@ -17,6 +17,7 @@ from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.numerics.rounding.round_weight import round_weight
 from workbench.planning.plan import KEEP, LEARNED, Assignment
 from workbench.preflight import clock
+from workbench.progress import heed
 from workbench.quantization.quantized_model import decoded, encoded
 from workbench.sensitivity.stacked_rounding import STACKED
 
@@ -62,6 +63,7 @@ def _rate(model: Model, layer: Layer, scheme: str, algorithm: str, stores: bool,
     curvature = Curvature(rows=np.ones(1), columns=np.ones(weight.shape[1]), full=None, count=1)
 
     def run(count: int) -> float:
+        heed()
         part = weight[:count].float()
         known = replace(curvature, rows=np.ones(count))
         start = clock()
@@ -137,6 +139,7 @@ def _total(classes: Sequence[_Class]) -> float:
 def _tried(model: Model, each: _Class, moments: Mapping[str, Curvature]) -> float:
     layer, assignment = each.layers[0], each.assignment
     known = moments.get(layer.name)
+    heed()
     start = clock()
     rounded = round_weight(layer.name, model.weight(layer.name), assignment.weights, assignment.algorithm, known)
     encoded(assignment.weights, rounded)
