@@ -1052,8 +1052,8 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
         <translation>Lässt jeden Experten einer Mischung alle Token sehen, nicht nur die, die sein Router schickt; die Ausgaben bleiben, und ein Lauf dauert so viel länger, wie es Experten je gewähltem gibt.</translation>
     </message>
     <message>
-        <source>Quantizes each layer alone with each scheme and scores the damage. Predicted KL needs a calibration; measured KL runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's totals.</source>
-        <translation>Quantisiert jede Schicht allein mit jedem Schema und bewertet den Schaden. Die vorhergesagte KL braucht eine Kalibrierung; die gemessene KL führt das Modell für jede Zelle aus und dauert viel länger. Was das Runden der Eingaben kostet, kommt zu den Summen des Plans.</translation>
+        <source>Quantizes each layer alone with each scheme and scores the damage. Predictions need a calibration; measuring runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's totals.</source>
+        <translation>Quantisiert jede Schicht allein mit jedem Schema und bewertet den Schaden. Vorhersagen brauchen eine Kalibrierung; Messungen führen das Modell für jede Zelle aus und dauern viel länger. Was das Runden der Eingaben kostet, kommt zu den Summen des Plans.</translation>
     </message>
     <message>
         <source>what is computed for each layer and scheme; higher is worse. ..._inputs and ..._cache score activation schemes: of each layer's input, or of the keys or values that it gives the KV cache</source>
@@ -2266,10 +2266,6 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     <message>
         <source>The other session's loss minus this session's</source>
         <translation>Verlust der anderen Sitzung minus dem dieser</translation>
-    </message>
-    <message>
-        <source>Newest value</source>
-        <translation>Neuester Wert</translation>
     </message>
     <message>
         <source>95 % interval</source>
@@ -6706,6 +6702,94 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>Closed {}</source>
         <translation>{} geschlossen</translation>
+    </message>
+    <message>
+        <source>Plan, this</source>
+        <translation>Plan, diese</translation>
+    </message>
+    <message>
+        <source>Plan, other</source>
+        <translation>Plan, andere</translation>
+    </message>
+    <message>
+        <source>The plan that was evaluated in this session</source>
+        <translation>Der Plan, der in dieser Sitzung evaluiert wurde</translation>
+    </message>
+    <message>
+        <source>The plan that was evaluated in the other session</source>
+        <translation>Der Plan, der in der anderen Sitzung evaluiert wurde</translation>
+    </message>
+    <message>
+        <source>The session's plan as it was evaluated last; where it was not, the plan that was evaluated last</source>
+        <translation>Der Plan der Sitzung, wie er zuletzt evaluiert wurde; sonst der Plan, der zuletzt evaluiert wurde</translation>
+    </message>
+    <message>
+        <source>tokens/s</source>
+        <translation>Token/s</translation>
+    </message>
+    <message>
+        <source>bytes</source>
+        <translation>Bytes</translation>
+    </message>
+    <message>
+        <source>variance</source>
+        <translation>Varianz</translation>
+    </message>
+    <message>
+        <source>NVIDIA compute capability 10.0 (Blackwell, data centre)</source>
+        <translation>NVIDIA Compute Capability 10.0 (Blackwell, Rechenzentrum)</translation>
+    </message>
+    <message>
+        <source>NVIDIA compute capability {} ({})</source>
+        <translation>NVIDIA Compute Capability {} ({})</translation>
+    </message>
+    <message>
+        <source>GB/s</source>
+        <translation>GB/s</translation>
+    </message>
+    <message>
+        <source>MB</source>
+        <translation>MB</translation>
+    </message>
+    <message>
+        <source>Tops</source>
+        <translation>Tops</translation>
+    </message>
+    <message>
+        <source>dB</source>
+        <translation>dB</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
+    </message>
+    <message>
+        <source>σ</source>
+        <translation>σ</translation>
+    </message>
+    <message>
+        <source>Drop to open {}</source>
+        <translation>Ablegen öffnet {}</translation>
+    </message>
+    <message>
+        <source>Drop one file or folder of this computer</source>
+        <translation>Legen Sie eine Datei oder einen Ordner dieses Rechners ab</translation>
+    </message>
+    <message>
+        <source>Drop to calibrate on {}</source>
+        <translation>Ablegen kalibriert mit {}</translation>
+    </message>
+    <message>
+        <source>Drop to make {} the plan</source>
+        <translation>Ablegen macht {} zum Plan</translation>
+    </message>
+    <message>
+        <source>{} would save {n} bytes more and avoid {}, too</source>
+        <translation>{} sparte {n} Bytes mehr und vermiede auch {}</translation>
+    </message>
+    <message>
+        <source>Estimating how long it takes</source>
+        <translation>Schätzt, wie lange es dauert</translation>
     </message>
 </context>
 </TS>

@@ -113,7 +113,10 @@ def test_outlier_tokens_are_listed_with_their_text(live: Callable[..., None]) ->
         result = session.outliers[layer, "input"]
         assert len(result.text) == result.value.size == 16
         first = [field.shown(rows[0]) for field in table.columns]
-        assert repr(result.text[0]) in first and f"sample {result.sample[0]}, position {result.position[0]}" in first
+        assert (
+            repr(result.text[0]) in first
+            and f"sample {result.sample[0] + 1}, position {result.position[0] + 1}" in first
+        ), "as lists of samples count"
         person.picture("tokens")
 
     live(story, engine=Engine())

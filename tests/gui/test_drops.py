@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtWidgets import QLineEdit, QMessageBox, QPlainTextEdit, QWidget
 
 from tests.gui import sessions
@@ -60,6 +60,28 @@ def test_a_plan_dropped_on_any_part_of_any_panel_becomes_the_current_one(
             assert targets == [person.window], (name, spot)
             assert person.state.session.plan.name == f"dropped {number}"
         assert session is not person.state.session
+
+    live(story)
+
+
+def test_the_status_bar_says_what_dropping_a_file_does(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        window, file = person.window, tmp_path / "mine.json"
+        Plan(name="mine").save(file)
+        (tmp_path / "text.txt").write_text("words", encoding="utf-8")
+        for paths, words in (
+            ([file], "Drop to make mine.json the plan"),
+            ([tmp_path / "text.txt"], "Drop to calibrate on text.txt"),
+            ([tmp_path / "model.onnx"], "Drop to open model.onnx"),
+            ([file, file], "Drop one file or folder of this computer"),
+        ):
+            data = QMimeData()
+            data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+            enter = QDragEnterEvent(QPoint(5, 5), COPY, data, LEFT, NONE)
+            await person.act(lambda enter=enter: window.dragEnterEvent(enter))
+            assert window.status.currentMessage() == words
+            await person.act(lambda: window.dragLeaveEvent(QDragLeaveEvent()))
+            assert not window.status.currentMessage()
 
     live(story)
 

@@ -143,6 +143,12 @@ def test_columns_stand_by_family_and_keep_their_scores() -> None:
     families = [schemes.family_of(name) for name in grouped.schemes]
     assert len(set(families)) == 1 + sum(a != b for a, b in zip(families, families[1:], strict=False))
     assert sorted(grouped.schemes) == sorted(table.schemes)
+    one_family = [name for name in grouped.schemes if schemes.family_of(name) == families[0]]
+    assert one_family == sorted(one_family, key=schemes.reference_bits), "a scheme scored later stands in its place"
+    later = replace(table, schemes=table.schemes[::-1], score=table.score[:, ::-1])
+    assert [schemes.reference_bits(name) for name in by_family(later).schemes] == [
+        schemes.reference_bits(name) for name in grouped.schemes
+    ]
     for name in table.schemes:
         assert np.array_equal(grouped.score[:, grouped.column[name]], table.score[:, table.column[name]])
 

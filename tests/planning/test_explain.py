@@ -131,3 +131,11 @@ def test_a_price_that_reads_the_same_is_not_called_less():
     assert "0.0344 for each kB, as much as one buys elsewhere" in why.sentence
     cheaper = replace(why, bigger=replace(step, loss=0.01))
     assert "0.01 for each kB, less than the 0.0344 that one buys elsewhere" in cheaper.sentence
+
+
+def test_a_scheme_that_is_smaller_and_better_is_not_said_to_add_less_than_nothing():
+    step = Step(scheme="int2", nbytes=-960, loss=0.00238)
+    why = Explanation(layer="a", layers=("a",), scheme="int3", saved=0, added=0.1, price=1e-5, smaller=step)
+    assert why.sentence.endswith("int2 would save 960 bytes more and avoid 0.00238, too")
+    worse = replace(why, smaller=None, bigger=Step(scheme="int5", nbytes=960, loss=-0.1))
+    assert "int5" not in worse.sentence, "it would take more bytes for more loss"

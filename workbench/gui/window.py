@@ -5,10 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import (
+    QAction,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QKeyEvent,
+    QResizeEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QApplication, QMainWindow, QMessageBox, QScrollArea, QStackedWidget, QWidget
 
 from workbench.engine.engine import CANCELLED
@@ -19,7 +29,7 @@ from workbench.gui.commands.action import Action, ActionState, has_session, plai
 from workbench.gui.commands.actions import ACTIONS
 from workbench.gui.commands.closing import may_leave_jobs, unfinished
 from workbench.gui.commands.command import Command
-from workbench.gui.commands.document import Document
+from workbench.gui.commands.document import Document, is_plan
 from workbench.gui.commands.stages import STAGES, Stages
 from workbench.gui.context.context import Context
 from workbench.gui.context.messages import Message, Notices
@@ -207,8 +217,10 @@ class Window(QMainWindow):
     def _show_title(self, state: State) -> None:
         session, name = state.session, state.path.name if state.path else ""
         title = f"{as_line(name or session.model.name)[:200]}[*] – " if session else ""
-        self.setWindowTitle(f"{title}Quantization Workbench")
-        self.setWindowModified(session is not None and state.dirty)
+        title, modified = f"{title}Quantization Workbench", session is not None and state.dirty
+        if (title, modified) != (self.windowTitle(), self.isWindowModified()):  # each takes a millisecond
+            self.setWindowTitle(title)
+            self.setWindowModified(modified)
 
     def _jobs_changed(self, views: tuple[JobView, ...]) -> None:
         views = tuple(view for view in views if view.listed)
@@ -322,13 +334,24 @@ class Window(QMainWindow):
         self.bars.fit()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept files; what cannot be opened is said when they are dropped."""
+        """Accept files, and say what dropping them does; what cannot be opened is said when they are dropped."""
         if event.mimeData().hasUrls():
             event.acceptProposedAction()
+            path = dropped(event.mimeData())
+            words = "Drop to open {}" if path else "Drop one file or folder of this computer"
+            words = "Drop to calibrate on {}" if run.is_data(path) else words
+            words = "Drop to make {} the plan" if is_plan(path) else words
+            self.status.showMessage(tr(words).format(as_line(Path(path).name)))
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """Say no more what dropping would do."""
+        self.status.clearMessage()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Open what was dropped; data to calibrate on open the form with them."""
         event.acceptProposedAction()
+        self.status.clearMessage()
+        self.activateWindow()  # what comes next is done here, not where the file came from
         path = dropped(event.mimeData())
         if not path:
             several = len(event.mimeData().urls()) > 1

@@ -81,10 +81,11 @@ def arranged(table: Sensitivity, order: Order, model: ModelSummary | None) -> Ar
 
 
 def by_family(table: Sensitivity) -> Sensitivity:
-    """Return the table with the schemes of one family side by side, each family where its first scheme was."""
-    names = [schemes.family_of(name) for name in table.schemes]
-    order = sorted(range(len(names)), key=lambda column: names.index(names[column]))
-    if order == list(range(len(names))):
+    """Return the table with the schemes of one family side by side, and those of fewest bits first in both."""
+    families, bits = list(map(schemes.family_of, table.schemes)), list(map(schemes.reference_bits, table.schemes))
+    least = {family: min(each for each, of in zip(bits, families, strict=True) if of == family) for family in families}
+    order = sorted(range(len(bits)), key=lambda column: (least[families[column]], families[column], bits[column]))
+    if order == list(range(len(bits))):
         return table
     return replace(table, schemes=tuple(table.schemes[column] for column in order), score=table.score[:, order])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import compress
+from operator import is_, is_not
 from typing import Generic, TypeVar, TypeVarTuple
 
 from workbench.planning.plan import Assignment
@@ -40,6 +42,8 @@ def changed_layers(old: Assignments, new: Assignments) -> list[str] | None:
     """
     if old is new:
         return []
+    if len(old) == len(new) and all(map(is_, old, new)):
+        return list(compress(new, map(is_not, old.values(), new.values())))
     if old.keys() != new.keys():
         return None
     return [name for name, after in new.items() if old[name] is not after]

@@ -44,6 +44,7 @@ class Parts:
         self._assignments: Assignments = {}
         self._costs: dict[str, dict[str, Cost]] = {}
         """By scheme and layer."""
+        self._parts: dict[str, Part] = {}
 
     def of(self, state: State) -> tuple[Part, ...]:
         """Return the parts of the state's plan, fewest bits first."""
@@ -52,19 +53,23 @@ class Parts:
         table = session.table(state.metric)
         known = self._of[0] is session.model and self._of[1] is table
         changed = changed_layers(self._assignments, state.assignments) if known else None
+        before = self._assignments if changed is not None else {}
         if changed is None:
-            self._costs, changed = {}, list(state.assignments)
-        before, self._assignments, self._of = self._assignments, state.assignments, (session.model, table)
+            self._costs, self._parts, changed = {}, {}, list(state.assignments)
+        self._assignments, self._of = state.assignments, (session.model, table)
         for name in changed:
             layer, scheme = session.model.by_name[name], state.assignments[name].weights
             if name in before:
-                self._costs.get(before[name].weights, {}).pop(name, None)
+                self._costs[before[name].weights].pop(name)
+                self._parts.pop(before[name].weights, None)
+            self._parts.pop(scheme, None)
             self._costs.setdefault(scheme, {})[name] = (
                 (0, 0, 0.0) if layer.tied_to is not None else
                 (layer.parameters, layer_bits(layer, scheme), weight_loss(table, name, scheme))
             )  # fmt: skip
         names = sorted((scheme for scheme, costs in self._costs.items() if costs), key=schemes.reference_bits)
-        return tuple(_part(scheme, self._costs[scheme]) for scheme in names)
+        self._parts = {name: self._parts.get(name) or _part(name, self._costs[name]) for name in names}
+        return tuple(self._parts.values())
 
 
 def _part(scheme: str, costs: dict[str, Cost]) -> Part:

@@ -54,9 +54,9 @@ class TokenRow:
 
     @property
     def place_in_words(self) -> str:
-        """Sample and position in words."""
+        """Sample and position in words, both from 1 as in the list of samples."""
         sample = self.place[0]
-        return f"sample {sample}, {self.outliers.place(self.index)}" if sample >= 0 else quantities.NONE
+        return f"sample {sample + 1}, {self.outliers.place(self.index, 1)}" if sample >= 0 else quantities.NONE
 
 
 def token_rows(session: Session, layers: tuple[str, ...]) -> tuple[TokenRow, ...]:

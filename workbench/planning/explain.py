@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import PlanError, nearest
-from workbench.measurement.units import is_divergence
+from workbench.measurement.units import short_unit
 from workbench.planning.candidates import Group
 from workbench.planning.plan import KEEP, Assignment
 from workbench.planning.search.hull import padded, walk
@@ -66,16 +66,15 @@ class Explanation:
             return f"{parts[0]}; {self.fixed}"
         if math.isnan(self.added):
             return parts[0]
-        if self.bigger:
+        if self.bigger and self.bigger.loss > 0:
             parts.append(
                 f"{self.bigger.scheme} would take {self.bigger.nbytes:,.0f} bytes more and avoid "
                 f"{self._lost(self.bigger.loss)}: {_per_kilobyte(self.bigger.price)}, {self._verdict(self.bigger)}"
             )
         if self.smaller:
-            parts.append(
-                f"{self.smaller.scheme} would save {-self.smaller.nbytes:,.0f} bytes more and add "
-                f"{self._lost(-self.smaller.loss)}: {_per_kilobyte(self.smaller.price)}"
-            )
+            saves = f"{self.smaller.scheme} would save {-self.smaller.nbytes:,.0f} bytes more and"
+            added = f"add {self._lost(-self.smaller.loss)}: {_per_kilobyte(self.smaller.price)}"
+            parts.append(f"{saves} {f'avoid {self._lost(self.smaller.loss)}, too' if self.smaller.loss > 0 else added}")
         return "; ".join(parts)
 
     def _verdict(self, step: Step) -> str:
@@ -128,7 +127,7 @@ def explain(
     stored = [summary.by_name[name] for name in names if summary.by_name[name].tied_to is None]
     bits = sum(layer_bits(each, weights) for each in stored)
     saved = (sum(layer_bits(each, KEEP) for each in stored) - bits) / 8
-    unit = table.unit if table is not None and is_divergence(table.unit) else ""
+    unit = short_unit(table.unit) if table is not None else ""
     smaller = bigger = None
     if group is None:
         scored = math.nan if table is None else table.of(layer, weights)

@@ -90,9 +90,10 @@ def quantized_inputs(summary: ModelSummary, assignments: Mapping[str, Assignment
 
     Embeddings are left out: their inputs are token ids, which no plan rounds.
     """
+    rounded = [name for name, assignment in assignments.items() if assignment.inputs is not None]
     return {
-        layer.name: scheme for layer in summary.layers
-        if layer.kind is not LayerKind.EMBEDDING and (scheme := assignments[layer.name].inputs) is not None
+        name: scheme for name in sorted(rounded, key=summary.position.__getitem__)
+        if summary.by_name[name].kind is not LayerKind.EMBEDDING and (scheme := assignments[name].inputs) is not None
     }  # fmt: skip
 
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from workbench.gui.shell import settings
 from workbench.gui.shell.dialogs import Popup
@@ -17,6 +25,8 @@ from workbench.gui.shell.words import tr
 WIDTH, HEIGHT = 620, 420
 SHOWN = 200
 """Entries in the list at most."""
+Index = QModelIndex | QPersistentModelIndex
+KEYS = Qt.ItemDataRole.UserRole
 STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -10, Qt.Key.Key_PageDown: 10}
 """Rows that a key moves in the list."""
 
@@ -51,6 +61,19 @@ def score(query: str, text: str) -> int:
     return total
 
 
+class WithKeys(QStyledItemDelegate):
+    """Writes the keys of an entry at the other end of its row."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, option, index)
+        painter.setPen(option.palette.placeholderText().color())
+        side = QStyle.visualAlignment(option.direction, Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(option.rect.adjusted(6, 0, -6, 0), side, index.data(KEYS) or "")
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return super().sizeHint(option, index) + QSize(0, 6)
+
+
 class Palette(Popup):
     """A list to search in, the entries used last first; those that are not possible now say why."""
 
@@ -65,6 +88,7 @@ class Palette(Popup):
         self.field = named(QLineEdit(placeholderText=tr(hint)), "Command")
         self.list = named(QListWidget(), "Matching commands")
         self.list.setUniformItemSizes(True)
+        self.list.setItemDelegate(WithKeys(self.list))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.reason = label(role="muted")
         fill_dialog(self, self.field, self.list, self.reason)
@@ -98,7 +122,9 @@ class Palette(Popup):
             self._shown = [entry for entry in self._entries if entry.listed]
         self.list.clear()
         for entry in self._shown:
-            item = QListWidgetItem(f"{entry.title}    {entry.keys}" if entry.keys else entry.title, self.list)
+            item = QListWidgetItem(entry.title, self.list)
+            item.setData(KEYS, entry.keys)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{entry.title} {entry.keys}".rstrip())
             if entry.why_not:
                 item.setForeground(self.palette().placeholderText())
         self.list.setCurrentRow(0)

@@ -60,11 +60,12 @@ class Field:
     def heading(self, unit: str = "", *, exported: bool = False) -> str:
         """Return the title with the unit of the numbers below it; ``unit`` is the shown metric's.
 
-        Texts that name their own unit need none in the heading; exported values always do.
+        Texts that name their own unit need none in the heading, and losses never do; exported values always need it.
         """
         own = unit if self.unit == METRIC_UNIT else self.unit
         title = self.title if exported else tr(self.title)
-        return f"{title} ({own if exported else tr(own)})" if own and (exported or self.show is None) else title
+        named = self.show is None or self.unit == METRIC_UNIT
+        return f"{title} ({own if exported else tr(own)})" if own and (named or exported) else title
 
 
 Number = partial(Field, numeric=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QObject, Qt
-from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QShowEvent
+from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -214,6 +214,20 @@ class RecordsView(QTableView):
         for column in range(self.records.columnCount()):
             self.setColumnWidth(column, min(self.columnWidth(column), self._most))
             self._fitted[column] = self.columnWidth(column)
+        self._use_room()
+
+    def _use_room(self) -> None:
+        """Give columns that are cut, and that nobody has made wider or narrower, what room the others leave."""
+        cut = [column for column, width in self._fitted.items() if self.columnWidth(column) == width >= self._most]
+        for column in cut if len(self.records.records) <= FEW else ():
+            self.setColumnWidth(column, self._most)
+            room = self.viewport().width() - self.horizontalHeader().length()
+            self.setColumnWidth(column, self._most + max(min(self.sizeHintForColumn(column) - self._most, room), 0))
+            self._fitted[column] = self.columnWidth(column)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._use_room()
 
     def _widen(self) -> None:
         """Give columns that nobody has made wider or narrower the room that the texts of other records need."""

@@ -105,12 +105,14 @@ class TokenOutliers:
         """Return what both say together; see :func:`merged`."""
         return merged([self, other])
 
-    def place(self, index: int) -> str:
-        """Return the place of kept token ``index`` in its sample, in words."""
+    def place(self, index: int, first: int = 0) -> str:
+        """Return the place of kept token ``index`` in its sample, in words that count from ``first``."""
         position, width = int(self.position[index]), int(self.width[index])
         if position < 0:
             return "unknown"
-        return f"row {position // width}, column {position % width}" if width else f"position {position}"
+        if not width:
+            return f"position {position + first}"
+        return f"row {position // width + first}, column {position % width + first}"
 
 
 _COLUMNS = ("value", "channel", "sample", "position", "width", "token")

@@ -50,7 +50,7 @@ PARTS = (
     Field("Scheme", lambda part: part.scheme, tip="How weights are stored"),
     Number("Layers", lambda part: part.layers, tip=LAYERS_TIP),
     Number("Size", lambda part: part.bits / 8, quantities.data_size, unit="bytes"),
-    Number("Loss", lambda part: part.loss, quantities.number, unit=METRIC_UNIT,
+    Number("Loss", lambda part: part.loss, unit=METRIC_UNIT,
            tip="Sum of the layers' scores; lower is better"),
     Number("Weights", lambda part: part.weights, quantities.count, tip="Number of weights"),
 )  # fmt: skip
