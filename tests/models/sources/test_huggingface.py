@@ -439,7 +439,7 @@ def test_no_part_begins_with_weights_of_its_own(tmp_path: Path, monkeypatch: pyt
     config.backbone_config.use_pretrained_backbone = True
     monkeypatch.setattr(AutoConfig, "from_pretrained", lambda *_, **__: config)
     stated = {"architectures": ["DPTForDepthEstimation"], "model_type": "dpt"}
-    _, settings = huggingface._class_and_settings(transformers, tmp_path, stated)
+    _, settings = huggingface.class_and_settings(transformers, tmp_path, stated)
     assert not settings.use_pretrained_backbone and not settings.backbone_config.use_pretrained_backbone
 
 

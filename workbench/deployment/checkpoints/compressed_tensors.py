@@ -6,14 +6,17 @@ Weights are never rounded again: codes and scales are those of the plan in anoth
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.deployment.checkpoints import compressed_tensors_entries as layout
+from workbench.deployment.checkpoints.folder import write_config
 from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import BackendUnavailableError, ExportError
@@ -248,6 +251,26 @@ class CompressedTensorsMethod(Method):
             "transform_config": transform_config(job.quantized.changes.rotated),
         }}  # fmt: skip
 
+    def adapt(self, folder: Path, job: Job) -> None:
+        """Have transformers unpack weights as it loads them where it cannot load them packed.
+
+        It takes the first scheme that is not of experts for all, and leaves inputs, keys and values as they are.
+        """
+        from workbench.deployment.checkpoints.loading import loads_in_transformers
+
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        settings = config.get("quantization_config", {})
+        groups = settings.get("config_groups", {}).values()
+        dense = [group for group in groups if not any(_names_experts(target) for target in group["targets"])]
+        rounded = any(group["input_activations"] for group in groups) or settings.get("kv_cache_scheme")
+        if len(dense) != 1 or rounded:
+            return
+        in_blocks = "scale_dtype" in dense[0]["weights"]  # unpacked to bfloat16 in the first run, whatever runs there
+        if in_blocks or loads_in_transformers(folder, job.model):
+            write_config(folder, {**config, "quantization_config": {**settings, "dequantize": True}})
+            if loads_in_transformers(folder, job.model):
+                write_config(folder, config)
+
     def read(
         self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any],
         rows: slice,
@@ -322,6 +345,11 @@ def _targets(layers: Sequence[Layer], groups: int, job: Job) -> list[str]:
             f"re:{re.escape('.'.join(module[:-2]))}\\.\\d+\\.{re.escape(module[-1])}$" for module in modules
         )
     return names or [NOTHING]
+
+
+def _names_experts(target: str) -> bool:
+    """Return whether transformers takes a group with this target for that of the experts."""
+    return target.startswith("re:") and "experts" in target
 
 
 def _experts(layers: Iterable[Layer]) -> list[str]:

@@ -131,8 +131,13 @@ def copy_settings(source: Path, target: Path, config: dict[str, Any]) -> None:
     """Copy tokenizer, generation settings and licence, never weights or code, and write ``config`` beside them."""
     for file in _copied(source):
         shutil.copyfile(file, target / file.name)
+    write_config(target, config)
+
+
+def write_config(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write config.json."""
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-    (target / "config.json").write_text(text, encoding="utf-8")
+    (folder / "config.json").write_text(text, encoding="utf-8")
 
 
 def stated_by(model: Model, source: Path) -> tuple[str, Any]:

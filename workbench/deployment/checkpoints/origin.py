@@ -82,4 +82,9 @@ def _names(model: Model, store: TensorStore) -> dict[str, str]:
             if name in store.tensors and store.tensors[name].shape == shape:
                 names[parameter] = name
                 break
+    layers = model.summary.by_name
+    for layer in model.summary.tied:  # the tensor may be stored under the name of another layer that has it
+        owner = layers[layer.tied_to].parameter if layer.tied_to else ""
+        if owner not in names and layer.parameter in names:
+            names[owner] = names.pop(layer.parameter)
     return names

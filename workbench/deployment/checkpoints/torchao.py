@@ -16,7 +16,7 @@ from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_ta
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.installed import require_new
-from workbench.models.layer import Layer, LayerKind
+from workbench.models.layer import Layer
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.floating import FP8_E4M3
 from workbench.numerics.formats.integer import IntegerElement
@@ -92,10 +92,9 @@ class TorchaoMethod(Method):
         )
         if not configs:
             raise ExportError("the plan gives no layer a scheme that torchao stores; there is nothing to write")
-        tables = any(layer.kind is LayerKind.EMBEDDING or layer.name == "lm_head" for layer, _ in job.packed())
         return {"quantization_config": {
             "quant_method": "torchao", "quant_type": {"default": config_to_dict(FqnToConfig(configs))},
-            "modules_to_not_convert": None, "include_input_output_embeddings": tables, "untie_embedding_weights": False,
+            "modules_to_not_convert": [], "include_input_output_embeddings": False, "untie_embedding_weights": False,
         }}  # fmt: skip
 
     def metadata(self, job: Job, names: list[str]) -> dict[str, str]:
@@ -109,7 +108,8 @@ class TorchaoMethod(Method):
                 descriptions[layer.parameter] = _described(layer, stored, job.assignments[layer.name].inputs)
         plain = [name for name in names if not name.rpartition(".")[2].startswith("_weight_")]
         descriptions |= {name: json.dumps({"_type": "Tensor"}) for name in plain}
-        return {**descriptions, "tensor_names": json.dumps(list(descriptions))}
+        within = [name for name in descriptions if "." in name]  # the reader splits names, and wants two parts
+        return {**descriptions, "tensor_names": json.dumps(within)}
 
     def read(
         self, layer: Layer, tensors: Mapping[str, torch.Tensor], stored: QuantizedTensor, config: Mapping[str, Any],

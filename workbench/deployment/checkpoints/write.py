@@ -118,6 +118,10 @@ class Method(Protocol):
         nothing."""
         return {}
 
+    def adapt(self, folder: Path, job: Job) -> None:
+        """Change what readers of the written folder need otherwise: nothing."""
+        return None
+
     def holds_as_stored(self, settings: Mapping[str, Any]) -> bool:
         """Return whether a checkpoint of these ``settings`` of the quantization is what was asked for: always."""
         return True
@@ -157,6 +161,7 @@ def write_checkpoint(
     with replacing_folder(out, ExportError, method.what) as temporary, in_pieces():
         copy_settings(source, temporary, config)
         _write_shards(method, job, shards, temporary, part_of(progress, 0.0, 0.6))
+        method.adapt(temporary, job)
         files = mark(quantized, temporary, method.kind)
         with keeping_failed(temporary, out):
             _prove(method, job, shards, temporary, part_of(progress, 0.6, 1.0))

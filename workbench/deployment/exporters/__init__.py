@@ -88,8 +88,8 @@ class LeavesOut(Protocol):
 class Remarks(Protocol):
     """An exporter whose file not all runtimes of its kind run as it was evaluated."""
 
-    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
-        """Return a sentence for each runtime that does not, with the reason and what to do."""
+    def remarks(self, quantized: QuantizedModel, model: Model, out: Path) -> list[str]:
+        """Return a sentence for each runtime that does not, with the reason and what to do; ``out`` was written."""
 
 
 EXPORTERS: tuple[Exporter, ...] = (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
+from workbench.plain_file import read_json
 from workbench.readable import few
 
 if TYPE_CHECKING:
@@ -26,22 +28,26 @@ class CompressedTensors(CheckpointExporter):
     stored_by: ClassVar = "compressed_tensors.CompressedTensorsMethod"
     description: ClassVar = "a packed checkpoint that vLLM and transformers load"
 
-    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
+    def remarks(self, quantized: QuantizedModel, model: Model, out: Path) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
+        from workbench.deployment.checkpoints.loading import loads_in_transformers
         from workbench.deployment.targets import target
         from workbench.planning.plan import resolve
 
         runtime, assignments = target("transformers"), resolve(quantized.plan, quantized.summary.layers)
+        whole = read_json(out / "config.json").get("quantization_config", {}).get("dequantize", False)
         refused = {
             name: reason for name, assignment in assignments.items() if name in quantized.tensors
+            and not (whole and quantized.tensors[name].scheme != "nvfp4")  # which is unpacked to bfloat16
             and (reason := runtime.legal(quantized.summary.by_name[name], assignment.weights, assignment.inputs))
         }  # fmt: skip
         rotated = [
             f"the inputs of {few(quantized.changes.rotated)} are rotated while the model runs: vLLM does so by "
             "config.json; transformers 5 takes a call of compressed_tensors.transform.apply_transform_config"
         ] * bool(quantized.changes.rotated)  # fmt: skip
-        return rotated + [
+        remarks = [
             f"{len(refused):,} of the layers do not run in transformers as they were evaluated, beginning with {first} "
             f"({reason}); vLLM has its own rules, and workbench check --target transformers --repair changes the plan"
             for first, reason in list(refused.items())[:1]
         ]
+        return rotated + (remarks or loads_in_transformers(out, model))

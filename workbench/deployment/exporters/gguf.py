@@ -42,7 +42,7 @@ class Gguf:
 
         return [layer.name for layer in model.summary.stored if layer.parameter in UNUSED]
 
-    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
+    def remarks(self, quantized: QuantizedModel, model: Model, out: Path) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
         from workbench.deployment.gguf_file import remarks_on
 

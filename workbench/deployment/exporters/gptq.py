@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
@@ -34,7 +35,7 @@ class Gptq(CheckpointExporter):
 
         return GptqMethod(self.checkpoint_format).chosen(quantized)
 
-    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
+    def remarks(self, quantized: QuantizedModel, model: Model, out: Path) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
         from workbench.deployment.checkpoints.gptq import remarks_on
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workbench.deployment.exporters.checkpoint import CheckpointExporter
@@ -24,7 +25,7 @@ class Mlx(CheckpointExporter):
     stored_by: ClassVar = "mlx.MlxMethod"
     description: ClassVar = "a checkpoint that mlx-lm loads: packed weights, scales, biases"
 
-    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
+    def remarks(self, quantized: QuantizedModel, model: Model, out: Path) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
         from workbench.deployment.checkpoints.mlx_networks import remarks_on
         from workbench.deployment.gguf_file import configuration

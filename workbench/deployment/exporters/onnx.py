@@ -59,7 +59,7 @@ class Onnx:
         shared = {layer.tied_to for layer in model.summary.tied if layer.name in held}
         return [layer.name for layer in model.summary.stored if held and layer.name not in held | shared]
 
-    def remarks(self, quantized: QuantizedModel, model: Model) -> list[str]:
+    def remarks(self, quantized: QuantizedModel, model: Model, out: Path) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
         from workbench.deployment.onnx.capture import capture, fixed_inputs
         from workbench.models.sources.onnx_file import OnnxModel

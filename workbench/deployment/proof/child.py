@@ -94,5 +94,5 @@ def _words(log: str, marks: Sequence[str]) -> str:
     for mark in marks:
         for line in lines:
             if mark in line:
-                return line[-300:]
+                return line[:300]
     return lines[-1][-300:] if lines else "it ended without a message"

@@ -78,7 +78,7 @@ def _packed_let_in() -> Iterator[None]:
     """Have compressed-tensors expect packed zero points; on the meta device, 0.20 expects them as they were before.
 
     transformers then refuses every asymmetric checkpoint, those of llm-compressor too; vLLM does not.  Nor does it
-    load packed tables: it initializes all tables once more, and these have no weight.
+    load packed tables and layers whose weights it initializes once more: these have none.
     """
     import torch
     import transformers
@@ -94,12 +94,12 @@ def _packed_let_in() -> Iterator[None]:
                 packed["weight_zero_point"] = torch.empty((words, zeros.shape[1]), dtype=torch.int32, device="meta")
         return packed
 
-    def without_packed_tables(self: Any, module: Any, *rest: Any) -> None:
-        if not isinstance(module, torch.nn.Embedding) or hasattr(module, "weight"):
+    def but_packed(self: Any, module: Any, *rest: Any) -> None:
+        with contextlib.suppress(AttributeError):
             initialize(self, module, *rest)
 
     Packed.compress = classmethod(compress)
-    transformers.PreTrainedModel._initialize_weights = without_packed_tables  # type: ignore[assignment, method-assign]
+    transformers.PreTrainedModel._initialize_weights = but_packed  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:

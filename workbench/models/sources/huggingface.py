@@ -242,7 +242,7 @@ def load_network(
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
     try:
         with quiet():
-            network_type, settings = _class_and_settings(transformers, folder, config)
+            network_type, settings = class_and_settings(transformers, folder, config)
             _require_filled(network_type, settings, store, folder)
             network, report = network_type.from_pretrained(
                 None, config=settings, state_dict={name: store.read(name) for name in store.tensors}, dtype=dtype,
@@ -282,7 +282,7 @@ def _notes(name: str, config: Mapping[str, Any], left: Sequence[str]) -> list[st
     return notes
 
 
-def _class_and_settings(transformers: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, Any]:
+def class_and_settings(transformers: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the class of a folder's network and its configuration, which says nothing of quantization."""
     network_type = network_class(transformers, folder, config)
     settings = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
@@ -313,7 +313,7 @@ def names_in_network(folder: Path, config: Mapping[str, Any], names: Collection[
         from workbench.models.sources.lean_transformers import quiet, transformers
 
         with quiet(), torch.device("meta"):
-            network_type, settings = _class_and_settings(transformers, folder, config)
+            network_type, settings = class_and_settings(transformers, folder, config)
             return loaded_names(network_type(settings), names)
     except Exception:  # transformers raises nearly everything for a folder that it does not understand
         return {}

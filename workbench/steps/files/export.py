@@ -131,7 +131,7 @@ def applied(
         written += paths
     left = chosen.left_out(known) if isinstance(chosen, LeavesOut) else []
     note = f"{few(left, 8)}: left out of the file, whose output does not depend on it"
-    remarks = chosen.remarks(quantized, known) if isinstance(chosen, Remarks) else []
+    remarks = chosen.remarks(quantized, known, Path(out)) if isinstance(chosen, Remarks) else []
     return replace(quantized, notes=(*quantized.notes, *([note] if left else []), *remarks)), paths
 
 
