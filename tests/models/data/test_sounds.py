@@ -91,3 +91,26 @@ def test_pictures_for_a_model_of_sounds_and_a_readme_beside_pictures(tmp_path: P
     assert len(open_dataset(tmp_path, model(tokens=False, channels=1))) == 2
     with pytest.raises(DataError, match="holds images, the model takes sounds"):
         open_dataset(tmp_path, model(tokens=False, rate=16000))
+
+
+def test_decoded_sounds_come_with_their_rate_and_channels_are_mixed_with_a_note(tmp_path: Path) -> None:
+    """What the Audio feature of ``datasets`` gives, as an object of array and sampling_rate, or of bytes and path."""
+    left, right = np.linspace(-0.5, 0.5, 20, dtype=np.float32), np.zeros(20, np.float32)
+    soundfile.write(tmp_path / "x.wav", np.stack([left, right], axis=1), 8000, subtype="FLOAT")
+    content = (tmp_path / "x.wav").read_bytes()
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = {
+        "array": [{"array": left.tolist(), "sampling_rate": 8000, "path": None}] * 4,
+        "bytes": [{"bytes": content, "path": "x.wav"}] * 4,
+        "plain": [content] * 4,
+    }
+    for name, audio in rows.items():
+        parquet.write_table(pyarrow.table({"audio": audio, "label": [0, 1, 0, 1]}), tmp_path / f"{name}.parquet")
+        data = open_dataset(f"{tmp_path / name}.parquet?window=10", model(tokens=False, rate=8000), split="all")
+        expected = left if name == "array" else left / 2
+        assert data.tensors["inputs"][:2].flatten().tolist() == pytest.approx(expected.tolist(), abs=1e-6)
+        mixed = f"{name}.parquet: the channels of 4 of 4 sounds are mixed to one, their mean"
+        assert (mixed in data.notes) == (name != "array")
+    parquet.write_table(pyarrow.table({"audio": [left.tolist()] * 4}), tmp_path / "bare.parquet")
+    with pytest.raises(DataError, match="an image or a sound is list; .* of a sound the array and the sampling_rate"):
+        open_dataset(f"{tmp_path / 'bare.parquet'}?window=10", model(tokens=False, rate=8000))

@@ -111,3 +111,24 @@ def test_a_named_tuple_is_read_in_its_order(tmp_path: Path) -> None:
     x = torch.randn(2, 6)
     torch.utils._pytree._register_namedtuple(Pair, serialized_type_name="networks.Pair")
     torch.testing.assert_close(opened(tmp_path, seeded(Named), (x,)).run({"x": x}), x)
+
+
+class Spectral(nn.Module):
+    """A product of complex numbers between layers of real ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(6, 6), nn.Linear(6, 4)
+        self.spectrum = nn.Parameter(torch.randn(6, 6, dtype=torch.complex64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.last(torch.fft.ifft(torch.fft.fft(self.first(x)) @ self.spectrum).real)
+        return result
+
+
+def test_complex_weights_stay_and_are_named(tmp_path: Path) -> None:
+    network, x = seeded(Spectral), torch.randn(2, 6)
+    model = opened(tmp_path, network, (x,))
+    torch.testing.assert_close(model.run({"x": x}), network(x))
+    assert [layer.name for layer in model.summary.layers] == ["first", "last"]
+    assert any("complex numbers have no formats, and spectrum stays as stored" in note for note in model.notes)

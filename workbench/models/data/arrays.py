@@ -50,12 +50,13 @@ def read_arrays(
         notes = ()
         tensors, prepare = {"inputs": inputs if as_stored else inputs.to(torch.float32)}, _prepare(inputs, spec)
     count = len(next(iter(tensors.values())))
+    labels, more = _by_number(labels, tensors, file)
     if labels is not None:
         if len(labels) != count:
             raise DataError(f"{file} holds {count} samples but {len(labels)} labels; each sample needs one")
         alike = "input_ids" in tensors and labels.shape == inputs.shape
         tensors["labels"] = _labels(labels[:, : tensors["input_ids"].shape[1]] if alike else labels)
-    halved, notes = "input_ids" in tensors and inputs.ndim == 1, (*notes, *_of_binary_masks(labels, file))
+    halved, notes = "input_ids" in tensors and inputs.ndim == 1, (*notes, *more, *_of_binary_masks(labels, file))
     return Stored(count=count, load=lambda rows: rows_of(tensors, rows), prepare=prepare, halved=halved, notes=notes)
 
 
@@ -80,7 +81,8 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
         raise DataError(f"{file} holds {few(arrays, 8)}; the model also needs {lacking}{or_labels}")
     labels = next((arrays[name] for name in LABELS if name in arrays), None)
     tensors = {name: _as_taken(name, tensor, file) for name, tensor in own.items() if name != "labels"}
-    notes = _of_binary_masks(labels, file)
+    labels, more = _by_number(labels, tensors, file)
+    notes = more + _of_binary_masks(labels, file)
     if labels is not None:
         tensors["labels"] = _labels(labels)
     counts = {name: len(tensor) if tensor.ndim else 0 for name, tensor in tensors.items()}
@@ -129,6 +131,24 @@ def with_decoder_mask(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
             if name in tensors and tensors[name].ndim == 2:
                 tensors[name] = torch.nn.functional.pad(tensors[name], (0, 1), value=filler)
     return tensors
+
+
+def _by_number(
+    labels: torch.Tensor | None, inputs: Mapping[str, torch.Tensor], file: Path
+) -> tuple[torch.Tensor | None, tuple[str, ...]]:
+    """Return the numbers of the classes of rows that have a single 1 and else 0, with a note; other labels as given.
+
+    So are those of tokens, which have the shape of one of ``inputs``.
+    """
+    if labels is None or labels.ndim != 2 or not labels.numel() or labels.shape[1] < 2:
+        return labels, ()
+    if any(labels.shape == each.shape for each in inputs.values()):
+        return labels, ()
+    ones = labels == 1
+    if not ((ones | (labels == 0)).all() and (ones.sum(dim=1) == 1).all()):
+        return labels, ()
+    note = f"{file.name}: labels are rows of 0 with a single 1, samples x {labels.shape[1]}: its place is the class"
+    return ones.int().argmax(dim=1), (note,)
 
 
 def _labels(labels: torch.Tensor) -> torch.Tensor:

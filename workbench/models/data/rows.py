@@ -22,6 +22,7 @@ from workbench.models.data.reading import SENTENCES, Reading
 from workbench.models.data.sounds import read_sounds
 from workbench.models.data.tables import CONTINUED, Table, is_chat
 from workbench.models.data.text import answer_ids, chat_texts, encode, first_tokens, padded, sentences, windows
+from workbench.readable import few
 
 
 def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, length: int, half: int | None) -> Stored:
@@ -140,17 +141,26 @@ def _require_file(name: str, value: Any, file: Path) -> None:
         )
 
 
+def _source(value: Any, file: Path) -> Any:
+    own = value if isinstance(value, dict) else {"bytes" if isinstance(value, bytes) else "path": value}
+    if isinstance(own.get("bytes"), bytes):
+        return own["bytes"]
+    if own.get("array") is not None and isinstance(own.get("sampling_rate"), int | float):
+        return own["array"], own["sampling_rate"]
+    if not isinstance(own.get("path"), str):
+        what = f"an object of {few(own, 4)}" if isinstance(value, dict) else type(value).__name__
+        raise DataError(
+            f"{file}: an image or a sound is {what}; give its bytes or its path, or of a sound the array and the "
+            "sampling_rate (an object of both)"
+        )
+    return file.parent / own["path"]
+
+
 def _files(
     values: Sequence[Any], labels: Sequence[Any] | None, file: Path, spec: InputSpec, reading: Reading
 ) -> Stored:
-    """Return images or sounds as samples: bytes, or paths beside the table."""
-    sources: list[Any] = []
-    for value in values:
-        content = value.get("bytes") if isinstance(value, dict) else None
-        path = value.get("path") if isinstance(value, dict) else value
-        if content is None and not isinstance(path, str):
-            raise DataError(f"{file}: an image or a sound is {type(value).__name__}; give its bytes or its path")
-        sources.append(content if content is not None else file.parent / str(path))
+    """Return images or sounds as samples: bytes, paths beside the table, or decoded sounds with their rates."""
+    sources = [_source(value, file) for value in values]
     if spec.takes_sound:
         return read_sounds(sources, labels, file, spec, reading)
     return read_pictures(sources, classes_of(labels, spec.folder, file), spec)

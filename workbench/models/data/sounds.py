@@ -38,20 +38,23 @@ ROOM_A_SOUND, ROOM_A_POINT = 1 << 26, 64
 def read_sounds(
     sources: Sequence[Any], labels: Sequence[Any] | None, file: Path, spec: InputSpec, reading: Reading
 ) -> Stored:
-    """Return sounds (paths or bytes) as samples: by the processor of the model's folder, else cut to frames.
+    """Return sounds (paths, bytes, or points with their rate) as samples: by the processor of the model's folder, else
+    cut to frames.
 
     Without a processor a sample is ``reading.window`` points.  Texts as labels are transcripts for a model with a
-    tokenizer, else classes.  A note says what was resampled.  Raises DataError.
+    tokenizer, else classes.  Notes say what was resampled and mixed.  Raises DataError.
     """
     processor = _processor(spec)
     rate = _rate(processor, spec)
-    decoded = _decoded(sources)
+    decoded, mixed = _decoded(sources)
     others = sorted({own for _, own in decoded if rate and own != rate})
     notes: tuple[str, ...] = ()
     if others:
         notes = (f"{file.name}: resampled from {few(others, 8)} to {rate} Hz, the model's rate",)
     elif not rate:
         notes = (f"{file.name}: the model does not state its sampling rate; {decoded[0][1]} Hz are taken as they are",)
+    if mixed:
+        notes += (f"{file.name}: the channels of {mixed:,} of {len(decoded):,} sounds are mixed to one, their mean",)
     made = _made(decoded, rate, processor, spec)
     if processor is None:
         return _frames(made, labels, file, spec, reading, notes)
@@ -145,15 +148,43 @@ def _made(
     )  # fmt: skip
 
 
-def _decoded(sources: Sequence[Any]) -> list[tuple[np.ndarray, int]]:
-    """Decode in a limited process; raises DataError naming the sound."""
+def _decoded(sources: Sequence[Any]) -> tuple[list[tuple[np.ndarray, int]], int]:
+    """Return each sound's points (float32) and rate, and how many had several channels.
+
+    Files are decoded in a limited process.  Raises DataError naming the sound.
+    """
+    names = [str(each) if isinstance(each, Path) else f"sound {number + 1}" for number, each in enumerate(sources)]
+    files = {number: name for number, name in enumerate(names) if not isinstance(sources[number], tuple)}
+    read = dict(zip(files, _read([sources[number] for number in files], list(files.values())), strict=True))
+    sounds = [
+        read[number] if number in read else (_points(source[0], names[number]), float(source[1]))
+        for number, source in enumerate(sources)
+    ]
+    pairs = [_one_channel(wave, rate, name) for (wave, rate), name in zip(sounds, names, strict=True)]
+    return pairs, sum(wave.ndim > 1 and min(wave.shape) > 1 for wave, _ in sounds)
+
+
+def _points(array: Any, name: str) -> np.ndarray:
+    """Return decoded points, ``[channels, points]`` or ``[points]``, as ``[points, channels]`` or ``[points]``."""
+    try:
+        wave: np.ndarray = np.array(array, dtype=np.float32)
+    except (TypeError, ValueError):
+        wave = np.full(1, np.nan, np.float32)
+    if wave.ndim not in (1, 2) or not np.isfinite(wave).all():
+        raise DataError(f"{name} is no array of finite numbers, points or channels x points; correct it")
+    return wave.T if wave.ndim > 1 else wave
+
+
+def _read(sources: Sequence[Any], names: Sequence[str]) -> list[tuple[np.ndarray, float]]:
+    """Decode paths and bytes; float32 ``[points, channels]`` or ``[points]``."""
+    if not sources:
+        return []
     try:
         import soundfile  # noqa: F401 - here, because the limited process cannot
     except ImportError as error:
         raise BackendUnavailableError(
             f"reading sounds needs the package soundfile: {error}; pip install 'quantization-workbench[data]'"
         ) from None
-    names = [f"sound {number + 1}" if isinstance(each, bytes) else str(each) for number, each in enumerate(sources)]
     try:
         contents = [each if isinstance(each, bytes) else read_bytes(Path(each)) for each in sources]
     except OSError as error:
@@ -167,21 +198,26 @@ def _decoded(sources: Sequence[Any]) -> list[tuple[np.ndarray, int]]:
     what = names[0] if len(names) == 1 else f"one of {len(names)} sounds from {names[0]} on"
     seconds, memory = SECONDS + 0.2 * len(names) + nbytes / BYTES_A_SECOND, MEMORY + 40 * nbytes
     arrays = limited(work, what, DataError, seconds=seconds, memory=memory, answer=(1 << 28) + 20 * nbytes)
-    return [(wave, int(rate)) for wave, rate in zip(arrays[::2], arrays[1::2], strict=True)]
+    return [(wave, float(rate)) for wave, rate in zip(arrays[::2], arrays[1::2], strict=True)]
 
 
-def _decode(content: bytes, name: str) -> tuple[np.ndarray, int]:
-    """Return a sound as float32 points of one channel, the mean of its channels, and its rate."""
+def _decode(content: bytes, name: str) -> tuple[np.ndarray, float]:
     import soundfile
 
     try:
         wave, rate = soundfile.read(io.BytesIO(content), dtype="float32")
     except Exception as error:  # the codecs raise nearly everything
         raise DataError(f"{name} cannot be read as a sound: {first_line(error)}") from None
+    return wave, rate
+
+
+def _one_channel(wave: np.ndarray, rate: float, name: str) -> tuple[np.ndarray, int]:
+    """Return a sound as points of one channel, the mean of its channels, and its rate."""
     if not wave.size:
         raise DataError(f"{name} is empty; remove it")
     if not RATES[0] <= rate <= RATES[1]:
-        raise DataError(f"{name} has the sampling rate {rate} Hz; expected {RATES[0]} to {RATES[1]}; it may be damaged")
+        raise DataError(f"{name} has the sampling rate {rate:.0f} Hz; expected {RATES[0]} to {RATES[1]}; "
+                        "it may be damaged")  # fmt: skip
     return (wave.mean(axis=1) if wave.ndim > 1 else wave), int(rate)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from functools import partial
 from typing import Any
 
@@ -38,8 +39,12 @@ def repeated_batch(batch: Batch, times: int) -> dict[str, torch.Tensor]:
 
 
 def tensors_of(output: Any) -> list[torch.Tensor]:
-    """Return the tensors in ``output``, any nest of them."""
-    return [leaf for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor)]
+    """Return the tensors in ``output``, any nest of them, data classes too."""
+    return [
+        tensor for leaf in pytree.tree_leaves(output)
+        for tensor in (tensors_of(vars(leaf)) if is_dataclass(leaf) and hasattr(leaf, "__dict__") else [leaf])
+        if isinstance(tensor, torch.Tensor)
+    ]  # fmt: skip
 
 
 @contextmanager

@@ -49,8 +49,8 @@ JSON_BYTES, MEMBERS, ALIASES = 1 << 28, 200_000, 16
 """The largest JSON member in bytes, the most members, and how often the payload's bytes may be named by tensors."""
 
 ELEMENT_BYTES = {
-    1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 2, 7: 4, 8: 8, 12: 1, 13: 2, 28: 2, 29: 1, 30: 1, 31: 1, 32: 1, 33: 1, 34: 4,
-    35: 8,
+    1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 2, 7: 4, 8: 8, 9: 4, 10: 8, 11: 16, 12: 1, 13: 2, 28: 2, 29: 1, 30: 1, 31: 1,
+    32: 1, 33: 1, 34: 4, 35: 8,
 }  # fmt: skip
 """Bytes of an element by the number of the data type in torch's schema."""
 

@@ -72,7 +72,9 @@ def answer_of(model: NetworkModel) -> Answer | None:
 
 def several(answer: Answer | None) -> str:
     """Return a sentence where the network returned several tensors of numbers for each sample, of which one counts."""
-    whole = tensors_of(answer[1]) if answer is not None and isinstance(answer[1], list | tuple) else ()
+    given = None if answer is None else answer[1]
+    named = hasattr(given, "logits") or isinstance(given, Mapping) and "logits" in given
+    whole = () if named else [each for each in tensors_of(given) if each.is_floating_point()]
     sizes = [" x ".join(map(str, each.shape[1:])) for each in whole if each.ndim > 1]
     return "" if len(sizes) < 2 else (
         f"the network returns {len(sizes)} tensors (samples x {few(sizes, 6)}), of which the first is its output: what "

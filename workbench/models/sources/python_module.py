@@ -143,7 +143,28 @@ def _build(module: ModuleType, file: Path, factory: str) -> nn.Module:
         raise NotAModelError(f"{factory}() in {file} failed: {type(error).__name__}: {error}") from error
     if not isinstance(network, nn.Module):
         raise NotAModelError(f"{factory}() in {file} returned {type(network).__name__}, expected a torch.nn.Module")
-    return network
+    return _as_written(network, module)
+
+
+def _as_written(network: nn.Module, file: ModuleType) -> nn.Module:
+    """Return the network that is compiled in ``network``, its parts and the functions of ``file`` not compiled either.
+
+    Compiled code would not let anything look inside, and would be compiled anew for each weight.
+    """
+    compiled: Any = sys.modules.get("torch._dynamo")
+    if compiled is None:
+        return network
+    whole = nn.ModuleList([network])
+    for module in list(whole.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, compiled.OptimizedModule):
+                module._modules[name] = child._orig_mod
+        module._compiled_call_impl = None
+    for owner in (file, *{type(module) for module in whole.modules()}):
+        for name, value in list(vars(owner).items()):
+            if callable(plain := getattr(value, "_torchdynamo_orig_callable", None)):
+                setattr(owner, name, plain)
+    return whole[0]
 
 
 def weights_beside(file: Path) -> Path | None:
@@ -170,6 +191,7 @@ def _load(network: nn.Module, store: TensorStore, weights: Path | None) -> None:
     state = {name: store.read(name) for name in store.tensors}
     if all(name.startswith("module.") for name in state):  # saved from DataParallel
         state = {name.removeprefix("module."): tensor for name, tensor in state.items()}
+    state = {name.replace("_orig_mod.", ""): tensor for name, tensor in state.items()}  # saved from torch.compile
     wrong = _misfits(network, state, weights)
     if wrong and fold_weights(network):  # the file may hold what the weights are computed to
         wrong = _misfits(network, state, weights)

@@ -184,7 +184,7 @@ def _tap(parts: NetworkParts, layer: Layer, module: nn.Module, products: list[Us
     parts.hooks.pop(layer.name, None)
     if layer.kind is LayerKind.EXPERTS and products and {use.experts for use in products} == {layer.experts}:
         parts.experts[layer.name] = layer.experts
-    elif products and all(use.whole and use.kind is layer.kind for use in products):
+    elif all(use.whole and use.kind is layer.kind for use in products) and len({use.summed for use in products}) == 1:
         parts.functions[layer.name] = products[0].samples or 0
 
 

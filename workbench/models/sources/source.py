@@ -22,6 +22,7 @@ from workbench.models.sources.layers import NetworkParts
 from workbench.models.sources.probabilities import answer_of, read_off, several
 from workbench.models.sources.roles import refine, trace_uses
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
+from workbench.readable import few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +97,17 @@ def network_model(
     refine(parts, network, *trace_uses(NetworkModel(summary, body, inputs)))
     body = replace(body, functions=parts.functions, experts=parts.experts)
     model = NetworkModel(replace(summary, layers=parts.layers), body, inputs)
-    model.notes = tuple(filter(None, notes))
+    model.notes = tuple(filter(None, (*notes, _complex(network))))
     return model
+
+
+def _complex(network: nn.Module) -> str:
+    """Return a sentence that names the matrices of complex numbers, empty where there are none."""
+    names = [name for name, tensor in network.state_dict().items() if tensor.is_complex() and tensor.ndim > 1]
+    return "" if not names else (
+        f"complex numbers have no formats, and {few(names)} stay{'s' * (len(names) == 1)} as stored; a network that "
+        "keeps real and imaginary parts as real numbers (torch.view_as_real) has layers there"
+    )  # fmt: skip
 
 
 def placed(model: Model, placement: Placement) -> Model:

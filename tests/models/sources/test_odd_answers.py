@@ -1,0 +1,141 @@
+"""Python files whose networks are compiled, answer with records, use one weight both ways, or hold complex numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from workbench.measurement.calibrate import calibrate
+from workbench.measurement.evaluate import evaluate
+from workbench.models.data.datasets import open_dataset
+from workbench.models.sources import open_model
+from workbench.sensitivity.score import score
+
+HEAD = """
+from dataclasses import dataclass
+import torch
+from torch import nn
+
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(6, 8), nn.Linear(8, 3)
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x)))
+"""
+COMPILED = (
+    HEAD
+    + """
+class Net(Part):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.compile(self.a, backend="eager")
+        self.b.compile(backend="eager")
+    @torch.compile(backend="eager")
+    def act(self, x):
+        return torch.tanh(x)
+    def forward(self, x):
+        return self.b(self.act(self.a(x)))
+def build():
+    return torch.compile(Net(), backend="eager")
+"""
+)
+RECORD = (
+    HEAD
+    + """
+@dataclass
+class Answer:
+    label: str
+    scores: torch.Tensor
+    hidden: torch.Tensor
+class Net(Part):
+    def forward(self, x):
+        hidden = torch.tanh(self.a(x))
+        return Answer("x", self.b(hidden), hidden)
+def build():
+    return Net()
+"""
+)
+TIED = (
+    HEAD
+    + """
+OUTPUT = "embedding"
+class Net(Part):
+    def forward(self, x):
+        return torch.tanh(self.a(x)) @ self.a.weight + self.b(torch.tanh(self.a(x))).sum(dim=1, keepdim=True)
+def build():
+    return Net()
+"""
+)
+COMPLEX = (
+    HEAD
+    + """
+class Net(Part):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(6, 6, dtype=torch.complex64))
+    def forward(self, x):
+        return super().forward(torch.fft.ifft(torch.fft.fft(x) @ self.w).real)
+def build():
+    return Net()
+"""
+)
+
+
+def opened(folder: Path, text: str, prefix: str = ""):
+    (folder / "model.py").write_text(text)
+    torch.manual_seed(0)
+    shapes = {"a.weight": (8, 6), "a.bias": (8,), "b.weight": (3, 8), "b.bias": (3,)}
+    tensors = {prefix + name: torch.randn(shape) for name, shape in shapes.items()}
+    if text == COMPLEX:
+        tensors["w"] = torch.randn(6, 6, dtype=torch.complex64)
+    save_file(tensors, folder / "model.safetensors")
+    labels = np.eye(3, dtype=np.int64)[np.arange(32) % 3]
+    np.savez(folder / "rows.npz", x=np.random.default_rng(0).standard_normal((32, 6), np.float32), labels=labels)
+    model = open_model(folder / "model.py", trust=True)
+    return model, open_dataset(folder / "rows.npz", model)
+
+
+@pytest.mark.parametrize("prefix", ["", "_orig_mod."])
+def test_a_compiled_network_runs_as_it_is_written(tmp_path: Path, prefix: str) -> None:
+    model, data = opened(tmp_path, COMPILED, prefix)
+    assert [layer.name for layer in model.summary.layers] == ["a", "b"]
+    found = calibrate(model, data, batch_size=8)
+    assert found.curvature.keys() == {"a", "b"}
+    assert all(score(model, "predicted_kl", ("int4-channel",), curvature=found.curvature, dataset=data).score > 0)
+
+
+def test_a_record_is_answered_by_its_first_tensor(tmp_path: Path) -> None:
+    model, data = opened(tmp_path, RECORD)
+    assert model.run(next(data.batches(2))).shape == (2, 3)
+    assert any(note.startswith("the network returns 2 tensors (samples x 3, 8)") for note in model.notes)
+
+
+def test_a_weight_that_is_used_both_ways_is_no_single_tap(tmp_path: Path) -> None:
+    model, data = opened(tmp_path, TIED)
+    found = calibrate(model, data, batch_size=8)
+    predicted, measured = (
+        score(model, metric, ("int6-channel",), curvature=found.curvature, dataset=data, batch_size=8)
+        for metric in ("predicted_kl", "measured_kl")
+    )
+    for name in ("a", "b"):
+        assert predicted.of(name, "int6-channel") == pytest.approx(
+            measured.of(name, "int6-channel"), rel=0.6
+        )  # of 32 samples
+
+
+def test_complex_matrices_are_named(tmp_path: Path) -> None:
+    model, _ = opened(tmp_path, COMPLEX)
+    assert [layer.name for layer in model.summary.layers] == ["a", "b"]
+    assert any("complex numbers have no formats, and w stays as stored" in note for note in model.notes)
+
+
+def test_labels_with_a_single_one_are_classes(tmp_path: Path) -> None:
+    model, data = opened(tmp_path, HEAD + "def build():\n    return Part()\n")
+    assert data.tensors["labels"].tolist() == [number % 3 for number in range(32)]
+    assert any("samples x 3: its place is the class" in note for note in data.notes)
+    assert "accuracy" in evaluate(model, model, data)
