@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.panels.plan.text import error_line
+from workbench.gui.panels.plan.text import PAUSE_MS, error_line
 from workbench.insight import quantities
 from workbench.insight.roofline import plan_time
 from workbench.insight.rules import rule_rows
@@ -65,7 +66,10 @@ def test_rules_are_moved_and_removed(live: Callable[..., None]) -> None:
         await person.open(session)
         panel = person.window.panels["plan"]
         await person.tab(panel.tabs, panel.rules)
+        buttons = panel.rules.up, panel.rules.down, panel.rules.remove, panel.rules.pick
+        assert not any(each.isEnabled() for each in buttons), "no rule is selected"
         await person.row(panel.rules.table, 1)
+        assert [each.isEnabled() for each in buttons] == [True, False, True, True], "it is the last one"
         await person.click(panel.rules.pick)
         assert len(person.state.selection) == 14
         await person.click(panel.rules.up)
@@ -235,6 +239,8 @@ def test_the_plan_is_edited_as_text(live: Callable[..., None]) -> None:
         await person.tab(panel.tabs, panel.text)
         text, edit = panel.text, panel.text.edit
         good = edit.toPlainText()
+        await asyncio.sleep(2 * PAUSE_MS / 1000)
+        assert not text.apply_button.isEnabled() and not text.revert_button.isEnabled(), "nothing is changed"
 
         def put(content: str) -> None:
             cursor = edit.textCursor()

@@ -63,7 +63,8 @@ def _plan_uncalibrated(session: Session) -> str | None:
         return None
     for name in {"awq", "smoothquant", "bias-correction", "norm-reestimation"}.intersection(plan.transforms):
         return f"the plan's {name} looks at calibration data; calibrate first, or take it out of the plan"
-    if all(rule.assignment.inputs is None and _is_free(rule.assignment.algorithm) for rule in plan.rules):
+    kinds = {(rule.assignment.inputs, rule.assignment.algorithm) for rule in plan.rules}
+    if all(inputs is None and _is_free(algorithm) for inputs, algorithm in kinds):
         return None
     for name, chosen in resolve_some(plan, session.model.layers).items():
         weighted = chosen.algorithm == "rtn-weighted" and session.curvature

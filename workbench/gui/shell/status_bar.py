@@ -95,7 +95,7 @@ class StatusBar(QStatusBar):
         """Show a message."""
         title, text = tr(message.title), tr(message.text)
         text = f"{title}: {text}" if text else title
-        self._write(text, "error" if message.level == "error" else "")
+        self._write(text, "" if message.level == "info" else message.level)
 
     def _write(self, text: str, role: str = "", short: str = "") -> None:
         """Write a line; where there is no room for it, what is ``short``."""

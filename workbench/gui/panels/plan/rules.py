@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit
+from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QLineEdit
 
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import PanelPart
@@ -104,6 +104,8 @@ class PlanRules(PanelPart):
         self.table.setSortingEnabled(False)
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.dragged.connect(self._put)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)  # the buttons are about one rule
+        self.table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
         self.error = label(role="error", wrap=True)
         self.matching = fitted(name="What the pattern matches")
         self.matching.hide()
@@ -113,6 +115,15 @@ class PlanRules(PanelPart):
         self.pick = button("Select &Layers", self._select, "Select the layers that the rule matches")
         line, buttons = self._new_rule_line(), row(self.up, self.down, self.remove, self.pick, None)
         fill(self, self.error, line, self.matching, self.table, buttons, stretch=self.table, focus=self.table)
+        self._enable()
+
+    def _enable(self) -> None:
+        """Offer what can be done with the selected rule."""
+        selected, last = self._selected(), self.table.records.rowCount() - 1
+        self.up.setEnabled(selected is not None and selected.place > 0)
+        self.down.setEnabled(selected is not None and selected.place < last)
+        self.remove.setEnabled(selected is not None)
+        self.pick.setEnabled(selected is not None and bool(selected.matched))
 
     def redraw(self, old: State, new: State) -> None:
         session = new.session
@@ -127,6 +138,7 @@ class PlanRules(PanelPart):
         self.table.show_records(rule_rows(session.plan, session.model.layers))
         self._fit_columns()
         self._typed()
+        self._enable()
 
     def _fit_columns(self) -> None:
         """Give the names of layers what the others leave."""

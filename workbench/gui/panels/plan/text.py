@@ -70,7 +70,6 @@ class PlanText(PanelPart):
             self._say(str(error))
             return None
         self._say("")
-        self._enable(True)
         return plan
 
     def apply(self) -> None:

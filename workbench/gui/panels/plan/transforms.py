@@ -43,6 +43,7 @@ class PlanTransforms(PanelPart):
         self._filling = False
         self.list = named(QListWidget(), "Transforms of the plan")
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setSpacing(2)
         self.list.itemChanged.connect(self._ticked)
         self.list.currentRowChanged.connect(lambda _: self._enable())
         self.up = button("Move &Up", lambda: self._move(-1), "Carry the transform out earlier")
