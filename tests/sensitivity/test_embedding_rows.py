@@ -64,7 +64,7 @@ def test_an_embedding_that_is_the_head_too_is_left_out():
 @pytest.mark.parametrize("kind", [Encoder, Narrow])
 def test_losses_are_those_of_each_samples_gradient_at_the_whole_table(kind):
     model, data = encoder(kind), some_words()
-    table = score(model, "predicted_kl", SCHEMES, curvature={}, dataset=data, batch_size=4, seed=3)
+    table = score(model, "predicted_kl", SCHEMES, curvature={}, dataset=data, batch_size=4, seed=3).as_predicted()
     for name in table.layers:
         gradients = sample_gradients(model, data, name, 4, 3, DRAWS).double()
         for scheme in SCHEMES:

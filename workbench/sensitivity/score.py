@@ -120,7 +120,7 @@ def _fill(scoring: Scoring, record: SensitivityMetric, open_cells: OpenCells) ->
 
 def _going_on(previous: Sensitivity, table: Sensitivity) -> Sensitivity:
     """Return ``table`` with the cells that ``previous`` has."""
-    known = previous.cells(table.layers, table.schemes)
+    known = previous.as_predicted().cells(table.layers, table.schemes)
     error = None if previous.error is None else np.array(
         [previous.error[previous.row[name]] if name in previous.row else np.nan for name in table.layers]
     )  # fmt: skip

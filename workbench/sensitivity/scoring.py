@@ -46,12 +46,14 @@ class Scoring:
     measured: set[str] = field(default_factory=set)
     checks: PlanChecks | None = None
     rerouted: np.ndarray = field(init=False)
+    uncorrected: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self.measured.update(self.table.measured)
         self.checks = self.table.checks
         known_parts = self.table.rerouting
         self.rerouted = np.zeros_like(self.table.score) if known_parts is None else known_parts.copy()
+        self.uncorrected = np.full_like(self.table.score, math.nan)
         if self.table.error is not None:
             self.errors.update(zip(self.table.layers, self.table.error.tolist(), strict=True))
         known = self.table.directions
@@ -70,6 +72,7 @@ class Scoring:
         return replace(
             self.table, score=self.table.score.copy(), directions=directions, error=error, rerouting=rerouting,
             measured=tuple(name for name in self.table.layers if name in self.measured), checks=self.checks,
+            uncorrected=None if np.isnan(self.uncorrected).all() else self.uncorrected.copy(),
         )  # fmt: skip
 
     def reroute(self, name: str, scheme: str, loss: float) -> float:

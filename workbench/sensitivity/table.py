@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,7 +29,8 @@ class Sensitivity:
     ``one_token`` is what a single one of these tokens costs: how many there are is a matter of chance.
     ``measured`` are layers of a predicted table whose losses were measured, since no gradient tells what they decide.
     ``checks`` are whole plans that were measured: what the sum of scores of a plan is predicted to cost (None: as it
-    is).
+    is).  ``uncorrected`` (float64 ``[layers, schemes]``) are the scores before cells of the layer were measured, NaN
+    where none was; None for no layer.
     """
 
     metric: str
@@ -48,6 +49,7 @@ class Sensitivity:
     one_token: float = 0.0
     measured: tuple[str, ...] = ()
     checks: PlanChecks | None = None
+    uncorrected: np.ndarray | None = None
 
     @cached_property
     def row(self) -> dict[str, int]:
@@ -110,6 +112,13 @@ class Sensitivity:
         """Return the scores of ``layers`` x ``schemes``, NaN where they were not computed."""
         scores = np.array([[self.of(layer, scheme) for scheme in schemes] for layer in layers])
         return scores.reshape(len(layers), len(schemes))
+
+    def as_predicted(self) -> Sensitivity:
+        """Return the table before measured cells corrected others."""
+        if self.uncorrected is None:
+            return self
+        score = np.where(np.isnan(self.uncorrected), self.score, self.uncorrected)
+        return replace(self, score=score, uncorrected=None)
 
     def computed_like(self, other: Sensitivity) -> bool:
         """Return whether cells of both tables can stand in one."""

@@ -96,6 +96,8 @@ def _of_tables(session: Contents) -> Iterable[str]:
             yield f"its table of {metric} says that it is one of {table.metric}"
         if len(table.row) < shape[0] or len(table.column) < shape[1]:
             yield f"its table of {metric} names a layer or a scheme twice"
-        for name, array, expected in (("error", table.error, shape[:1]), ("rerouting", table.rerouting, shape)):
+        arrays = (("error", table.error), ("rerouting", table.rerouting), ("uncorrected", table.uncorrected))
+        for name, array in arrays:
+            expected = shape[:1] if name == "error" else shape
             if array is not None and array.shape != expected:
                 yield f"its table of {metric} has the {name} of shape {array.shape}, expected {expected}"

@@ -21,8 +21,8 @@ from workbench.planning.plan import Plan
 from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
 from workbench.quantization.quantize import quantize
-from workbench.sensitivity.checks import whole_plans
-from workbench.sensitivity.checks.whole_plans import EvenSamples, samples_measured
+from workbench.sensitivity.checks import measured_losses, measured_parts
+from workbench.sensitivity.checks.measured_losses import EvenSamples, samples_measured
 from workbench.sensitivity.metrics.refined import refined_table
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity
@@ -106,7 +106,7 @@ def test_too_few_samples_or_too_little_memory_measure_nothing(monkeypatch: pytes
     model = sure()
     few = scored(model, tokens(7))
     assert few.checks is None and few.doubt(0.5) > 0.5 and "evaluate or audit" in few.remark(0.5)
-    monkeypatch.setattr(whole_plans, "available_memory", lambda: 1000)
+    monkeypatch.setattr(measured_parts, "available_memory", lambda: 1000)
     assert scored(model, tokens(32)).checks is None
 
 
@@ -114,8 +114,8 @@ def test_plans_in_files_cost_what_plans_in_memory_do(monkeypatch: pytest.MonkeyP
     model, data = sure(), tokens(64)
     expected = scored(model, data, SCHEMES[:3]).checks
     left: list[str] = []
-    leave = whole_plans.InFiles.leave
-    monkeypatch.setattr(whole_plans.InFiles, "leave", lambda files, name: (left.append(name), leave(files, name)))
+    leave = measured_losses.InFiles.leave
+    monkeypatch.setattr(measured_losses.InFiles, "leave", lambda files, name: (left.append(name), leave(files, name)))
     monkeypatch.setattr(memory, "HELD", 0)
     monkeypatch.setattr(memory, "SPILLED", 0)
     checks = scored(model, data, SCHEMES[:3]).checks
@@ -140,7 +140,7 @@ def test_pictures_are_measured_on_more() -> None:
     """Of 40 pictures a loss scatters by a quarter and says nothing; the losses of a window's tokens average out."""
     counts = [samples_measured(count, OutputKind.CLASS_LOGITS) for count in (7, 40, 160, 800, 5000)]
     assert counts == [0, 40, 128, 200, 256]
-    assert [samples_measured(count, OutputKind.EMBEDDING) for count in (80, 250)] == [20, 62]
+    assert [samples_measured(count, OutputKind.EMBEDDING) for count in (80, 250)] == [40, 62]
 
 
 @pytest.mark.parametrize(

@@ -122,14 +122,14 @@ def _note_measured(scoring: Scoring) -> None:
 
 
 def _check(scoring: Scoring, cells: OpenCells) -> None:
-    """Measure the layers that no prediction reached, then a few whole plans and a few cells; say where these disagree.
+    """Measure the layers that no prediction reached, then whole plans and a few cells; say where these disagree.
 
     Here, where all of the table is: a worker's piece may hold such layers alone.
     """
     import numpy as np
 
+    from workbench.sensitivity.checks.measured_parts import measure_parts
     from workbench.sensitivity.checks.spot_check import disagreement
-    from workbench.sensitivity.checks.whole_plans import measured_plans
 
     table = scoring.table
     still = {name: schemes for name, schemes in cells.items() if np.isnan(table.score[table.row[name]]).all()}
@@ -137,7 +137,7 @@ def _check(scoring: Scoring, cells: OpenCells) -> None:
         _fill_choosing(scoring, still)
     if scoring.dataset is None:
         return
-    scoring.checks = measured_plans(scoring, scoring.dataset)
+    measure_parts(scoring, scoring.dataset)
     scoring.progress(1.0, "checking the prediction by a few measurements")
     message = disagreement(scoring, scoring.dataset)
     if message:

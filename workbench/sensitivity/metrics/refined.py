@@ -27,7 +27,7 @@ def refined_table(table: Sensitivity, measured: Sensitivity) -> Sensitivity:
     for column in range(len(table.schemes)):
         own = ratios[np.isfinite(ratios[:, column]), column]
         score[:, column] *= float(np.median(own)) if own.size else everywhere
-    return replace(table, score=np.where(np.isnan(known), score, known), checks=None)
+    return replace(table, score=np.where(np.isnan(known), score, known), checks=None, uncorrected=None)
 
 
 REFINED = SensitivityMetric(

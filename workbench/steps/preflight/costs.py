@@ -27,6 +27,7 @@ from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import HELD, anonymous_memory, disk_room, limit, scratch_folder
 from workbench.models.data.batches import Data, batches_of, units_of
 from workbench.models.model import Model
+from workbench.models.summary import embeddings
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
@@ -36,8 +37,9 @@ from workbench.planning.totals import totals
 from workbench.preflight import SHORT, Estimate, clock
 from workbench.quantization.learning.loop import LearnOptions
 from workbench.quantization.learning.trial import learning_trial
+from workbench.sensitivity.checks.measured_losses import samples_measured
 from workbench.sensitivity.checks.spot_check import CHECKED, samples_checked
-from workbench.sensitivity.checks.whole_plans import BITS, samples_measured
+from workbench.sensitivity.checks.whole_plans import BITS
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses, slopes_batch
 from workbench.sensitivity.measured import replaced_rows
@@ -145,7 +147,7 @@ def _checks(model: Model, data: Data, measured: int) -> tuple[float, int]:
     where that is short."""
     batch = next(batches_of(model, FirstSamples(data, 1), 1))
     passes = (CHECKED + 1) * min(len(data), samples_checked(units_of(batch, model.summary)))
-    passes += (len(BITS) + 1) * measured
+    passes += (len(BITS) + 1 + len(embeddings(model.summary.layers))) * measured
     line = pilot(lambda count: measure(model, model, FirstSamples(data, 1), repeatable=True), passes, 1, passes=0.5)
     return (0.0, 0) if line is None else (line.seconds(passes, 1) / 2, line.nbytes(1))
 

@@ -1,0 +1,41 @@
+"""What is measured of a table of predicted losses once it is full: whole plans, and cells of embeddings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.memory import available_memory
+from workbench.models.data.batches import Data
+from workbench.models.summary import embeddings
+from workbench.sensitivity.checks.embedding_cells import correct_embeddings
+from workbench.sensitivity.checks.measured_losses import Reference, samples_measured
+from workbench.sensitivity.checks.whole_plans import measured_plans
+from workbench.sensitivity.interaction import FEWEST
+from workbench.sensitivity.scoring import Scoring
+
+ROOM = 0.5
+"""A plan's weights may take so much of the free memory; else nothing is measured, and ranges stay wide."""
+
+
+def measure_parts(scoring: Scoring, data: Data) -> None:
+    """Measure plans of the layers that a plan quantizes by default, and the embeddings each alone.
+
+    Nothing where there are too few samples, or too little memory for the weights.
+    """
+    table, summary = scoring.table, scoring.model.summary
+    tables, count = embeddings(summary.layers), samples_measured(len(data), summary.output)
+    scored = [
+        name for name in table.layers
+        if name not in table.unused and not summary.by_name[name].keep
+        and np.isfinite(table.score[table.row[name]]).any()
+    ]  # fmt: skip
+    plain = [name for name in scored if name not in tables]
+    looked_up = [name for name in scored if name in tables and name not in scoring.measured]
+    sizes = {name: summary.by_name[name].parameters for name in scored}
+    weights = max([sum(sizes[name] for name in plain), *(sizes[name] for name in looked_up)])
+    scoring.checks = None
+    if not weights or count < FEWEST or 4 * weights > ROOM * available_memory():
+        return
+    reference = Reference.of(scoring, data, count, weights)
+    scoring.checks = measured_plans(scoring, reference, plain) if plain else None
+    correct_embeddings(scoring, reference, looked_up)
