@@ -128,6 +128,27 @@ def test_what_a_tool_cannot_be_told_is_refused(tool: str, summary: ModelSummary,
         written(summary, Plan().assign([V], weights="int8-channel", cache="fp8-e4m3-token"), tool, tmp_path / "x")
 
 
+@pytest.mark.parametrize("tool, architecture, refused", [
+    ("llm-compressor", "gpt2", "c_proj: .* not ones that the model stores inputs x outputs; keep it"),
+    ("llm-compressor", "qwen3moe", "experts.down_proj: .* not experts ones"), ("modelopt", "gpt2", ""),
+    ("modelopt", "qwen3moe", "down_proj: ModelOpt quantizes modules by their names"),
+    ("auto-round", "gpt2", ""), ("auto-round", "llama", "embed_tokens: AutoRound .* not embedding ones"),
+    ("auto-round", "qwen3moe", "mlp.gate.weight: .* not weights of other modules, such as routers"),
+])  # fmt: skip
+def test_layers_that_a_tool_passes_over_are_refused(tool: str, architecture: str, refused: str, tmp_path: Path) -> None:
+    """What the tools quantize, of these recipes: all the others they left as they were, without a word."""
+    summary = open_model(folder_of(architecture, tmp_path / "model")).summary
+    tied = {layer.tied_to for layer in summary.tied}
+    plan = Plan().assign([x.name for x in summary.stored if x.name not in tied], weights="int8-channel")
+    if not refused:
+        if tool == "auto-round":
+            plan = plan.assign([x.name for x in summary.stored if x.kind != "linear"], weights="keep")
+        written(summary, plan, tool, tmp_path / "recipe")
+        return
+    with pytest.raises(ExportError, match=refused):
+        written(summary, plan, tool, tmp_path / "recipe")
+
+
 def test_unknown_tools_and_rewritten_models_are_refused(summary: ModelSummary, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="'autoround'; the closest are auto-round"):
         written(summary, mixed(), "autoround", tmp_path / "x")

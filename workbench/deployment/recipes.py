@@ -6,11 +6,12 @@ They say which layers get which scheme; the tool itself rounds, so its values ar
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from workbench.deployment.checkpoints.compressed_tensors import cache_args, config_group, input_args, weight_args
+from workbench.deployment.checkpoints.write import is_linear, is_table, what_it_is
 from workbench.deployment.tensors import require_that_all_fit
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
@@ -30,6 +31,9 @@ def llm_compressor(summary: ModelSummary, assignments: Assignments) -> dict[str,
     """Return a recipe with one QuantizationModifier; ExportError for schemes that compressed-tensors lacks."""
     layers = _quantized(summary, assignments)
     reasons = _inputs_alone(summary, assignments)
+    reasons |= _others(
+        layers, "llm-compressor quantizes linear modules and tables", lambda x: is_linear(x) or is_table(x)
+    )
     for layer in layers:
         assignment = assignments[layer.name]
         inputs = None if assignment.inputs is None else input_args(parse_scheme(assignment.inputs))
@@ -72,6 +76,7 @@ def modelopt(summary: ModelSummary, assignments: Assignments) -> dict[str, Any]:
     """
     rules: list[dict[str, Any]] = [{"quantizer_name": "*", "enable": False}]
     reasons = _inputs_alone(summary, assignments) | _caches(summary, assignments)
+    reasons |= _others(_quantized(summary, assignments), "ModelOpt quantizes modules by their names", _is_module)
     for layer in _quantized(summary, assignments):
         assignment = assignments[layer.name]
         weights = _modelopt_quantizer(assignment.weights, weights=True)
@@ -116,6 +121,8 @@ def auto_round(summary: ModelSummary, assignments: Assignments) -> dict[str, Any
     """Return ``layer_config`` of ``auto_round.AutoRound``; ExportError for what AutoRound lacks."""
     layers: dict[str, Any] = {}
     reasons = _inputs_alone(summary, assignments) | _caches(summary, assignments)
+    linear = lambda layer: layer.kind is LayerKind.LINEAR and _is_module(layer)  # noqa: E731
+    reasons |= _others(_quantized(summary, assignments), "AutoRound quantizes linear modules", linear)
     for layer in summary.stored:
         assignment = assignments[layer.name]
         if assignment.weights == KEEP:
@@ -151,6 +158,16 @@ def _auto_round_layer(assignment: Assignment) -> dict[str, Any] | str:
     size = scheme.granularity.size if isinstance(scheme.granularity, PerGroup) else -1
     kind, bits = ("fp", 8) if number == "fp8" else ("int", int(number))
     return {"bits": bits, "group_size": size, "sym": scheme.symmetric, "data_type": kind, **acts}
+
+
+def _is_module(layer: Layer) -> bool:
+    """Return whether a layer is the weight of a module of its name; experts in one tensor and routers are not."""
+    return layer.parameter == f"{layer.name}.weight"
+
+
+def _others(layers: Iterable[Layer], what: str, holds: Callable[[Layer], bool]) -> dict[str, str]:
+    """Return why layers cannot be said that the tool passes over without a word."""
+    return {layer.name: f"{what}, not {what_it_is(layer)}; keep it" for layer in layers if not holds(layer)}
 
 
 def _inputs_alone(summary: ModelSummary, assignments: Assignments) -> dict[str, str]:
