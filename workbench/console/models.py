@@ -44,7 +44,7 @@ from workbench.progress import Progress
 from workbench.session.session import Environment, Session
 from workbench.steps.calibrate import CALIBRATE as STEP
 from workbench.steps.calibrate import CalibrateOptions, calibrate
-from workbench.steps.files.export import EXPORT, ExportOptions, applied
+from workbench.steps.files.export import EXPORT, ExportOptions, applied, require_place
 from workbench.steps.files.open_model import OpenModelOptions
 from workbench.steps.files.open_model import open as open_model
 from workbench.steps.preflight.record import with_estimate
@@ -62,6 +62,7 @@ def _model(arguments: argparse.Namespace) -> Model:
 
 def _apply(arguments: argparse.Namespace, progress: Progress) -> Report:
     model, plan, options = _model(arguments), Plan.load(arguments.plan), options_of(ExportOptions, arguments)
+    require_place(exporter(options.kind).name, options.out, model.summary.source)  # before trials of seconds
     session = Session.load(arguments.session) if arguments.session else None
     about = session or Session(model=model.summary, environment=Environment.here(), plan=plan)
     context = Context(document=replace(about, plan=plan), opened=model, says=progress)

@@ -86,10 +86,13 @@ def _shortened(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _failures(model: Model, network: Any) -> set[str]:
-    """Return why parts of a network on the meta device do not run, and where: all of it, a layer of each class."""
+    """Return why parts of a network on the meta device do not run, and where: all of it, a layer of each class.
+
+    Packed layers are apart from those of their class that stayed as they were.
+    """
     import torch
 
-    layers = {type(each): each for each in network.modules() if isinstance(each, torch.nn.Linear)}
+    layers = {(type(x), type(x.weight)): x for x in network.modules() if isinstance(x, torch.nn.Linear)}
     batch, calls = model.sample(1), list[Callable[[], object]]()
     for layer in layers.values():
         calls.append(partial(layer, torch.empty(1, layer.in_features, device="meta", dtype=layer.weight.dtype)))
