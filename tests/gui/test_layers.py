@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QMenu
 
 from tests.gui import sessions
@@ -247,3 +249,30 @@ def test_no_number_of_the_tree_is_cut_at_the_border(live: Callable[..., None], s
         assert not [end for start, end in zip(starts, ends, strict=True) if start < width - 4 and end > width]
 
     live(story, size=size)
+
+
+def test_the_menu_of_a_right_click_is_about_the_layer_under_the_mouse(live: Callable[..., None]) -> None:
+    """X11 sends press and menu in one turn: the panel had not drawn the selection, and the menu was the old layer's."""
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        first, second = (layer.name for layer in person.state.session.model.layers[1:3])
+        await person.layer(first)
+        panel = person.window.panels["layers"]
+        view, before = panel.view, person.state.assignments[first]
+        spot = view.visualRect(panel.model.index_of(second)).center()
+
+        def right_click() -> None:
+            QTest.mousePress(view.viewport(), Qt.MouseButton.RightButton, pos=spot)
+            event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, spot, view.viewport().mapToGlobal(spot))
+            QApplication.sendEvent(view.viewport(), event)
+
+        await person.act(right_click)
+        (menu,) = (each for each in panel.findChildren(QMenu) if each.isVisible())
+        assert menu.actions()[0].text() == second
+        next(action for action in menu.actions() if action.text().startswith("&Lock")).trigger()
+        await person.act(menu.close)
+        await person.act(lambda: QTest.mouseRelease(view.viewport(), Qt.MouseButton.RightButton, pos=spot))
+        assert person.state.session.locked == {second} and person.state.assignments[first] is before
+
+    live(story)

@@ -59,9 +59,13 @@ class Panel(IsolatedPages):
         self.next_step = button("", self._take_step, name="Next step")
         self.show_pages(self.body, page(None, self._hint, row(None, self.next_step, None), None))
         self._is_empty = self._recolour_due = False
-        self.state = State()  # the newest one; handlers read it
         self._drawn = State()
         self._build()
+
+    @property
+    def state(self) -> State:
+        """The document as it is now, for handlers; what is drawn may be older by a turn of the event loop."""
+        return self.context.workspace.state
 
     def _build(self) -> None:
         """Make the parts."""
@@ -81,10 +85,9 @@ class Panel(IsolatedPages):
         return layout
 
     def show_state(self, state: State) -> None:
-        """Show ``state``: at once where the panel is seen, else when it is."""
-        self.state = state
+        """Show ``state``, the newest, where the panel is seen; else what is newest when it is."""
         if self.is_seen:
-            self._draw()
+            self._draw(state)
 
     @property
     def is_seen(self) -> bool:
@@ -94,13 +97,13 @@ class Panel(IsolatedPages):
     def catch_up(self) -> None:
         """Draw what happened while the panel was not seen."""
         if self.isVisible():
-            self._draw()
+            self._draw(self.state)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up with what happened while the panel was hidden."""
         super().showEvent(event)
         if self.is_seen:
-            self._draw()
+            self._draw(self.state)
 
     def say_empty(self, text: str, step: str = "", own: QAbstractButton | None = None) -> None:
         """Cover the body with ``text``, or uncover it if the text is empty; below it stands the button of ``step``, or
@@ -155,31 +158,36 @@ class Panel(IsolatedPages):
             if _draws_colours(kind):
                 cast(Coloured, part).recolour(colours)
 
-    def _draw(self) -> None:
+    def _draw(self, state: State) -> None:
         if self._recolour_due:
             self._recolour_due = False
             self._recolour_parts(self.colours)
-        if self.state is self._drawn:
+        if state is self._drawn:
             return
-        old, self._drawn = self._drawn, self.state
-        self.redraw(old, self.state)
+        old, self._drawn = self._drawn, state
+        self.redraw(old, state)
 
 
 class PanelPart(QWidget):
-    """A part of a panel in a file of its own; handlers read its newest snapshot."""
+    """A part of a panel in a file of its own."""
 
     def __init__(self, context: Context) -> None:
         super().__init__()
         self.context = context
-        self.state = State()
+        self._drawn = State()
         self._build()
+
+    @property
+    def state(self) -> State:
+        """The document as it is now, for handlers."""
+        return self.context.workspace.state
 
     def _build(self) -> None:
         """Make the parts."""
 
     def show_state(self, state: State) -> None:
         """Show a snapshot."""
-        old, self.state = self.state, state
+        old, self._drawn = self._drawn, state
         self.redraw(old, state)
 
     def redraw(self, old: State, new: State) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QRect, QSize, Qt
 
+from workbench.deployment.targets import target
 from workbench.errors import WorkbenchError
 from workbench.gui.panels import agreement, channels, compare, error_budget, pareto, sensitivity
 from workbench.gui.panels.accuracy import audit_view, most_changed
@@ -133,6 +134,8 @@ def _summary(session: Session, state: State) -> Section:
         rows.append(["Calibration", f"{record.name}, {record.samples:,} samples, {record.content_hash}"])
     if (record := session.evaluation) is not None:  # of which each evaluation says how many samples it took
         rows.append(["Evaluation", f"{record.name}, {record.content_hash}"])
+    if state.target:
+        rows.append(["Target", target(state.target).title])
     if totals is not None:
         rows.append(["Bytes", f"{totals.nbytes:,}"])
         known = (figure for figure in Dashboard().figures(state) if figure.value != quantities.NONE)
@@ -310,6 +313,8 @@ def _channels(session: Session, state: State) -> Section | None:
         return None
     plot, largest = ChannelBars(LIGHT), outliers(statistics)
     plot.show_channels(statistics, largest)
+    if plot.region is not None:
+        plot.region.hide()  # nobody drags it on paper
     words = [f"{channels.channels_in_words(layer, statistics, len(largest))}."]
     tables = [table("Outlier channels", channels.FIELDS, largest)]
     return Section(title="Channels", words=words, figures=[picture(plot)], tables=tables)
