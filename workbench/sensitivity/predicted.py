@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
+import numpy as np
 import torch
 
 from workbench.errors import MissingResultError
 from workbench.memory import Spill, give_back
-from workbench.models.data.batches import Data, tappable
+from workbench.models.data.batches import Data, tappable, units_of
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
+from workbench.sensitivity.checks.whole_plans import EvenSamples
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.embedding_rows import looked_up
+from workbench.sensitivity.interaction import relative_error
 from workbench.sensitivity.margins import margin_noise
 from workbench.sensitivity.rerouting import Rerouting
 from workbench.sensitivity.scoring import Row, Scoring, Sloped
@@ -28,6 +32,13 @@ REPEATED_CELLS = 1 << 21
 
 Larger ones are tables of large vocabularies, where few tokens are both looked up and likely.
 """
+
+UNKNOWN = ("python_module", "exported_program", "onnx")
+"""Sources of networks of any architecture: a few samples choose between the forms there."""
+
+COMPARED, POSITIONS, FORMS_APART = 64, 1 << 12, 1.25
+"""So many samples choose, or as many as have so many positions; the forms disagree where a scheme's losses differ by
+this factor and two standard errors."""
 
 
 class Form(StrEnum):
@@ -159,10 +170,40 @@ def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list
     flat = {n for n in known if data is not None and not scoring.curvature[n].rows.any()}  # a loss of 0 may be wrong
     known -= flat
     kronecker = [n for n in names if n in known and (data is None or n in separable)]
-    reached = [n for n in names if n in flat or (n not in kronecker and not (n in separable and n in tapped))]
+    apart = _disagreeing(scoring, kronecker)
+    kronecker = [n for n in kronecker if n not in apart]
+    reached = [n for n in names if n in flat | apart or (n not in kronecker and not (n in separable and n in tapped))]
     if not kronecker and (data is None or not reached) and names:
         raise MissingResultError(
             "a predicted loss needs the curvature of a calibration, or calibration data for convolutions and weights "
             "inside larger modules; calibrate with curvature first, or use the metric weight_error, which needs neither"
         )
     return kronecker, reached if data is not None else []
+
+
+def _disagreeing(scoring: Scoring, names: Sequence[str]) -> set[str]:
+    """Return those of ``names`` whose Kronecker form is not that of a few samples, in networks of UNKNOWN sources.
+
+    Positions of an encoder that others attend to, or of which a mean is taken, have no label each; and rounding errors
+    that add up over inputs of one sign cost what no diagonal tells.
+    """
+    model, data = scoring.model, scoring.dataset
+    correlated = find_algorithm(scoring.algorithm).needs is not Need.NOTHING  # by the whole second moment, then
+    if data is None or correlated or model.summary.source.kind not in UNKNOWN:
+        return set()
+    small = [name for name in names if model.summary.by_name[name].parameters <= REPEATED_CELLS]
+    cells, apart = dict.fromkeys(small, scoring.table.schemes), set[str]()
+    positions = max(units_of(next(data.batches(1)), model.summary), 1)
+    part = EvenSamples(data, min(len(data), COMPARED, -(-POSITIONS // positions)), model.inputs.batch)
+    kronecker = dict(kronecker_rows(scoring, cells, share=0.0))
+    for chunk in in_groups(model.summary, cells, DIFFERENCE_BYTES, cell_bytes=DIFFERENCE_CELL):
+        changes = _changes(scoring, {name: cells[name] for name in chunk}, {})
+        found = directional_losses(model, changes, part, batch_size=scoring.batch_size, seed=scoring.seed)
+        for name, slopes in ((name, found[name].slopes) for name in chunk):
+            if slopes is not None:
+                own, others = found[name].losses.numpy(), np.array([*kronecker[name].values()])
+                errors = [relative_error({"": each}, len(part)) for each in slopes.cpu().numpy()]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    beyond = np.abs(np.log(own / others)) > math.log(FORMS_APART) + 2 * np.array(errors)
+                apart.update([name] if beyond.any() else ())
+    return apart

@@ -1,0 +1,51 @@
+"""Networks that nobody has seen: a few samples choose between the Kronecker and the directional form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from tests.models.networks import Rows, model_of
+from workbench.measurement.calibrate import calibrate
+from workbench.models.summary import OutputKind
+from workbench.sensitivity.score import score
+
+SCHEMES = ("int4-channel", "int5-channel", "int6-channel", "int8-channel")
+
+
+class Summarized(nn.Module):
+    """Tokens that all see one mean of positive numbers, to which one layer is applied."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.own, self.mean = nn.Embedding(30, 16), nn.Linear(16, 16), nn.Linear(16, 16)
+        self.head = nn.Linear(16, 30)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.table(ids)
+        seen = self.mean(torch.relu(3 * x)).mean(dim=1, keepdim=True)
+        result: torch.Tensor = self.head(torch.tanh(self.own(x)) + 2 * torch.tanh(seen))
+        return result
+
+
+def ratios(kind: str) -> tuple[np.ndarray, frozenset[str]]:
+    """Return predicted over measured losses of ``mean``, and the layers of the directional form."""
+    torch.manual_seed(2)
+    model, data = model_of(Summarized(), OutputKind.TOKEN_LOGITS), Rows(input_ids=torch.randint(0, 30, (256, 8)))
+    model.summary = replace(model.summary, source=replace(model.summary.source, kind=kind))
+    curvature = calibrate(model, data, batch_size=64).curvature
+    predicted = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=64)
+    measured = score(model, "measured_kl", SCHEMES, dataset=data, batch_size=64, layers=["mean"])
+    found = np.array([predicted.of("mean", scheme) / measured.of("mean", scheme) for scheme in SCHEMES])
+    return found, frozenset(() if predicted.directions is None else predicted.directions.layers)
+
+
+def test_a_few_samples_choose_the_form_of_unknown_networks() -> None:
+    found, directional = ratios("python_module")
+    assert "mean" in directional and "head" not in directional
+    assert ((found > 0.7) & (found < 1.4)).all(), found
+    others, none = ratios("huggingface")
+    assert not none and not ((others > 0.7) & (others < 1.4)).all(), others
