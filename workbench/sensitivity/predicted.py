@@ -17,7 +17,7 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
-from workbench.sensitivity.checks.whole_plans import EvenSamples
+from workbench.sensitivity.checks.measured_losses import EvenSamples
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.embedding_rows import looked_up
