@@ -6791,5 +6791,13 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>Estimating how long it takes</source>
         <translation>Schätzt, wie lange es dauert</translation>
     </message>
+    <message>
+        <source>Replaced the saved plan {}; undo brings it back</source>
+        <translation>Der gespeicherte Plan {} ist ersetzt; Rückgängig bringt ihn zurück</translation>
+    </message>
+    <message>
+        <source>Saved the current plan as {}</source>
+        <translation>Aktueller Plan als {} gespeichert</translation>
+    </message>
 </context>
 </TS>

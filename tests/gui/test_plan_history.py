@@ -27,6 +27,10 @@ def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> No
         await person.type(history.name, "before")
         await person.press(Qt.Key.Key_Return, history.name)
         assert list(person.state.session.plans) == ["before"]
+        assert person.context.messages.entries[-1].title == "Saved the current plan as before"
+        await person.type(history.name, "before")
+        await person.press(Qt.Key.Key_Return, history.name)
+        assert person.context.messages.entries[-1].title == "Replaced the saved plan before; undo brings it back"
         await person.type(history.name, "with the keyboard")
         for key in (Qt.Key.Key_Tab, Qt.Key.Key_Return):
             await person.press(key)

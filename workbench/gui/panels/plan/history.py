@@ -107,9 +107,12 @@ class PlanHistory(PanelPart):
         if self.state.session is None:
             return
         name = self.name.text().strip() or self.state.session.plan.name
+        replaced = name in self.state.session.plans
         self.context.workspace.edit(
             f"Save the plan {name}", lambda now: replace(now, plans={**now.plans, name: replace(now.plan, name=name)})
         )
+        words = "Replaced the saved plan {}; undo brings it back" if replaced else "Saved the current plan as {}"
+        self.context.messages.say(tr(words).format(name))
         self.name.clear()
 
     def restore(self) -> None:
