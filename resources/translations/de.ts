@@ -6799,5 +6799,9 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>Saved the current plan as {}</source>
         <translation>Aktueller Plan als {} gespeichert</translation>
     </message>
+    <message>
+        <source>measuring {}</source>
+        <translation>Messen von {}</translation>
+    </message>
 </context>
 </TS>
