@@ -6803,5 +6803,13 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>measuring {}</source>
         <translation>Messen von {}</translation>
     </message>
+    <message>
+        <source>Choose another name</source>
+        <translation>Wählen Sie einen anderen Namen</translation>
+    </message>
+    <message>
+        <source>the workbench itself gives the name {}</source>
+        <translation>den Namen {} vergibt die Workbench selbst</translation>
+    </message>
 </context>
 </TS>

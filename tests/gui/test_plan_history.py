@@ -31,6 +31,10 @@ def test_plans_are_kept_compared_and_taken_back(live: Callable[..., None]) -> No
         await person.type(history.name, "before")
         await person.press(Qt.Key.Key_Return, history.name)
         assert person.context.messages.entries[-1].title == "Replaced the saved plan before; undo brings it back"
+        await person.type(history.name, "Branch 3")
+        await person.press(Qt.Key.Key_Return, history.name)
+        assert list(person.state.session.plans) == ["before"] and history.name.text() == "Branch 3"
+        assert person.context.messages.entries[-1].title == "Choose another name"
         await person.type(history.name, "with the keyboard")
         for key in (Qt.Key.Key_Tab, Qt.Key.Key_Return):
             await person.press(key)

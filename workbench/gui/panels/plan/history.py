@@ -21,6 +21,7 @@ from workbench.insight.latest import same_objects
 from workbench.insight.plan_differences import PRESENT, Difference, PricedPlan, differences, priced
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
+from workbench.session.edits import is_branch
 from workbench.session.workspace import State
 
 BESIDE = 900
@@ -107,6 +108,10 @@ class PlanHistory(PanelPart):
         if self.state.session is None:
             return
         name = self.name.text().strip() or self.state.session.plan.name
+        if is_branch(name):  # a later branch would take its place
+            text = tr("the workbench itself gives the name {}").format(name)
+            self.context.messages.say("Choose another name", text, "warning")
+            return
         replaced = name in self.state.session.plans
         self.context.workspace.edit(
             f"Save the plan {name}", lambda now: replace(now, plans={**now.plans, name: replace(now.plan, name=name)})
