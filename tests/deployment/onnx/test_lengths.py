@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import transformers
 
+import workbench
+
 for package in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(package)
+
+import onnxruntime  # noqa: E402
 
 from tests.deployment.exporters.llamas import folder_of  # noqa: E402
 from tests.deployment.onnx.test_plans import apart  # noqa: E402
@@ -74,3 +79,28 @@ def test_static_inputs_of_a_table_need_no_range_at_the_export(tmp_path: Path) ->
 def _batch(length: int) -> dict[str, torch.Tensor]:
     ids = torch.arange(length)[None] * 5 % 61 + 3
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
+NET = """
+import torch
+
+
+def make():
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+"""
+
+
+def test_sizes_that_no_data_tell_are_noted(tmp_path: Path) -> None:
+    """The network takes pictures of any size, and its graph those that it was captured with."""
+    (tmp_path / "net.py").write_text(NET, encoding="utf-8")
+    np.save(tmp_path / "pictures.npy", np.zeros((4, 3, 20, 24), np.float32))
+    model = workbench.open(tmp_path / "net.py", factory="make", trust=True)
+    session = workbench.calibrate(model, tmp_path / "pictures.npy", batch_size=2)
+    for known, noted, sizes in ((None, True, (32, 32)), (session, False, (20, 24))):
+        made, (file,) = applied(
+            model, Plan(), "onnx", tmp_path / f"{noted}.onnx", session=known, settings=(), progress=silent
+        )
+        assert any("the graph takes" in note and "no data say" in note for note in made.notes) == noted
+        (given,) = onnxruntime.InferenceSession(str(file)).get_inputs()
+        assert tuple(given.shape[1:]) == (3, *sizes)
+        model = workbench.open(tmp_path / "net.py", factory="make", trust=True)

@@ -99,6 +99,16 @@ def test_what_was_exported_opens_with_its_plan_and_its_codes(
         assert all((out / name).read_bytes() == (copy / name).read_bytes() for name in weights)
 
 
+def test_a_packed_file_beside_the_settings_of_a_quantized_original_opens(model: Model, tmp_path: Path) -> None:
+    """What config.json says is how the original was stored."""
+    _, out = exported("gptq", model, planned(model, ("int4-g32",)), tmp_path)
+    original = open_model(out)
+    (tmp_path / "packed").mkdir()
+    packed, file = exported("safetensors", original, as_stored(original, Plan()), tmp_path / "packed")
+    again = open_model(with_settings(original, file))
+    require_same(packed, quantize(again, as_stored(again, Plan())))
+
+
 def test_a_packed_file_alone_has_the_layers_and_no_network(tmp_path: Path) -> None:
     gpt2 = open_model(folder_of("gpt2", tmp_path / "gpt2"))
     plan = planned(gpt2, ("int4-g32", "nf4-b64", "int8-channel-asym"))

@@ -61,14 +61,23 @@ class Onnx:
 
     def remarks(self, quantized: QuantizedModel, model: Model, out: Path) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
-        from workbench.deployment.onnx.capture import capture, fixed_inputs
+        from workbench.deployment.onnx.capture import capture, fixed_inputs, guessed_inputs
         from workbench.models.sources.onnx_file import OnnxModel
 
-        fixed = {} if isinstance(model, OnnxModel) else fixed_inputs(capture(model))
+        if isinstance(model, OnnxModel):
+            return []
+        fixed, guessed, name = (
+            fixed_inputs(capture(model)),
+            guessed_inputs(model, capture(model)),
+            quantized.summary.name,
+        )
         return [
-            f"the graph takes {few([f'{name} of {shape}' for name, shape in fixed.items()], 4)} alone: torch could not "
-            f"capture {quantized.summary.name} for other numbers of samples and tokens"
-        ] * bool(fixed)
+            f"the graph takes {few([f'{name} of {shape}' for name, shape in inputs.items()], 4)} alone: {reason}"
+            for inputs, reason in (
+                (fixed_inputs(graph), f"torch could not capture {network} for other numbers of samples and tokens"),
+                (guessed_inputs(model, graph), "no data say its sizes, and these were tried; a calibrated session does"),
+            ) if inputs
+        ]  # fmt: skip
 
     def _content(self, quantized: QuantizedModel, model: Model | None) -> Content:
         from workbench.deployment.onnx.capture import require_onnx

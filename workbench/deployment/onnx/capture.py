@@ -7,7 +7,7 @@ import importlib.util
 import io
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -22,7 +22,7 @@ from workbench.errors import BackendUnavailableError, CannotRunError, ExportErro
 from workbench.installed import require_new
 from workbench.models.execution.network import NetworkModel, no_fused_attention, one_name_each
 from workbench.models.model import Model
-from workbench.models.tracing import probe
+from workbench.models.tracing import probe, probes
 
 OPSET = 21
 """The first with blocks in DequantizeLinear, and with 4-bit integers."""
@@ -193,15 +193,29 @@ def _shapes(batch: Mapping[str, torch.Tensor]) -> Iterator[dict[str, dict[int, A
 
 def fixed_inputs(graph: Graph) -> dict[str, str]:
     """Return the inputs that :func:`_shapes` would have of any number of samples or tokens and that are of one."""
-    shapes = {
-        value.name: (value.shape, 2 if len(value.shape) == 2 and not value.dtype.is_floating_point() else 1)
-        for value in graph.model.graph.inputs if value.name not in graph.weights and value.shape
+    free = {
+        value.name: 2 if len(value.shape) == 2 and not value.dtype.is_floating_point() else 1
+        for value in _given(graph)
     }  # fmt: skip
     return {
-        name: " x ".join(str(size) if isinstance(size, int) else "any" for size in shape)
-        for name, (shape, free) in shapes.items()
-        if any(isinstance(size, int) for size in list(shape)[:free])
+        value.name: _in_words(value.shape) for value in _given(graph)
+        if any(isinstance(size, int) for size in list(value.shape)[: free[value.name]])
     }  # fmt: skip
+
+
+def guessed_inputs(model: Model, graph: Graph) -> dict[str, str]:
+    """Return the inputs whose sizes nothing told: those of pictures, sounds and series where no data are known."""
+    if next(iter(probes(model, 1, guess=False)), None) is not None:
+        return {}
+    return {value.name: _in_words(value.shape) for value in _given(graph) if len(value.shape) > 2}
+
+
+def _given(graph: Graph) -> list[Any]:
+    return [value for value in graph.model.graph.inputs if value.name not in graph.weights and value.shape]
+
+
+def _in_words(shape: Iterable[Any]) -> str:
+    return " x ".join(str(size) if isinstance(size, int) else "any" for size in shape)
 
 
 def _reason(error: BaseException) -> str:

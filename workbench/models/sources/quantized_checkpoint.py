@@ -120,7 +120,7 @@ def _checkpoint(where: Path, files: list[Path], config: Mapping[str, Any]) -> Ch
     """Return what ``files`` hold by config.json; NotAModelError where nothing of it is quantized."""
     raw, quantization = tensors_in_files(files), quantization_of(config)
     require_possible(config, raw, where / "config.json")
-    if quantization is None:
+    if quantization is None or raw.metadata.get("type") == TYPE:  # config.json may be that of a quantized original
         return Checkpoint.of(raw, read_packed_file(raw, where))
     method, settings = quantization
     cached = cache_scheme(settings) if method == "compressed-tensors" else (None, "")
