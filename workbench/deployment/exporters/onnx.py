@@ -66,16 +66,12 @@ class Onnx:
 
         if isinstance(model, OnnxModel):
             return []
-        fixed, guessed, name = (
-            fixed_inputs(capture(model)),
-            guessed_inputs(model, capture(model)),
-            quantized.summary.name,
-        )
+        graph, network = capture(model), quantized.summary.name
         return [
             f"the graph takes {few([f'{name} of {shape}' for name, shape in inputs.items()], 4)} alone: {reason}"
             for inputs, reason in (
                 (fixed_inputs(graph), f"torch could not capture {network} for other numbers of samples and tokens"),
-                (guessed_inputs(model, graph), "no data say its sizes, and these were tried; a calibrated session does"),
+                (guessed_inputs(model, graph), "no data say which, so these were tried; a calibrated session does"),
             ) if inputs
         ]  # fmt: skip
 
