@@ -13,6 +13,9 @@ from workbench.sensitivity.checks.whole_plans import measured_plans
 from workbench.sensitivity.interaction import FEWEST
 from workbench.sensitivity.scoring import Scoring
 
+LEAST = 0.01
+"""Embeddings with a smaller share of the weights (positions, kinds of tokens) save nothing, and are not measured."""
+
 ROOM = 0.5
 """A plan's weights may take so much of the free memory; else nothing is measured, and ranges stay wide."""
 
@@ -30,8 +33,11 @@ def measure_parts(scoring: Scoring, data: Data) -> None:
         and np.isfinite(table.score[table.row[name]]).any()
     ]  # fmt: skip
     plain = [name for name in scored if name not in tables]
-    looked_up = [name for name in scored if name in tables and name not in scoring.measured]
     sizes = {name: summary.by_name[name].parameters for name in scored}
+    looked_up = [
+        name for name in scored
+        if name in tables and name not in scoring.measured and sizes[name] >= LEAST * sum(sizes.values())
+    ]  # fmt: skip
     weights = max([sum(sizes[name] for name in plain), *(sizes[name] for name in looked_up)])
     scoring.checks = None
     if not weights or count < FEWEST or 4 * weights > ROOM * available_memory():

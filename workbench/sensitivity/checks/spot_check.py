@@ -37,6 +37,11 @@ FACTOR = 3.0
 """Predictions that differ from measurements by more, in the geometric mean, are said to."""
 
 
+FINE, AGREES = 0.5, 1.5
+"""A measured plan of a predicted loss below this, which it costs within this factor, says that the layers' losses are
+right; one that loses more is predicted by the measured plans."""
+
+
 def samples_checked(units: int) -> int:
     """Return how many samples of so many positions each are measured at most."""
     return min(SAMPLES, -(-POSITIONS // max(units, 1)))
@@ -45,8 +50,11 @@ def samples_checked(units: int) -> int:
 def disagreement(scoring: Scoring, data: Data) -> str:
     """Return a sentence where the table's losses are not those that a few cells measure; empty where they are.
 
-    ``CHECKED + 1`` passes over SAMPLES samples or POSITIONS positions.
+    ``CHECKED + 1`` passes over SAMPLES samples or POSITIONS positions, none where a fine plan that was measured agrees.
     """
+    plans = scoring.checks
+    if plans is not None and plans.predicted[0] < FINE and 1 / AGREES < plans.measured[0] / plans.predicted[0] < AGREES:
+        return ""
     chosen = _cells(scoring)
     losses = _measured(scoring, data, chosen) if chosen else {}
     ratios = [max(scoring.table.of(*cell), SMALLEST) / max(loss, SMALLEST) for cell, loss in losses.items()]
