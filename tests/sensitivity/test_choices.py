@@ -110,6 +110,15 @@ class Leaking(Gated):
         return torch.where(y > 0, y, 0.1 * y)
 
 
+class Checked(Gated):
+    """A network that checks its own numbers."""
+
+    def gated(self, x: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
+        if not bool((x.abs() < 2).all()):
+            raise ValueError("numbers are out of range")
+        return torch.tanh(self.one(x))
+
+
 def tables(kind: type[Gated]):
     torch.manual_seed(0)
     model, data = model_of(kind(), OutputKind.CLASS_LOGITS), Rows(inputs=torch.randn(256, 16))
@@ -130,6 +139,12 @@ def test_layers_before_a_step_pay_for_what_they_turn(kind: type[Gated]) -> None:
 def test_a_step_of_a_continuous_function_costs_next_to_nothing() -> None:
     predicted, measured, _ = tables(Leaking)
     assert predicted.rerouting_of("body", SCHEME) < 0.1 * predicted.of("body", SCHEME)
+    assert predicted.of("body", SCHEME) == pytest.approx(measured.of("body", SCHEME), rel=0.3)
+
+
+def test_a_check_that_always_holds_costs_nothing() -> None:
+    predicted, measured, _ = tables(Checked)
+    assert predicted.rerouting is None
     assert predicted.of("body", SCHEME) == pytest.approx(measured.of("body", SCHEME), rel=0.3)
 
 

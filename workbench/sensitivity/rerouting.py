@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from workbench.errors import DataError
 from workbench.measurement.divergence import sample_divergence
 from workbench.measurement.expert_sums import by_expert
 from workbench.measurement.gradients import GradientPass, batch_generator
@@ -193,9 +194,17 @@ class _Sums:
             self._turn(router, closest_of_each(order, self._samples), batch, output)
 
     def _turn(self, router: int, rows: torch.Tensor, batch: Batch, output: torch.Tensor) -> None:
-        """Measure what it costs that the choices ``rows`` of a router have the other outcome."""
-        with torch.no_grad(), Choices(router, rows):
-            moved = self.model.run(batch)
+        """Measure what it costs that the choices ``rows`` of a router have the other outcome.
+
+        Nothing where the network does not run so: a check of its own numbers, say, that they pass by far.
+        """
+        try:
+            with torch.no_grad(), Choices(router, rows):
+                moved = self.model.run(batch)
+        except DataError:
+            return
+        if moved.shape != output.shape:
+            return
         cost = sample_divergence(output, moved, batch, self.model.summary.output).sum()
         if bool(cost.isfinite()):
             self.cost[router] = self.cost.get(router, 0.0) + float(cost)

@@ -181,3 +181,25 @@ def test_a_codec_gives_its_sound_and_not_its_codes(tmp_path: Path) -> None:
     batch = model.sample(2)
     assert batch is not None and model.run(batch).is_floating_point()
     assert any(not layer.keep for layer in model.summary.stored)
+
+
+def test_a_forecast_is_the_parameters_of_its_distribution(tmp_path: Path) -> None:
+    """They are a tuple; without it the encoder's states were the output, and the decoder counted for nothing."""
+    from transformers import TimeSeriesTransformerConfig, TimeSeriesTransformerForPrediction
+
+    sizes = {f"{part}_{what}": 2 if what != "ffn_dim" else 16 for part in ("encoder", "decoder")
+             for what in ("layers", "attention_heads", "ffn_dim")}  # fmt: skip
+    config = TimeSeriesTransformerConfig(
+        prediction_length=3, context_length=6, lags_sequence=[1, 2], num_time_features=2, d_model=8, **sizes
+    )
+    network = TimeSeriesTransformerForPrediction(config).eval()
+    network.save_pretrained(tmp_path)
+    model = open_model(tmp_path)
+    batch = {
+        "past_values": torch.randn(4, 8), "past_time_features": torch.randn(4, 8, 2),
+        "past_observed_mask": torch.ones(4, 8, dtype=torch.int64), "future_values": torch.randn(4, 3),
+        "future_time_features": torch.randn(4, 3, 2),
+    }  # fmt: skip
+    with torch.no_grad():
+        expected = torch.stack(network(**batch).params, dim=-1)
+    torch.testing.assert_close(model.run(batch), expected)

@@ -140,7 +140,9 @@ def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | No
         result: torch.Tensor = logits
         return result
     samples = len(next(iter(batch.values())))
-    for tensor in answer.values():
+    for value in answer.values():
+        alike = isinstance(value, tuple) and len({getattr(each, "shape", None) for each in value}) == 1
+        tensor = torch.stack(value, dim=-1) if alike else value  # of a forecast, the parameters of its distribution
         if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and tensor.shape[:1] == (samples,):
             return tensor
     raise ValueError(f"its answer has no tensor with a row for each sample: {few(answer, 8)}")
