@@ -76,7 +76,7 @@ def test_losses_that_were_measured_are_not_called_predicted(first: Path, tmp_pat
     ))  # fmt: skip
     assert report.facts["forms"]["measured"] == [table.layers[0]]
     assert table.layers[0] not in report.facts["forms"]["directional"]
-    assert "measured, since no gradient reaches them: 1 layer" in report.parts
+    assert "measured, since no gradient tells what they decide: 1 layer" in report.parts
 
 
 def test_an_audit_adds_up_by_itself(first: Path, capsys: pytest.CaptureFixture[str]) -> None:
