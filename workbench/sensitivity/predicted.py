@@ -13,6 +13,7 @@ from workbench.errors import MissingResultError
 from workbench.memory import Spill, give_back
 from workbench.models.data.batches import Data, tappable, units_of
 from workbench.models.layer import Layer, LayerKind
+from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
@@ -181,6 +182,12 @@ def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list
     return kronecker, reached if data is not None else []
 
 
+def samples_compared(model: Model, data: Data) -> int:
+    """Return how many samples of ``data`` choose between the forms."""
+    positions = max(units_of(next(data.batches(model.inputs.batch or 1)), model.summary), 1)
+    return min(len(data), COMPARED, -(-POSITIONS // positions))
+
+
 def _disagreeing(scoring: Scoring, names: Sequence[str]) -> set[str]:
     """Return those of ``names`` whose Kronecker form is not that of a few samples, in networks of UNKNOWN sources.
 
@@ -193,8 +200,7 @@ def _disagreeing(scoring: Scoring, names: Sequence[str]) -> set[str]:
         return set()
     small = [name for name in names if model.summary.by_name[name].parameters <= REPEATED_CELLS]
     cells, apart = dict.fromkeys(small, scoring.table.schemes), set[str]()
-    positions = max(units_of(next(data.batches(1)), model.summary), 1)
-    part = EvenSamples(data, min(len(data), COMPARED, -(-POSITIONS // positions)), model.inputs.batch)
+    part = EvenSamples(data, samples_compared(model, data), model.inputs.batch)
     kronecker = dict(kronecker_rows(scoring, cells, share=0.0))
     for chunk in in_groups(model.summary, cells, DIFFERENCE_BYTES, cell_bytes=DIFFERENCE_CELL):
         changes = _changes(scoring, {name: cells[name] for name in chunk}, {})

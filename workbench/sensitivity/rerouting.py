@@ -118,9 +118,9 @@ class HardSteps(NamedTuple):
     decisive: frozenset[str] = frozenset()
 
 
-def hard_steps(model: Model, data: Data, batch_size: int) -> HardSteps:
-    """Return the hard steps that the first batch shows."""
-    batch, passes = next(data.batches(model.inputs.batch or batch_size)), GradientPass(model)
+def hard_steps(model: Model, data: Data) -> HardSteps:
+    """Return the hard steps that the first sample shows."""
+    batch, passes = next(data.batches(model.inputs.batch or 1)), GradientPass(model)
     passes.run(batch, 0, 0, None, lambda *_: None, proceed=lambda _: False)  # which may try out how far gradients flow
     choices, decisive = Choices(), set[str]()
 

@@ -28,7 +28,7 @@ def _fill(scoring: Scoring, cells: OpenCells) -> None:
     from workbench.sensitivity.rerouting import hard_steps, measure_rerouting
 
     if scoring.dataset is not None:
-        steps = hard_steps(scoring.model, scoring.dataset, scoring.batch_size)
+        steps = hard_steps(scoring.model, scoring.dataset)
         decisive = {name: cells[name] for name in cells if name in steps.decisive}
         if decisive:
             _measure(scoring, decisive)

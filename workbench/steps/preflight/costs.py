@@ -26,6 +26,7 @@ from workbench.measurement.reference.outputs import ReferenceOutputs
 from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import HELD, anonymous_memory, disk_room, limit, scratch_folder
 from workbench.models.data.batches import Data, batches_of, units_of
+from workbench.models.layer import Layer
 from workbench.models.model import Model
 from workbench.models.summary import embeddings
 from workbench.numerics.rounding import Need
@@ -43,9 +44,9 @@ from workbench.sensitivity.checks.whole_plans import BITS
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses, slopes_batch
 from workbench.sensitivity.measured import replaced_rows
-from workbench.sensitivity.predicted import Form, form_of
+from workbench.sensitivity.predicted import REPEATED_CELLS, UNKNOWN, Form, form_of, samples_compared
 from workbench.session.calibrated_ranges import all_ranges
-from workbench.steps.preflight.pilot import FirstSamples, Pilot, pilot
+from workbench.steps.preflight.pilot import FirstSamples, pilot
 from workbench.steps.preflight.rounding import TRIED, Cell, is_quick, moment_seconds, rounding_seconds
 
 SURELY = 0.95
@@ -124,15 +125,15 @@ def predicted_table(
     nbytes = largest * 4 * MATRICES
     paired = model.inputs.has_decoder
     directional = [x for x in summary.stored if form_of(summary, x, paired=paired) is Form.DIRECTIONAL]
-    if directional:
-        total = sum(layer.parameters for layer in directional) * DIFFERENCE_CELL * len(schemes)
-        share = min(DIFFERENCE_BYTES / total, 1.0)
-        count = max(int(len(directional) * share), 1)
-        batch = slopes_batch(batch_size, data, model)
-        line = _slopes(model, data, [layer.name for layer in directional[:count]], len(schemes), batch)
-        if line is not None:
-            seconds += line.seconds(len(data), batch) * max(total / DIFFERENCE_BYTES, 1.0)
-            nbytes += min(total, HELD if disk_room() > DIFFERENCE_BYTES else DIFFERENCE_BYTES) + line.nbytes(batch)
+    passes = [(directional, len(data))]
+    if summary.source.kind in UNKNOWN:
+        others = [x for x in summary.stored if x not in directional and x.parameters <= REPEATED_CELLS]
+        passes.append((others, samples_compared(model, data)))
+    batch, held = slopes_batch(batch_size, data, model), 0
+    for layers, samples in passes:
+        duration, taken = _slopes(model, data, layers, samples, len(schemes), batch)
+        seconds, held = seconds + duration, max(held, taken)
+    nbytes += held
     check, pilot_bytes = _checks(model, data, measured)
     seconds += check
     checks = CHECKED * 4 * largest
@@ -152,13 +153,19 @@ def _checks(model: Model, data: Data, measured: int) -> tuple[float, int]:
     return (0.0, 0) if line is None else (line.seconds(passes, 1) / 2, line.nbytes(1))
 
 
-def _slopes(model: Model, data: Data, names: Sequence[str], schemes: int, batch: int) -> Pilot | None:
-    """Try the pass that gives the slopes of the differences of ``names``, for which ones stand.
+def _slopes(
+    model: Model, data: Data, layers: Sequence[Layer], samples: int, schemes: int, batch: int
+) -> tuple[float, int]:  # fmt: skip
+    """Return the seconds and bytes of the passes over ``samples`` that give the slopes of differences of ``layers``.
 
-    Each is a whole matrix, the same for all schemes: one cell for all would be widened more slowly, and
-    of zeros the pass would look whether any is not.
+    One pass is tried, with ones for the differences.  Each is a whole matrix, the same for all schemes: one cell for
+    all would be widened more slowly, and of zeros the pass would look whether any is not.
     """
-    shapes, scale = {name: model.summary.by_name[name].matrix for name in names}, torch.ones(schemes)
+    total = sum(layer.parameters for layer in layers) * DIFFERENCE_CELL * schemes
+    if not total:
+        return 0.0, 0
+    some = layers[: max(int(len(layers) * min(DIFFERENCE_BYTES / total, 1.0)), 1)]
+    shapes, scale = {layer.name: layer.matrix for layer in some}, torch.ones(schemes)
     ones = torch.ones(max(math.prod(shape) for shape in shapes.values()), dtype=torch.float16)
     matrices = {name: ones[: math.prod(shape)].view(shape).expand(schemes, *shape) for name, shape in shapes.items()}
     changes = {name: Differences(values=values, scale=scale) for name, values in matrices.items()}
@@ -166,7 +173,11 @@ def _slopes(model: Model, data: Data, names: Sequence[str], schemes: int, batch:
     def run(count: int) -> None:
         directional_losses(model, changes, FirstSamples(data, count), batch_size=count, seed=0)
 
-    return pilot(run, len(data), batch)
+    line = pilot(run, samples, batch)
+    if line is None:
+        return 0.0, 0
+    held = min(total, HELD if disk_room() > DIFFERENCE_BYTES else DIFFERENCE_BYTES) + line.nbytes(batch)
+    return line.seconds(samples, batch) * max(total / DIFFERENCE_BYTES, 1.0), held
 
 
 def measured_cells(
