@@ -56,6 +56,20 @@ def test_longrope_chooses_by_length_in_the_graph_as_in_the_network(opened_first:
     assert not torch.allclose(long, model.run({name: each[:, : ORIGINAL - 4] for name, each in batches[40].items()}))
 
 
+def test_dynamic_frequencies_are_those_of_the_trained_lengths(tmp_path: Path) -> None:
+    rope = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
+    folder = folder_of("llama", tmp_path / "llama", max_position_embeddings=ORIGINAL, rope_parameters=rope)
+    model = open_model(folder)
+    short, long = _batch(ORIGINAL - 1), _batch(40)
+    before = model.run(long)  # which leaves the frequencies of 40 tokens behind
+    made, (file,) = applied(model, Plan(), "onnx", tmp_path / "m.onnx", session=None, settings=(), progress=silent)
+    (note,) = made.notes
+    assert f"texts of up to {ORIGINAL} tokens" in note and "dynamic NTK" in note
+    assert apart(made, model, short, file) < 1e-5
+    assert apart(made, model, long, file) > 1e-3, "frequencies that do not change show nothing"
+    torch.testing.assert_close(model.run(long), before, rtol=0, atol=0)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_graph_of_one_length_is_noted_and_its_runtime_names_the_lengths(tmp_path: Path) -> None:
     """Mamba's scan is a loop over the tokens, which torch unrolls."""

@@ -14,26 +14,26 @@ from workbench.models.summary import OutputKind
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity
 
-SCHEMES = ("int2-g16", "int3-g16", "int4-g16", "int6-g16", "int8-channel")
+SCHEMES = ("int2-g16-asym", "int3-g16-asym", "int4-g16-asym", "int6-g16-asym", "int8-channel")
 
 
 class Sentences(nn.Module):
-    """Words through a steep nonlinearity; (N, T) -> (N, 16)."""
+    """The mean of words, of which those near 1/3 count: two bits move many there; (N, T) -> (N, 16)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.words, self.inner, self.out = nn.Embedding(64, 32), nn.Linear(32, 32), nn.Linear(32, 16)
+        nn.init.uniform_(self.words.weight, -1, 1)
 
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-        states = self.words(input_ids)
-        return self.out(self.inner(torch.sinh(2 * states)).mean(dim=1))
+        near = torch.exp(-(3 * self.words(input_ids) - 1).square())
+        return self.out(self.inner(near).mean(dim=1))
 
 
 def sentences() -> tuple[Model, Rows]:
     torch.manual_seed(0)
     model = model_of(Sentences(), OutputKind.EMBEDDING)
-    ids = torch.randint(64, (192, 12), generator=torch.Generator().manual_seed(1))
-    return model, Rows(input_ids=ids)
+    return model, Rows(input_ids=torch.randint(64, (192, 24), generator=torch.Generator().manual_seed(1)))
 
 
 def table_of(metric: str, schemes: Sequence[str], previous: Sensitivity | None = None) -> Sensitivity:
@@ -45,7 +45,7 @@ def test_an_embedding_costs_what_its_measured_cells_say() -> None:
     predicted, measured = table_of("predicted_kl", SCHEMES), table_of("measured_kl", SCHEMES)
     row, truth = predicted.score[predicted.row["words"]], measured.score[measured.row["words"]]
     plain = predicted.as_predicted().score[predicted.row["words"]]
-    assert max(truth[0] / plain[0], plain[0] / truth[0]) > 1.4, "a network of the second order shows nothing"
+    assert truth[0] > 1.4 * plain[0], "a network of the second order shows nothing"
     np.testing.assert_allclose(np.log(row / truth)[:2], 0.0, atol=0.15)
     assert row[-1] == plain[-1], "fine cells are of the second order"
     others = [predicted.row["inner"], predicted.row["out"]]
@@ -54,8 +54,8 @@ def test_an_embedding_costs_what_its_measured_cells_say() -> None:
 
 def test_more_schemes_start_from_what_was_predicted() -> None:
     """Cells that are there already are not corrected twice."""
-    first = table_of("predicted_kl", SCHEMES[1:3])
-    more = table_of("predicted_kl", (*SCHEMES[1:3], SCHEMES[0]), previous=first)
-    whole = table_of("predicted_kl", (*SCHEMES[1:3], SCHEMES[0]))
+    first = table_of("predicted_kl", SCHEMES[:2])
+    more = table_of("predicted_kl", SCHEMES[:3], previous=first)
+    whole = table_of("predicted_kl", SCHEMES[:3])
     np.testing.assert_array_equal(more.score, whole.score)
     assert first.uncorrected is not None

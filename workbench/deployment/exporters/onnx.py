@@ -62,12 +62,19 @@ class Onnx:
     def remarks(self, quantized: QuantizedModel, model: Model, out: Path) -> list[str]:
         """See :class:`workbench.deployment.exporters.Remarks`."""
         from workbench.deployment.onnx.capture import capture, fixed_inputs, guessed_inputs
+        from workbench.deployment.onnx.frequencies import trained_length
+        from workbench.models.execution.network import NetworkModel
         from workbench.models.sources.onnx_file import OnnxModel
 
         if isinstance(model, OnnxModel):
             return []
         graph, network = capture(model), quantized.summary.name
-        return [
+        longest = trained_length(model.body.network) if isinstance(model, NetworkModel) else None
+        scaled = [] if longest is None else [
+            f"the graph has the rotary frequencies of texts of up to {longest:,} tokens; {network} computes others for "
+            "longer ones (dynamic NTK), which a graph cannot"
+        ]  # fmt: skip
+        return scaled + [
             f"the graph takes {few([f'{name} of {shape}' for name, shape in inputs.items()], 4)} alone: {reason}"
             for inputs, reason in (
                 (fixed_inputs(graph), f"torch could not capture {network} for other numbers of samples and tokens"),

@@ -24,9 +24,10 @@ STEP = 3.0
 
 
 def correct_embeddings(scoring: Scoring, reference: Reference, names: Sequence[str]) -> None:
-    """Multiply the losses of the embeddings ``names`` by what a few measured ones of their cells say.
+    """Raise the losses of the embeddings ``names`` to what a few measured ones of their cells say.
 
-    Takes a pass over the reference's samples for each cell, one or two for most layers.
+    Takes a pass over the reference's samples for each cell, one or two for most layers.  What costs less than predicted
+    is lost already, as whole plans are that the measured ones correct: it is left to them.
     """
     changed: dict[str, float] = {}
     for name in names:
@@ -34,17 +35,17 @@ def correct_embeddings(scoring: Scoring, reference: Reference, names: Sequence[s
         checks = _measured(scoring, reference, name)
         row = scoring.table.row[name]
         losses = scoring.table.score[row].copy()
-        if checks is None or not checks.factors.any():
+        if checks is None or not (checks.factors > 0).any():
             continue
-        scoring.table.score[row] = checks.wholes(losses)
+        scoring.table.score[row] = np.maximum(checks.wholes(losses), losses)
         scoring.uncorrected[row] = losses
         scoring.errors[name] = math.hypot(scoring.errors.get(name, math.nan), float(checks.error[-1]))
-        changed[name] = math.exp(float(checks.factors[-1]))
-    told = [f"{name} {factor:.2g}" for name, factor in changed.items() if abs(math.log(factor)) > math.log(NOTEWORTHY)]
+        changed[name] = math.exp(float(checks.factors.max()))
+    told = [f"{name} {factor:.2g}" for name, factor in changed.items() if factor > NOTEWORTHY]
     if told:
         scoring.finite.notes.append(
-            f"coarse cells of embeddings were measured and cost so many times their second order, which all cells of "
-            f"the layer count: {few(told)}"
+            "coarse cells of embeddings were measured and cost up to so many times their second order, which all cells "
+            f"of the layer count: {few(told)}"
         )
 
 
