@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from workbench.measurement.units import NATS
 from workbench.readable import few
 from workbench.sensitivity.checks.measured_losses import SMALLEST, Reference, Row
 from workbench.sensitivity.checks.plan_checks import NOTEWORTHY, PlanChecks
@@ -21,6 +22,9 @@ MOST = 3
 
 STEP = 3.0
 """The next cell has a predicted loss that many times smaller."""
+
+LOST = 1.0
+"""Cells of more nats are not measured: a model that is lost loses no more."""
 
 
 def correct_embeddings(scoring: Scoring, reference: Reference, names: Sequence[str]) -> None:
@@ -50,9 +54,9 @@ def correct_embeddings(scoring: Scoring, reference: Reference, names: Sequence[s
 
 
 def _measured(scoring: Scoring, reference: Reference, name: str) -> PlanChecks | None:
-    """Measure the coarsest cell of a layer, and finer ones while the measurement differs from the prediction."""
+    """Measure the coarsest cell of a layer, and finer ones while they cost more than predicted."""
     table, rows = scoring.table, list[Row]()
-    checks, largest = None, math.inf
+    checks, largest = None, LOST if table.unit == NATS else math.inf
     while len(rows) < MOST:
         losses = np.where(table.score[table.row[name]] <= largest, table.score[table.row[name]], 0.0)
         place = int(np.nan_to_num(losses, posinf=0.0).argmax())
@@ -60,7 +64,7 @@ def _measured(scoring: Scoring, reference: Reference, name: str) -> PlanChecks |
             break
         rows.append(reference.measured({name: table.schemes[place]}, float(losses[place])))
         checks = reference.checks(rows)
-        if checks is None or not checks.factors[0]:
+        if checks is None or checks.factors[0] <= 0:
             break
         largest = float(losses[place]) / STEP
     return checks
