@@ -71,6 +71,7 @@ def test_locked_layers_interact_with_those_that_are_searched():
 @pytest.mark.parametrize("seed", range(4))
 def test_exchanges_come_near_the_best_of_all_choices(seed, monkeypatch):
     monkeypatch.setattr(exchange, "SHARES", (1.0,))
+    monkeypatch.setattr(exchange, "JUDGES", 8)
     summary = decoder(1)
     few = table_of(summary, seed=seed)
     table = sloped(replace(few, schemes=few.schemes[:3], score=few.score[:, :3]), seed=seed)
@@ -82,6 +83,16 @@ def test_exchanges_come_near_the_best_of_all_choices(seed, monkeypatch):
     assert result.predicted <= alone.predicted
     best = _best(summary, table, budget)
     assert best <= result.predicted * (1 + 1e-9) and result.predicted < 1.5 * best
+
+
+def test_few_samples_judge_no_exchange():
+    """Their slopes would gain; of 16 samples a few carry it."""
+    summary = decoder(1)
+    few = table_of(summary)
+    table = sloped(replace(few, schemes=few.schemes[:3], score=few.score[:, :3]))
+    plans = [search(summary, each, budgets=Budgets(bits_per_weight=5.0), base=Plan())
+             for each in (table, replace(table, directions=None))]  # fmt: skip
+    assert plans[0].rules == plans[1].rules
 
 
 def _best(summary, table, budget: float) -> float:

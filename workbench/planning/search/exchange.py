@@ -23,6 +23,9 @@ taken, if it gains enough of its standard errors: so these only say what is trie
 GAINED = 1.28
 """How many of its standard errors a gain must be (one-sided 90 %)."""
 
+JUDGES = 64
+"""So many samples judge an exchange at the least: of 40 a few carry the gain, which passes for more than it is."""
+
 MOST = 2000
 """With more options than that only one is exchanged at a time."""
 
@@ -33,12 +36,12 @@ def exchanged(joint: Joint, problem: Problem, picks: np.ndarray, others: Sequenc
     """Return a choice (int64 ``[groups]``) within the limits of ``problem`` that is judged no worse than ``picks``.
 
     ``problem`` minimises the layers' own losses; ``others`` are choices to be judged too, such as the uniform ones.
-    Where fewer than FEWEST samples can judge, ``picks`` stay.
+    Where fewer than FEWEST samples can judge, ``picks`` stay, and where fewer than JUDGES can, nothing is exchanged.
     """
     judges = halves(joint.fixed[0].astype(np.float64))[1].size
     if judges < FEWEST:
         return picks
-    choices = [_improved(joint, problem, picks, share) for share in SHARES]
+    choices = [_improved(joint, problem, picks, share) for share in SHARES] if judges >= JUDGES else []
     best, most, errors = picks, 0.0, beyond_chance(GAINED, judges)
     for choice in (*choices, *others):
         gain, error = _gain(joint, problem, picks, choice)
