@@ -12,13 +12,13 @@ import torch
 from workbench.errors import MissingResultError
 from workbench.memory import Spill, give_back
 from workbench.models.data.batches import Data, tappable, units_of
+from workbench.models.data.even_samples import EvenSamples
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature, predicted_loss, predicted_loss_full
 from workbench.numerics.rounding import Need
 from workbench.numerics.rounding import algorithm as find_algorithm
-from workbench.sensitivity.checks.measured_losses import EvenSamples
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
 from workbench.sensitivity.directional_losses import DIFFERENCE_BYTES, directional_losses
 from workbench.sensitivity.embedding_rows import looked_up

@@ -14,6 +14,7 @@ from tests.models.networks import Rows, convolutions, images, model_of, tokens
 from workbench import memory
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
+from workbench.models.data.even_samples import EvenSamples
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind, quantizable
 from workbench.planning.budgets import Budgets
@@ -22,7 +23,7 @@ from workbench.planning.search.search import search
 from workbench.planning.totals import plan_totals
 from workbench.quantization.quantize import quantize
 from workbench.sensitivity.checks import measured_losses, measured_parts
-from workbench.sensitivity.checks.measured_losses import EvenSamples, samples_measured
+from workbench.sensitivity.checks.measured_losses import samples_measured
 from workbench.sensitivity.metrics.refined import refined_table
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity

@@ -1,8 +1,8 @@
 """Rotary embeddings that choose their frequencies by the length of the text, while traced.
 
 longrope (Phi-3) has two sets: transformers writes the chosen one over a buffer, and keeps that of long texts as an
-attribute from the first call on.  Dynamic NTK computes them anew for each length beyond the trained one, by Python's
-own decision, which no graph takes: a graph has those of the trained lengths.
+attribute from the first call on.  Dynamic NTK computes new ones for each length beyond the trained one in Python code
+that a graph cannot hold: a graph has those of the trained lengths.
 """
 
 from __future__ import annotations

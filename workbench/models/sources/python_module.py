@@ -149,7 +149,7 @@ def _build(module: ModuleType, file: Path, factory: str) -> nn.Module:
 def _as_written(network: nn.Module, file: ModuleType) -> nn.Module:
     """Return the network that is compiled in ``network``, its parts and the functions of ``file`` not compiled either.
 
-    Compiled code would not let anything look inside, and would be compiled anew for each weight.
+    Compiled code would not let anything look inside, and would be compiled again for each weight.
     """
     compiled: Any = sys.modules.get("torch._dynamo")
     if compiled is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import fitting_batch
 from workbench.memory import Footprint, Spill, give_back, put_away_again
 from workbench.models.data.batches import Data, samples_of, units_of
-from workbench.models.data.record import DataRecord
+from workbench.models.data.even_samples import EvenSamples
 from workbench.models.model import Batch
 from workbench.models.summary import OutputKind
 from workbench.numerics.formats import parse_scheme
@@ -155,33 +155,3 @@ class InFiles:
         """Have a tensor that lies in a file leave the memory until it is read."""
         if name in self._octets:
             put_away_again(self._octets[name])
-
-
-@dataclass(frozen=True)
-class EvenSamples:
-    """``count`` samples evenly through ``data``; about as many where the model takes ``fixed`` batches."""
-
-    data: Data
-    count: int
-    fixed: int | None = None
-
-    @property
-    def record(self) -> DataRecord:
-        """The record of all of the data."""
-        return self.data.record
-
-    def __len__(self) -> int:
-        """Return the number of samples."""
-        return self.count
-
-    def batches(self, batch_size: int) -> Iterator[Batch]:
-        """Yield what is chosen of each batch of all samples, as far as anything is."""
-        total, start = len(self.data), 0
-        for number, batch in enumerate(self.data.batches(batch_size)):
-            size = samples_of(batch)
-            rows = (torch.arange(start, start + size) * self.count % total < self.count).nonzero().flatten()
-            if self.fixed:
-                rows = torch.arange(size if number % max(total // self.count, 1) == 0 else 0)
-            start += size
-            if len(rows):
-                yield {name: tensor[rows] for name, tensor in batch.items()}

@@ -94,9 +94,7 @@ def _fill_flat(scoring: Scoring, cells: OpenCells) -> None:
     table = scoring.table
     left = {name: [scheme for scheme in schemes if np.isnan(table.of(name, scheme))] for name, schemes in cells.items()}
     flat = {name: schemes for name, schemes in left.items() if schemes}
-    if flat:
-        _measure(scoring, flat)
-    _note_measured(scoring)
+    _measure(scoring, flat)
 
 
 def _measure(scoring: Scoring, cells: OpenCells) -> None:
@@ -106,8 +104,9 @@ def _measure(scoring: Scoring, cells: OpenCells) -> None:
     from workbench.sensitivity.measured import measured_rows
 
     data = scoring.require_data("a measured loss")
-    tick = scoring.ticker(cells, -(-len(data) // scoring.batch_size))
-    scoring.fill(measured_rows(scoring, data, cells, tick), len(cells), start=1.0)
+    if cells:
+        tick = scoring.ticker(cells, -(-len(data) // scoring.batch_size))
+        scoring.fill(measured_rows(scoring, data, cells, tick), len(cells), start=1.0)
     known = [name for name, (scheme, *_) in cells.items() if not np.isnan(scoring.table.of(name, scheme))]
     scoring.measured.update(known)
     _note_measured(scoring)
