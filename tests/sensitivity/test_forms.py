@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
 from tests.models.networks import Rows, model_of
 from workbench.measurement.calibrate import calibrate
 from workbench.models.summary import OutputKind
+from workbench.sensitivity import predicted
 from workbench.sensitivity.score import score
 
 SCHEMES = ("int4-channel", "int5-channel", "int6-channel", "int8-channel")
@@ -37,10 +39,10 @@ def ratios(kind: str) -> tuple[np.ndarray, frozenset[str]]:
     model, data = model_of(Summarized(), OutputKind.TOKEN_LOGITS), Rows(input_ids=torch.randint(0, 30, (256, 8)))
     model.summary = replace(model.summary, source=replace(model.summary.source, kind=kind))
     curvature = calibrate(model, data, batch_size=64).curvature
-    predicted = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=64)
+    table = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=64)
     measured = score(model, "measured_kl", SCHEMES, dataset=data, batch_size=64, layers=["mean"])
-    found = np.array([predicted.of("mean", scheme) / measured.of("mean", scheme) for scheme in SCHEMES])
-    return found, frozenset(() if predicted.directions is None else predicted.directions.layers)
+    found = np.array([table.of("mean", scheme) / measured.of("mean", scheme) for scheme in SCHEMES])
+    return found, frozenset(() if table.directions is None else table.directions.layers)
 
 
 def test_a_few_samples_choose_the_form_of_unknown_networks() -> None:
@@ -49,3 +51,15 @@ def test_a_few_samples_choose_the_form_of_unknown_networks() -> None:
     assert ((found > 0.7) & (found < 1.4)).all(), found
     others, none = ratios("huggingface")
     assert not none and not ((others > 0.7) & (others < 1.4)).all(), others
+
+
+def test_more_schemes_of_a_layer_get_its_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(2)
+    model, data = model_of(Summarized(), OutputKind.TOKEN_LOGITS), Rows(input_ids=torch.randint(0, 30, (256, 8)))
+    model.summary = replace(model.summary, source=replace(model.summary.source, kind="python_module"))
+    curvature = calibrate(model, data, batch_size=64).curvature
+    first = score(model, "predicted_kl", SCHEMES[:3], curvature=curvature, dataset=data, batch_size=64)
+    monkeypatch.setattr(predicted, "FORMS_APART", 1e9)
+    more = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=64, previous=first)
+    assert more.directions is not None and more.directions.has("mean", SCHEMES[3])
+    assert not more.directions.has("head", SCHEMES[3])

@@ -198,8 +198,10 @@ def _disagreeing(scoring: Scoring, names: Sequence[str]) -> set[str]:
     correlated = find_algorithm(scoring.algorithm).needs is not Need.NOTHING  # by the whole second moment, then
     if data is None or correlated or model.summary.source.kind not in UNKNOWN:
         return set()
-    small = [name for name in names if model.summary.by_name[name].parameters <= REPEATED_CELLS]
-    cells, apart = dict.fromkeys(small, scoring.table.schemes), set[str]()
+    table = scoring.table
+    scored = {name for name in names if np.isfinite(table.score[table.row[name]]).any()}  # in the form that they have
+    small = [name for name in names if model.summary.by_name[name].parameters <= REPEATED_CELLS and name not in scored]
+    cells, apart = dict.fromkeys(small, table.schemes), {name for name in scored if name in scoring.slopes}
     part = EvenSamples(data, samples_compared(model, data), model.inputs.batch)
     kronecker = dict(kronecker_rows(scoring, cells, share=0.0))
     for chunk in in_groups(model.summary, cells, DIFFERENCE_BYTES, cell_bytes=DIFFERENCE_CELL):
