@@ -48,7 +48,7 @@ def screenshot(session: Path, out: Path) -> None:
         app.processEvents()
 
 
-def write_report(session: Path, out: Path) -> Path:
+def write_report(session: str | Path, out: str | Path) -> Path:
     """Write the report of the session file ``session`` to ``out``; raises SessionError, ExportError."""
     _draw_offscreen()
     from workbench.gui.app import application
@@ -58,10 +58,10 @@ def write_report(session: Path, out: Path) -> Path:
 
     theme.apply(application(), theme.LIGHT)
     workspace = Workspace()
-    workspace.open(Session.load(session), session)
+    workspace.open(Session.load(session), Path(session))
     workspace.select((worst_layer(workspace.state),))
-    report.write(workspace.state, out)
-    return out
+    report.write(workspace.state, Path(out))
+    return Path(out)
 
 
 def _draw_offscreen() -> None:

@@ -10,6 +10,7 @@ from workbench.errors import CannotRunError, DataError
 from workbench.models.data.reading import Reading
 from workbench.models.model import Model
 from workbench.models.placement import ran_on
+from workbench.models.summary import ModelSource
 from workbench.preflight import Estimate, clock
 from workbench.progress import Progress, part_of, silent
 from workbench.session.calibrated_ranges import all_ranges, ranges_in_force
@@ -20,7 +21,7 @@ from workbench.steps.changed_files import unchanged
 from workbench.steps.files.first_session import start
 from workbench.steps.options import BATCH_SIZE, COLUMN, DATA, SAMPLES, SEED, WINDOW, OptionInfo, option, takes_tokens
 from workbench.steps.requirements import RUNS, without_results
-from workbench.steps.step import Context, Step, arguments, short
+from workbench.steps.step import Context, Request, Step, arguments, short
 
 IMATRIX = OptionInfo(
     suits=takes_tokens,
@@ -149,9 +150,10 @@ def _join(session: Session, options: CalibrateOptions, result: Session) -> Sessi
     )  # fmt: skip
 
 
-def _python(options: CalibrateOptions, session: Session | None) -> str:
-    path = "" if session is None else str(session.model.source.path)
-    return f"\nmodel = wb.open({path!r})\nsession = wb.calibrate({', '.join(['model', *arguments(options)])})"
+def _python(request: Request[CalibrateOptions, Session]) -> str:
+    source = ModelSource(kind="", path="") if request.session is None else request.session.model.source
+    opened = request.opening(source.path, source.factory, source.weights)
+    return f"{opened}session = wb.calibrate({', '.join(['model', *arguments(request.options)])})"
 
 
 def _costs(context: Context, options: CalibrateOptions) -> Estimate | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import PurePath
+from pprint import pformat
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 
@@ -26,8 +28,9 @@ from workbench.errors import (
 from workbench.measurement.partial_results import remembered
 from workbench.memory import give_back, limit, limited_to
 from workbench.models.model import Model
-from workbench.models.placement import Placement
+from workbench.models.placement import AUTO, Placement
 from workbench.models.sources.files import Stamp, require_as_opened, weights_stamp
+from workbench.planning.plan import Plan
 from workbench.preflight import Estimate, measured
 from workbench.progress import Progress, heeding, silent
 from workbench.session.edits import EditableParts
@@ -44,7 +47,8 @@ R = TypeVar("R")
 
 NO_SESSION = "no model is open; open a model or a session first"
 HEAD = "import workbench as wb\n"
-SESSION_LINE = 'session = wb.Session.load("session.qwb")  # the session of the window, saved\n'
+SESSION = '"session.qwb"'
+SESSION_LINE = f"session = wb.Session.load({SESSION})  # the session of the window, as it was last saved\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +97,7 @@ class Step(Generic[O, R]):
     ``first(session)`` returns the options that a form starts with, ``missing(session, options)`` what they lack on this
     session: names of options, and what to give; ``wants(session, options)`` what these options add to ``requires``.
     ``call`` is the step's function in the public
-    interface (``wb.evaluate``) if it has one; ``python(options, session)`` replaces the lines that are generated.
+    interface (``wb.evaluate``) if it has one; ``python(request)`` replaces the lines that are generated.
     ``listed``: it stands in the list of jobs.  ``aside`` is the role of the process that runs it beside other jobs,
     without a model: ``files`` writes the document, ``drawing`` pictures of it (empty: the engine).
     ``runs_model``: it opens the session's model, so that it matters where; ``spreads``: workers can do pieces of it.
@@ -119,7 +123,7 @@ class Step(Generic[O, R]):
     requires: tuple[Requirement, ...] = ()
     document: bool = True
     call: str = ""
-    python: Callable[[O, Session | None], str] | None = None
+    python: Callable[[Request[O, R]], str] | None = None
     listed: bool = True
     aside: str = ""
     runs_model: bool = False
@@ -347,23 +351,37 @@ class Request(Generic[O, R]):
         """Return ``current`` with what a cancelled run had computed; as it is where that is nothing."""
         return current if self.step.keep is None else self.step.keep(current, self.options, partial)
 
-    def python(self, file: PurePath | None = None) -> str:
-        """Return the script that does the same, with the session as it was last saved in ``file``."""
+    def python(self, file: PurePath | None = None, current: Plan | None = None) -> str:
+        """Return the script that does the same, with the session as it was last saved in ``file``, where its plan is
+        ``current``: a job's own plan is written out where that is another one by now."""
         script = self._script()
-        if file is None:
-            return script
-        return script.replace(SESSION_LINE, f"session = wb.Session.load({str(file)!r})  # as it was last saved\n")
+        if self.session is not None and current not in (None, self.session.plan):
+            document = pformat(json.loads(self.session.plan.to_json()), width=120, sort_dicts=False)
+            plan = f"plan = wb.Plan.from_json({document})\nsession = replace(session, plan=plan)\n"
+            script = script.replace(HEAD, f"from dataclasses import replace\n\n{HEAD}")
+            script = script.replace(SESSION_LINE, SESSION_LINE + plan)
+        return script if file is None else script.replace(SESSION, repr(str(file)))
+
+    def opening(self, path: str, factory: str | None, weights: str | None) -> str:
+        """Return the line of a script that opens a model where and as the job did."""
+        given = {"factory": factory, "weights": weights, "trust": self.trust, **asdict(self.placement)}
+        said = [f"{name}={value!r}" for name, value in given.items() if value not in (None, False, AUTO)]
+        return f"model = wb.open({', '.join([repr(path), *said])})\n"
 
     def _script(self) -> str:
-        step = self.step
+        step, given = self.step, arguments(self.options)
         if step.python is not None:
-            return f"{HEAD}{step.python(self.options, self.session)}\n"
-        start = SESSION_LINE if step.document else ""
-        about = ["session"] if step.document else []
+            return f"{HEAD}\n{step.python(self)}\n"
+        start, about = (SESSION_LINE, "session") if step.document else ("", "None")
+        placed = list[str]()
+        if step.runs_model and self.session is not None and (self.trust or self.placement != Placement()):
+            source = self.session.model.source
+            start += self.opening(source.path, source.factory, source.weights)
+            placed = ["model=model", *(["trust=True"] if self.trust else [])]
         if step.call:
-            return f"{HEAD}\n{start}result = {step.call}({', '.join([*about, *arguments(self.options)])})\n"
+            return f"{HEAD}\n{start}result = {step.call}({', '.join([about, *given, *placed])})\n"
         name, options = step.name.upper().replace("-", "_"), step.options.__name__
-        called = f"{name}({(about or ['None'])[0]}, {options}({', '.join(arguments(self.options))}))"
+        called = f"{name}({', '.join([f'{about}, {options}(' + ', '.join(given) + ')', *placed])})"
         return f"{HEAD}from {step.run.__module__} import {name}, {options}\n\n{start}result = {called}\n"
 
 
@@ -401,12 +419,12 @@ def _imported(module: str, name: str) -> AnyStep:
     return next(member for member in members if isinstance(member, Step) and member.name == name)
 
 
-def arguments(options: object, *names: str) -> list[str]:
-    """Return ``name=value`` for every option that differs from its default, or for those of ``names`` alone."""
+def arguments(options: object) -> list[str]:
+    """Return ``name=value`` for every option that differs from its default."""
     if not is_dataclass(options) or isinstance(options, type):
         raise TypeError(f"a step's options are a dataclass, not {options!r}")
     values = [(item.name, getattr(options, item.name), item.default) for item in fields(options)]
-    return [f"{name}={value!r}" for name, value, default in values if value != default and (not names or name in names)]
+    return [f"{name}={value!r}" for name, value, default in values if value != default]
 
 
 def plan_name(session: Session | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from workbench.memory import limited_to, parse_size
@@ -11,7 +11,7 @@ from workbench.models.model import Model
 from workbench.session.session import Session
 from workbench.steps.files.first_session import first_look, start
 from workbench.steps.options import OptionInfo, option
-from workbench.steps.step import Context, Step, arguments, short
+from workbench.steps.step import Context, Step, short
 
 CONFIG = "config.json"
 
@@ -93,7 +93,5 @@ OPEN = Step(
     name="open", title="Open a model", options=OpenModelOptions, run=_run, document=False,
     summary="Opens a model and reads its weights.",
     heading=lambda options, session: f"Open {short(options.path)}",
-    python=lambda options, session: (
-        f"\nmodel = wb.open({', '.join([repr(options.path), *arguments(options, 'factory', 'weights')])})"
-    ),
+    python=lambda request: request.opening(**asdict(request.options)).rstrip(),
 )  # fmt: skip

@@ -35,5 +35,5 @@ OPEN_SESSION: Step[OpenSessionOptions, Session] = Step(
     summary="Reads a session file.",
     run=_run,
     heading=lambda options, session: f"Open {short(options.path)}",
-    python=lambda options, session: f"\nsession = wb.Session.load({options.path!r})",
+    python=lambda request: f"session = wb.Session.load({request.options.path!r})",
 )  # fmt: skip

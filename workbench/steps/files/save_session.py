@@ -28,5 +28,5 @@ SAVE_SESSION = Step(
     summary="Writes the session to a file; the old file stays whole if anything fails.",
     heading=lambda options, session: f"Save {short(options.path)}",
     needs=lambda session, options: session, aside="files",
-    python=lambda options, session: f"\n{SESSION_LINE}session.save({options.path!r})",
+    python=lambda request: f"{SESSION_LINE}session.save({request.options.path!r})",
 )  # fmt: skip
