@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import torch
 import transformers
 
 from tests.deployment.exporters.models import plan_of, quantized, tensor_model
+from workbench import atomic
 from workbench.deployment.exporters import exporter, huggingface, packed_safetensors, state_dict
 from workbench.deployment.failed import keeping_failed
 from workbench.errors import ExportError
@@ -95,3 +98,30 @@ def test_a_folder_that_no_export_made_stays(tmp_path: Path) -> None:
         assert (tmp_path / "m.failed-2").read_text() == text
     assert (tmp_path / "m.failed" / "mine").read_text() == "mine"
     assert sorted(os.listdir(tmp_path)) == ["m.failed", "m.failed-2"]
+
+
+def test_an_onnx_graph_keeps_its_own_tensors_until_the_next_one_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two calibrations give one plan other numbers; the file of tensors was replaced before the graph."""
+    model, out = open_model("demo:digits-classifier"), tmp_path / "m.onnx"
+    names = [layer.name for layer in model.summary.stored]
+    results = [
+        quantize(model, Plan().assign(names, weights="int8-channel", algorithm=algorithm), ranges={})
+        for algorithm in ("rtn", "rtn-clip")
+    ]
+    first, second = results[0], replace(results[1], plan=results[0].plan)
+    export = exporter("onnx", ["external=true"]).export
+    export(first, model, out, silent)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "_flush", full)
+        with pytest.raises(ExportError, match="the disk is full"):
+            export(second, model, out, silent)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    export(second, model, out, silent)
+    assert len(os.listdir(tmp_path)) == 2 and out.read_bytes() != before["m.onnx"]

@@ -12,7 +12,10 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from tests.session.sessions import full_session
 from workbench.deployment.endings import ENDINGS
@@ -20,6 +23,7 @@ from workbench.deployment.exporters import exporter
 from workbench.errors import WorkbenchError
 from workbench.insight.problem_report import write_report
 from workbench.models.sources import open_model
+from workbench.numerics.curvature import Curvature
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
@@ -60,7 +64,8 @@ def tried(shim: ctypes.CDLL, write: Callable[[Path], object], out: Path) -> dict
 
 
 RUNTIMES = {"huggingface": "int8-channel", "compressed-tensors": "int8-channel", "gptq": "int8-g32", "mlx": "int8-g32",
-            "torchao": "int8-channel", "gguf": "q8_0", "onnx": "int4-g32", "onnx-genai": "int4-g32"}  # fmt: skip
+            "torchao": "int8-channel", "gguf": "q8_0", "onnx": "int4-g32", "onnx-genai": "int4-g32",
+            "recipe": "int4-g32", "tensor-types": "q8_0", "imatrix": "q8_0"}  # fmt: skip
 """Exporters that write a language model, and a scheme that each holds."""
 
 
@@ -71,8 +76,13 @@ def _exports_language_model(kind: str) -> Callable[[Path], object]:
     llama = folder_of("llama", Path(tempfile.mkdtemp()), hidden_size=32, intermediate_size=32, num_hidden_layers=1)
     model = open_model(llama)
     plan = Plan().assign(["model.layers.*.mlp.*"], weights=RUNTIMES[kind], algorithm="rtn")
-    result = quantize(model, plan)
-    return lambda out: exporter(kind).export(result, model, out, silent)
+    curvature = {
+        layer.name: Curvature(rows=np.ones(layer.matrix[0]), columns=np.ones(layer.matrix[1]), full=None, count=8)
+        for layer in model.summary.stored
+    }
+    result = replace(quantize(model, plan), curvature=curvature)
+    settings = ["external=true"] if kind == "onnx" else []  # two files
+    return lambda out: exporter(kind, settings).export(result, model, out, silent)
 
 
 def main() -> None:
@@ -101,7 +111,7 @@ def main() -> None:
         writers[kind] = (f"out{ENDINGS[kind]}", exports(kind))
     if sys.argv[3] in RUNTIMES:
         kind = sys.argv[3]
-        writers = {kind: (f"out{ENDINGS[kind]}", _exports_language_model(kind))}
+        writers = {kind: (f"out{ENDINGS.get(kind, '')}", _exports_language_model(kind))}
     for name, (file, write) in writers.items():
         place = folder / name.replace(" ", "-")
         place.mkdir()

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -104,11 +105,11 @@ class Onnx:
         return (out,)
 
     def _two_files(self, content: Content, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write the tensors to a file whose name tells the plan, so that an earlier graph keeps its own."""
-        quantized = content.quantized
-        mark = hashlib.sha256(f"{quantized.fingerprint} {quantized.plan.hash} {self}".encode()).hexdigest()[:8]
-        data = out.with_name(f"{out.name}.{mark}.data")
-        earlier = data.exists()
+        """Write the tensors to a file of a new name, which tells the plan, so that an earlier graph keeps its own."""
+        about = f"{content.quantized.fingerprint} {content.quantized.plan.hash} {self}"
+        marks = (hashlib.sha256(f"{about}{number or ''}".encode()).hexdigest()[:8] for number in count())
+        places = (out.with_name(f"{out.name}.{mark}.data") for mark in marks)
+        data = next(place for place in places if not place.exists())
         try:
             with replacing(out, ExportError, "the ONNX file") as temporary:
                 folder = temporary.with_suffix(".old")
@@ -120,8 +121,7 @@ class Onnx:
                 finally:
                     shutil.rmtree(folder, ignore_errors=True)
         except BaseException:
-            if not earlier:
-                data.unlink(missing_ok=True)
+            data.unlink(missing_ok=True)
             raise
         for other in out.parent.glob(f"{glob.escape(out.name)}.????????.data"):
             if other != data:
