@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.zoo.architectures import save
+from workbench.deployment.checkpoints import loading
 from workbench.deployment.checkpoints.loading import loads_in_transformers
 from workbench.deployment.exporters import exporter
 from workbench.models.model import Batch, Model
@@ -62,6 +63,24 @@ def test_one_scheme_loads_in_networks_that_initialize_packed_weights(name: str, 
     model, made, out = exported(name, "compressed-tensors", ONE, tmp_path)
     assert loads_in_transformers(out, model) == []
     assert difference(name, model, made, out) < 1e-5
+
+
+def test_an_export_tries_its_folder_once_for_each_way_of_loading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = list[Path]()
+
+    def counting(folder: Path, *rest: object) -> list[str]:
+        tried.append(folder)
+        return _tried(folder, *rest)  # type: ignore[arg-type]
+
+    _tried = loading._tried
+    monkeypatch.setattr(loading, "_tried", counting)
+    for name, ways in (("LlamaForCausalLM", 1), (T5, 2)):  # T5 loads when it is unpacked
+        tried.clear()
+        model, made, out = exported(name, "compressed-tensors", ONE, tmp_path / name)
+        assert exporter("compressed-tensors").remarks(made, model, out) == []  # type: ignore[attr-defined]
+        assert len(tried) == ways
 
 
 @pytest.mark.parametrize("name", [T5, MAMBA])

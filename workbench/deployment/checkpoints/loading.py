@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, suppress
 from functools import partial
@@ -31,8 +32,24 @@ PACKED = "it reads weights of layers that are packed; with one scheme for all la
 def loads_in_transformers(folder: Path, model: Model, *, runs: bool = False) -> list[str]:
     """Return a sentence for what keeps transformers from loading ``folder``, which holds ``model`` quantized.
 
-    ``runs``: and from running it.  Nothing is said of networks that are not of transformers.
+    ``runs``: and from running it.  Nothing is said of networks that are not of transformers.  The last two answers are
+    remembered: the folder is asked about while it is written and again in its place.
     """
+    files = sorted(folder.glob("*.safetensors"))
+    stamps = [(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) for status in map(os.stat, files)]
+    about = repr((stamps, (folder / "config.json").read_bytes(), runs))
+    if about not in _answers:
+        answer = _tried(folder, model, runs)
+        while len(_answers) > 1:
+            del _answers[next(iter(_answers))]
+        _answers[about] = answer
+    return list(_answers[about])
+
+
+_answers: dict[str, list[str]] = {}
+
+
+def _tried(folder: Path, model: Model, runs: bool) -> list[str]:
     import torch
 
     from workbench.models.sources.huggingface import class_and_settings
