@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.deployment.onnx.capture import OPSET, Graph
 from workbench.errors import ExportError, first_line
+from workbench.models.onnx.container import FLOATS
+from workbench.models.onnx.inner import inner_graphs
 from workbench.models.onnx.nodes import taken_by
 
 if TYPE_CHECKING:
@@ -56,7 +59,38 @@ def _document(model: OnnxModel) -> Any:
         [each.proto() for each in graph.constants.values()],
     )  # fmt: skip
     written.initializer.extend(source.graph.initializer)
+    _keep_dtypes(written)
     return helper.make_model(
         written, opset_imports=list(source.opset_import), ir_version=source.ir_version,
         producer_name="quantization-workbench",
     )  # fmt: skip
+
+
+def _keep_dtypes(graph: Any) -> None:
+    """Cast what the graph takes and gives in other floating-point types than the float32 in which it computes."""
+    from onnx import helper
+
+    made = {name for node in graph.node for name in node.output}
+    first, last, names = list[Any](), list[Any](), dict[str, str]()
+    for value in (*graph.input, *graph.output):
+        kind, given = value.type.tensor_type.elem_type, value.name not in made
+        if kind in FLOATS - {1} and (given or value in graph.output):
+            names[value.name] = inside = f"{value.name}.float32"
+            if given:
+                first.append(helper.make_node("Cast", [value.name], [inside], to=1))
+            else:
+                last.append(helper.make_node("Cast", [inside], [value.name], to=kind))
+    _rename(graph.node, names)
+    nodes = [*first, *graph.node, *last]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
+    for node in nodes:
+        for values in (node.input, node.output):
+            values[:] = [names.get(name, name) for name in values]
+        for inner in inner_graphs(node):
+            _rename(inner.node, names)
+            for value in inner.output:
+                value.name = names.get(value.name, value.name)

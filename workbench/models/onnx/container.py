@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from workbench.errors import BackendUnavailableError, NotAModelError
 from workbench.limited import MEMORY, SECONDS, limited
-from workbench.models.onnx.inner import hoist_weights
+from workbench.models.onnx.inner import hoist_weights, inner_graphs
 from workbench.models.onnx.schemas import require_schemas
 from workbench.models.readers.mapped import MappedFile
 
@@ -188,6 +189,7 @@ def _parsed(document: bytes) -> list[np.ndarray]:
     require_schemas(_nodes(model.graph, 0), {each.domain: each.version for each in model.opset_import})
     _hoist_constants(model.graph)
     hoist_weights(model.graph)
+    _put_in_order(model.graph)
     _require_order(model.graph)
     table, data = list[list[Any]](), list[np.ndarray]()
     for tensor in model.graph.initializer:
@@ -250,6 +252,25 @@ def _hoist_constants(graph: Any) -> None:
             others.append(node)
     del graph.node[:]
     graph.node.extend(others)
+
+
+def _put_in_order(graph: Any) -> None:
+    """Put nodes behind those whose outputs they take, as ONNX Runtime does; some converters append theirs."""
+    makers = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
+    before = {at: {makers[name] for name in _taken(node) if name in makers} for at, node in enumerate(graph.node)}
+    if all(max(makes, default=-1) < at for at, makes in before.items()):
+        return
+    try:
+        nodes = [graph.node[at] for at in TopologicalSorter(before).static_order()]
+    except CycleError:
+        return  # said by the name that is missing
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _taken(node: Any) -> set[str]:
+    inner = [each for graph in inner_graphs(node) for each in graph.node]
+    return set(node.input).union(*map(_taken, inner))
 
 
 def _require_order(graph: Any) -> None:

@@ -28,6 +28,8 @@ CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("
 MATRICES = frozenset({"MatMul", "FusedMatMul", "Gemm", "Attention"})
 """Operators that multiply the last two axes of their factors."""
 
+NEVER_NEGATIVE = frozenset({"Relu", "Clip", "Sigmoid", "Softmax"})
+
 NOTHING: Mapping[str, Any] = {}
 
 TABLES = re.compile(r"(^|[._/])(cos|sin|rope|rotary|inv_freq)\w*", re.IGNORECASE)
@@ -70,6 +72,8 @@ class _Reader:
         """Nodes, and the places of their inputs, that have their final names."""
         self.spread: dict[str, Any] = {}
         """The nodes that spread the bias of a convolution over its positions."""
+        self.cut = set[str]()
+        """Inputs of layers that are cut off where the file's codes are."""
 
     def add(self, node: Any) -> None:
         """Add a node, as a layer where it multiplies with a constant."""
@@ -251,9 +255,25 @@ class _Reader:
     def _input(self, name: str, weight: str) -> str:
         """Return what a layer takes, before it is quantized; note how it is."""
         source, scheme = input_scheme(self.constants, name)
-        if scheme is not None:
-            self.result.inputs[weight] = scheme
-        return source
+        if scheme is None:
+            return source
+        self.result.inputs[weight] = scheme
+        return source if scheme.range is None else self._cut_off(source, *scheme.range)
+
+    def _cut_off(self, name: str, low: float, high: float) -> str:
+        """Return a layer's inputs cut off where the file's codes end, which begin at zero: quantizers leave out the
+        ReLU before such codes, and what takes the values instead of the codes needs it."""
+        maker = self.constants.makers.get(name)
+        if low or maker is None or maker.op_type in NEVER_NEGATIVE:
+            return name
+        out = f"{name}.in.{high:g}"
+        if out not in self.cut:
+            self.cut.add(out)
+            if self.opset < 11:
+                self.result.add("Relu", [name], out)
+            else:
+                self.result.add("Clip", [name, self.result.number(0.0), self.result.number(high)], out)
+        return out
 
     def _layer(self, product: str, weight: str, *nodes: Any) -> None:
         self.result.nodes += nodes

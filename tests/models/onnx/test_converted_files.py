@@ -1,0 +1,112 @@
+"""Files as converters and quantizers leave them: without the ReLU before codes, out of order, in half precision."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.models.onnx.made import output_of
+from tests.models.onnx.test_dynamic_files import RNG, numbers, written
+from workbench.deployment.exporters import exporter
+from workbench.deployment.proof.onnx_process import saturates
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+
+def pictures(out: Path, *, most: float | None = None) -> Path:
+    """Write two convolutions and a product, each but the last behind it cut off at 0 (and at ``most``)."""
+    from onnx import helper
+
+    arrays = {"a": numbers(8, 3, 3, 3) * 3, "b": numbers(6, 8, 3, 3) * 3, "c": numbers(6, 5)}
+    nodes, taken = list[Any](), "x"
+    for name in ("a", "b"):
+        nodes.append(helper.make_node("Conv", [taken, name], [f"{name}.sum"], name=name))
+        ends = ["low", "high"] if most is not None else []
+        taken = f"{name}.out"
+        nodes.append(helper.make_node("Clip" if ends else "Relu", [f"{name}.sum", *ends], [taken]))
+    nodes += [helper.make_node("GlobalAveragePool", [taken], ["p"]), helper.make_node("Flatten", ["p"], ["f"]),
+              helper.make_node("MatMul", ["f", "c"], ["y"], name="c")]  # fmt: skip
+    if most is not None:
+        arrays |= {"low": np.float32(0), "high": np.float32(most)}
+    return written(nodes, arrays, ["n", 3, 8, 8], out)
+
+
+def ran(path: Path, values: np.ndarray) -> np.ndarray:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"x": values})[0])
+
+
+@pytest.mark.parametrize("most", [None, 1.0])
+@pytest.mark.parametrize("integers", [False, True])
+def test_the_relu_that_a_quantizer_left_out_is_computed(tmp_path: Path, most: float | None, integers: bool) -> None:
+    """Its codes begin at zero, and without them negative values went on: the answers had nothing in common."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
+
+    source, out = pictures(tmp_path / "f.onnx", most=most), tmp_path / "q.onnx"
+    values = RNG.normal(size=(16, 3, 8, 8)).astype(np.float32)
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]  # untyped
+        def __init__(self) -> None:
+            self.left = iter([{"x": values}])
+
+        def get_next(self) -> Any:
+            return next(self.left, None)
+
+    form = QuantFormat.QOperator if integers else QuantFormat.QDQ
+    quantize_static(str(source), str(out), Reader(), quant_format=form, reduce_range=saturates())
+    assert not {"Relu", "Clip"} & {node.op_type for node in onnx.load(out).graph.node}
+    expected, model = ran(source, values), open_model(out)
+    got = output_of(model, {"x": values})
+    assert np.linalg.norm(got - expected) < 0.03 * np.linalg.norm(expected)
+    names = [layer.name for layer in model.summary.stored]
+    exporter("onnx").export(quantize(model, Plan().assign(names, weights="fp32")), model, tmp_path / "o.onnx", silent)
+    again = ran(tmp_path / "o.onnx", values)
+    assert np.linalg.norm(again - expected) < 0.03 * np.linalg.norm(expected)
+
+
+def test_nodes_out_of_order_are_put_in_order(tmp_path: Path) -> None:
+    path = pictures(tmp_path / "f.onnx")
+    values = RNG.normal(size=(4, 3, 8, 8)).astype(np.float32)
+    expected, file = ran(path, values), onnx.load(path)
+    nodes = list(file.graph.node)
+    random.Random(0).shuffle(nodes)
+    del file.graph.node[:]
+    file.graph.node.extend(nodes)
+    onnx.save(file, path)
+    assert np.array_equal(ran(path, values), expected), "ONNX Runtime takes it"
+    assert np.allclose(output_of(open_model(path), {"x": values}), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["float16", "float64"])
+def test_a_file_in_another_precision_keeps_what_it_takes_and_gives(tmp_path: Path, kind: str) -> None:
+    """The exported graph computes in float32, and ONNX Runtime refused to load it with inputs of another type."""
+    from onnx import helper, numpy_helper
+
+    nodes = [helper.make_node("MatMul", ["x", "a"], ["h"]), helper.make_node("Relu", ["h"], ["r"]),
+             helper.make_node("MatMul", ["r", "c"], ["y"])]  # fmt: skip
+    file = onnx.load(written(nodes, {"a": numbers(8, 32), "c": numbers(32, 6)}, ["n", 8], tmp_path / "f.onnx"))
+    for tensor in file.graph.initializer:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(kind), tensor.name))
+    for value in (*file.graph.input, *file.graph.output):
+        value.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    onnx.save(file, tmp_path / "f.onnx")
+    values = RNG.normal(size=(4, 8)).astype(kind)
+    expected, model = ran(tmp_path / "f.onnx", values), open_model(tmp_path / "f.onnx")
+    names = [layer.name for layer in model.summary.stored]
+    plans = {"int8": Plan().assign(names, weights="int8-channel"), "same": Plan()}
+    for name, made in plans.items() if kind == "float16" else [("int8", plans["int8"])]:  # float64 is refused as it is
+        out = tmp_path / f"{name}.onnx"
+        exporter("onnx").export(quantize(model, made), model, out, silent)
+        answer = ran(out, values)
+        assert answer.dtype == kind and np.allclose(answer, expected, atol=0.02)
