@@ -241,14 +241,17 @@ class ScaledScheme(Scheme):
             codes[part] = pack(unpacked, bits)
         return codes.numpy()
 
-    def is_compiled(self, weight: torch.Tensor) -> bool:
-        """Return whether ``weight`` is on the CPU, large enough for the compiled kernels, and of a kind they know."""
-        return weight.device.type == "cpu" and self.is_compilable(weight)
+    def is_compiled(self, weight: torch.Tensor, times: int = 1) -> bool:
+        """Return whether the compiled kernels know the scheme and serve ``weight``, which is rounded so many ``times``.
 
-    def is_compilable(self, weight: torch.Tensor) -> bool:
+        They do on the CPU and for large matrices.
+        """
+        return weight.device.type == "cpu" and self.is_compilable(weight, times)
+
+    def is_compilable(self, weight: torch.Tensor, times: int = 1) -> bool:
         """Return whether the compiled kernels would serve ``weight`` if it were on the CPU."""
         known = self.element.shiftable or self.element.bits <= 4 or self.element.binary is not None
-        return known and weight.numel() >= COMPILED_FROM
+        return known and weight.numel() * times >= COMPILED_FROM
 
     def _scale_arrays(self, parameters: Parameters, cut: Grid) -> dict[str, np.ndarray]:
         return {"scales": self.scale_format.store(cut.stored(parameters.scale))}

@@ -42,7 +42,8 @@ def best_ranges(weight: torch.Tensor, scheme: Scheme, moment: torch.Tensor, keep
     first = scheme.fit(weight[:1])
     shares = weight.new_tensor(JOINT if first.zero_point is None and first.offset is None else SQUARE)
     low, high = weight.amin(dim=1).clamp(max=0), weight.amax(dim=1).clamp(min=0)
-    if moment.dim() == 2 and len(moment) == 1 and isinstance(scheme, ScaledScheme) and scheme.is_compiled(weight):
+    is_shared_diagonal = moment.dim() == 2 and len(moment) == 1
+    if is_shared_diagonal and isinstance(scheme, ScaledScheme) and scheme.is_compiled(weight, times=len(shares)):
         return _by_kernel(weight, scheme, moment, keep, (low * shares[:, :1], high * shares[:, 1:]))
     groups, width = moment.shape[0], weight.shape[1]
     places = torch.arange(len(weight), device=weight.device).reshape(groups, -1)

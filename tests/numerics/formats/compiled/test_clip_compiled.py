@@ -36,7 +36,7 @@ def test_chooses_what_the_search_in_torch_chooses(name: str, weighed: str, monke
     rows = torch.linspace(0.1, 3.0, 300)[:, None]
     importance = {"not": None, "columns": columns, "rows and columns": rows * columns}[weighed]
     compiled = scheme.fit(weight, importance, clip_search=True)
-    monkeypatch.setattr(ScaledScheme, "is_compiled", lambda self, weight: False)
+    monkeypatch.setattr(ScaledScheme, "is_compiled", lambda self, weight, times=1: False)
     readable = scheme.fit(weight, importance, clip_search=True)
     assert (compiled.scale == readable.scale).float().mean() > 0.999  # candidates of equal error may change places
     values = [scheme.round(weight, each).double() for each in (compiled, readable)]
