@@ -277,8 +277,6 @@ class CompressedTensorsMethod(Method):
     ) -> tuple[torch.Tensor, int]:  # fmt: skip
         """See the contract: the library decodes what its own reading of config.json says of the module."""
         import torch
-
-        library()
         from compressed_tensors.compressors import BaseCompressor
 
         kind = torch.nn.Embedding if layer.kind is LayerKind.EMBEDDING else torch.nn.Linear
