@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -21,18 +22,51 @@ from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from tests.numerics.statistics.same import same
 from workbench.errors import WorkbenchError
+from workbench.gui.app import pass_results_by
 from workbench.gui.context import edits
 from workbench.gui.panels.distributions.panel import CACHE, MANY, OVERLAY
 from workbench.gui.panels.distributions.range_editor import range_of
 from workbench.gui.plots.histogram import BINS, TICK_PIXELS, Histogram, count_ticks
 from workbench.gui.shell import theme
 from workbench.models.layer import LayerKind
+from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.observe import observe
 from workbench.planning.plan import KEEP
 from workbench.session.table import of_tap
+from workbench.session.workspace import State
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 
 Q_PROJ = "model.layers.0.self_attn.q_proj"
+
+
+class Unlisted(dict[tuple[str, str, str], Range]):
+    """Ranges that may be asked for, but not gone through: there are 100,000 of them for 5,000 layers."""
+
+    def __iter__(self) -> Iterator[tuple[str, str, str]]:
+        raise AssertionError("all ranges were gone through")
+
+
+def test_another_layer_is_shown_without_going_through_the_ranges_of_all(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        session = sessions.full(1)
+        await person.open(replace(session, ranges=Unlisted(session.ranges)))
+        await person.act(lambda: person.context.workspace.select([Q_PROJ]))
+        methods = {method for layer, tap, method in session.ranges if (layer, tap) == (Q_PROJ, "input")}
+        line = person.window.panels["distributions"].line
+        assert {line.method.itemData(at) for at in range(line.method.count())} == methods
+
+    live(story)
+
+
+def test_the_collector_of_cycles_passes_by_results() -> None:
+    session, held = sessions.full(1), gc.get_freeze_count()
+    try:
+        pass_results_by(State(session=session), State(session=replace(session)))  # an edit
+        assert gc.get_freeze_count() == held
+        pass_results_by(State(), State(session=session))
+        assert gc.get_freeze_count() > held
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.parametrize("tap", ["weight", "output"])

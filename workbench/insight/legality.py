@@ -12,6 +12,7 @@ from workbench.deployment.targets import Target
 from workbench.deployment.targets import target as target_of
 from workbench.errors import PlanError
 from workbench.insight import schemes
+from workbench.insight.latest import Latest
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary, quantizable
@@ -100,6 +101,10 @@ def refusals(
             names = tuple(layer.name for layer in members)
             refused.append(Refusal(layers=names, reason="they run as one matrix and must share one scheme"))
     return tuple(refused)
+
+
+latest_refusals = Latest(refusals)
+"""The same of what the window shows: several of its parts ask for it."""
 
 
 def by_reason(refused: Iterable[Refusal]) -> str:

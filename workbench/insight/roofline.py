@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
 
 from workbench.deployment.targets import target
 from workbench.errors import PlanError, WorkbenchError
@@ -103,10 +102,10 @@ def plan_time(
     for layer in summary.layers:
         base = times.of(layer, KEEP, None)
         assignment = assignments.get(layer.name)
-        if assignment is None or np.isnan(base):
+        if assignment is None or math.isnan(base):
             continue
         spent = times.of(layer, assignment.weights, assignment.inputs)
-        if np.isnan(spent):
+        if math.isnan(spent):
             missing += 1
             continue
         under.append(spent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workbench.models.dtypes import DTYPES
@@ -83,8 +84,7 @@ class Layer:
     @property
     def matrix(self) -> tuple[int, int]:
         """Rows (outputs) and columns (inputs) of the matrix view."""
-        sizes = [self.viewed[axis] for axis in self.axes]
-        return math.prod(sizes[: self.row_axes]), math.prod(sizes[self.row_axes :])
+        return _matrix(self.viewed, self.axes, self.row_axes)
 
     @property
     def parameters(self) -> int:
@@ -109,6 +109,13 @@ class Layer:
         back = [self.axes.index(axis) for axis in range(len(self.axes))]
         tensor = matrix.reshape([self.viewed[axis] for axis in self.axes]).permute(back)
         return tensor.reshape(self.shape).contiguous()
+
+
+@lru_cache(maxsize=4096)
+def _matrix(viewed: tuple[int, ...], axes: tuple[int, ...], row_axes: int) -> tuple[int, int]:
+    """Return rows and columns; kept, as the sums of a plan ask for those of every layer and few shapes differ."""
+    sizes = [viewed[axis] for axis in axes]
+    return math.prod(sizes[:row_axes]), math.prod(sizes[row_axes:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

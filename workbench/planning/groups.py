@@ -22,9 +22,9 @@ class Sharing:
     def bonds(self, layers: Iterable[Layer]) -> tuple[Bond, ...]:
         """Return the groups of two or more layers, in model order."""
         names_by_group: dict[str, list[str]] = {}
+        whole = re.compile(self.pattern).fullmatch  # looked up once: there can be 10,000 layers
         for layer in layers:
-            match = re.fullmatch(self.pattern, layer.name)
-            if match:
+            if match := whole(layer.name):
                 names_by_group.setdefault(match[1], []).append(layer.name)
         return tuple(tuple(names) for names in names_by_group.values() if len(names) > 1)
 

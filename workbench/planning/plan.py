@@ -97,7 +97,8 @@ class Plan:
         """Return a plan in which ``layers`` have ``changes`` (fields of Assignment) and all else is as before."""
         names = tuple(dict.fromkeys(layers))
         changed = frozenset(names)
-        first = tuple(Rule(pattern=name, assignment=replace(self.of(name), **changes)) for name in names)
+        made = {before: replace(before, **changes) for before in set(map(self.of, names))}
+        first = tuple(Rule(pattern=name, assignment=made[self.of(name)]) for name in names)
         plan = replace(self, rules=first + tuple(rule for rule in self.rules if rule.pattern not in changed))
         if not any(map(is_glob, names)):
             vars(plan).update(_patterns=self._patterns, _origin=(weakref.ref(self), changed))

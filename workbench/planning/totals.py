@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import sub
 from typing import NamedTuple
 
 import numpy as np
@@ -187,39 +188,40 @@ class Ledger:
 
     def _plus(self, steps: Iterable[tuple[Layer, Assignment, int]]) -> Ledger:
         """Return the ledger with layers under their assignments added (1) or taken away (-1)."""
-        amounts: Sequence[int] = self.amounts
+        changes: dict[int, list[Amounts]] = {1: [self.amounts], -1: [Amounts()]}
         slopes = self.slopes
         for layer, assignment, sign in steps:
-            more = self._amounts(layer, assignment)
-            amounts = [total + sign * amount for total, amount in zip(amounts, more, strict=True)]
+            changes[sign].append(self._amounts(layer, assignment))
             if self.table is not None and self.table.directions is not None and layer.tied_to is None:
                 slope = self.table.slopes(layer.name, assignment.weights)
                 if slope is not None:
                     slopes = slopes + sign * np.stack([slope, slope * slope])
-        return replace(self, amounts=Amounts(*amounts), slopes=slopes)
+        added, removed = (map(sum, zip(*rows, strict=True)) for rows in changes.values())
+        return replace(self, amounts=Amounts(*map(sub, added, removed)), slopes=slopes)
 
     def _amounts(self, layer: Layer, assignment: Assignment) -> Amounts:
         """Return what a layer adds; a tied one has no bits and no loss of its weight."""
-        owned, cells, errors, rerouted = layer.tied_to is None, [], [], 0.0
+        owned, cells, rerouted = layer.tied_to is None, [], 0.0  # cells with their standard errors
         if self.table is not None:
             if owned and assignment.weights != KEEP:
                 rerouted = self.table.rerouting_of(layer.name, assignment.weights)
-                cells.append(self.table.of(layer.name, assignment.weights) - rerouted)
-                errors.append(self.table.scatter_of(layer.name, assignment.weights))
+                score = self.table.of(layer.name, assignment.weights) - rerouted
+                cells.append((score, self.table.scatter_of(layer.name, assignment.weights)))
             if self.inputs is not None and assignment.inputs is not None and layer.kind is not LayerKind.EMBEDDING:
-                cells.append(self.inputs.of(layer.name, assignment.inputs))
-                errors.append(self.inputs.error_of(layer.name, assignment.inputs))
+                cells.append(self.inputs.cell(layer.name, assignment.inputs))
             if self.cache is not None and assignment.cache is not None:
-                cells.append(self.cache.of(layer.name, assignment.cache))
-                errors.append(self.cache.error_of(layer.name, assignment.cache))
+                cells.append(self.cache.cell(layer.name, assignment.cache))
         bits = layer_bits(layer, assignment.weights) if owned else 0
         counts = owned and (layer.name in self.counted or assignment.weights != KEEP)
+        loss = missing = infinite = error = unsure = 0
+        for cell, scatter in cells:
+            loss += _units(cell) if math.isfinite(cell) else 0
+            missing, infinite = missing + math.isnan(cell), infinite + math.isinf(cell)
+            error += _units(scatter) if math.isfinite(scatter) else 0
+            unsure += not math.isfinite(scatter)
         return Amounts(
             bits=bits, counted_bits=bits if counts else 0, counted_weights=layer.parameters if counts else 0,
-            loss=sum(_units(cell) for cell in cells if math.isfinite(cell)),
-            missing=sum(map(math.isnan, cells)), infinite=sum(map(math.isinf, cells)),
-            error=sum(_units(error) for error in errors if math.isfinite(error)),
-            unsure=sum(not math.isfinite(error) for error in errors), rerouted=_units(rerouted**2),
+            loss=loss, missing=missing, infinite=infinite, error=error, unsure=unsure, rerouted=_units(rerouted**2),
         )  # fmt: skip
 
     @property

@@ -67,6 +67,10 @@ class Sensitivity:
             return float("nan")
         return float(self.score[self.row[layer], self.column[scheme]])
 
+    def cell(self, layer: str, scheme: str) -> tuple[float, float]:
+        """Return a cell's score and its standard error."""
+        return self.of(layer, scheme), self.error_of(layer, scheme)
+
     def rerouting_of(self, layer: str, scheme: str) -> float:
         """Return the part of a cell's score that adds up in squares; 0 where it has none."""
         if self.rerouting is None or math.isnan(score := self.of(layer, scheme)):

@@ -86,7 +86,7 @@ class HeatmapPicture(QAbstractScrollArea):
         """Show other cells; the scroll position stays."""
         self.cells = cells
         if cells is not None:
-            if cells.rows is not self._headed:
+            if cells.rows != self._headed:
                 self._headed, self._names = cells.rows, headings(cells.rows)
             pixels = lookup(settings.heat_colours())[levels(cells.score, cells.low, cells.high)]
             pixels[np.isnan(cells.score)] = 0

@@ -48,6 +48,7 @@ from workbench.insight.token_outliers import token_rows
 from workbench.measurement.metrics import metric_title as evaluation_title
 from workbench.measurement.units import short_unit
 from workbench.sensitivity.metrics import metric_title
+from workbench.session.calibrated_ranges import ranges_at
 from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State
 
@@ -296,7 +297,7 @@ def _distributions(session: Session, state: State) -> Section | None:
         statistics = statistics_of(session, layer, tap)
         if statistics is None or not statistics.count:
             continue
-        ranges = {key[2]: value for key, value in session.ranges.items() if key[:2] == (layer, tap)}
+        ranges = ranges_at(session.ranges, layer, tap)
         plot, active = Histogram(f"Histogram of the {tap}s", LIGHT, bottom=tap), range_of(session, layer, tap)
         plot.resize(PLOT)
         plot.show_statistics(statistics, ranges if tap == "input" else {}, active, movable=active is not None)

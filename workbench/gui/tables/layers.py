@@ -33,7 +33,7 @@ from workbench.gui.tables.records import alignment, heading
 from workbench.insight import quantities
 from workbench.insight.latest import Latest, changed_layers
 from workbench.insight.layer_facts import LayerFacts, PlanFacts, expert_tokens, tokens_in_words
-from workbench.insight.legality import reasons_by_layer, refusals
+from workbench.insight.legality import latest_refusals, reasons_by_layer
 from workbench.insight.plan_differences import contrasted
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
@@ -347,7 +347,7 @@ class LayersModel(QAbstractItemModel):
 def _refused(
     plan: Plan, layers: tuple[Layer, ...], target: str, assignments: Mapping[str, Assignment]
 ) -> dict[str, str]:
-    return reasons_by_layer(refusals(plan, layers, target, assignments), target)
+    return reasons_by_layer(latest_refusals(plan, layers, target, assignments), target)
 
 
 def _facts_of(state: State) -> tuple[object, ...]:

@@ -25,6 +25,7 @@ from workbench.models.kv_cache import makes_keys_or_values
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
+from workbench.session.calibrated_ranges import ranges_at
 from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State
 from workbench.steps.layer.before_after import BEFORE_AFTER, BeforeAfter, BeforeAfterOptions
@@ -148,7 +149,7 @@ class DistributionsPanel(Panel):
         statistics = statistics_of(session, layer, tap)
         ranges = {}
         if tap == "input":  # the methods' lines; for tensors that no range is chosen for they would be in the way
-            ranges = {key[2]: session.ranges[key] for key in session.ranges if key[:2] == (layer, tap)}
+            ranges = ranges_at(session.ranges, layer, tap)
         active, grids = range_of(session, layer, tap), self._grids(session, layer, tap)
         reason = "" if statistics is not None else why_unseen(session, layer, tap)
         self.plots[tap].show_statistics(

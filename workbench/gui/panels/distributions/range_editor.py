@@ -19,7 +19,7 @@ from workbench.numerics.range_error import RangeQuality, histogram_error, histog
 from workbench.numerics.ranges import Range
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.planning.plan import KEEP
-from workbench.session.calibrated_ranges import range_by
+from workbench.session.calibrated_ranges import range_by, ranges_at
 from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State
 
@@ -105,7 +105,7 @@ class RangeEditor(PanelPart):
         if session is None or not self.layer:
             return
         active = range_of(session, self.layer, self.tap)
-        methods = sorted(key[2] for key in session.ranges if key[:2] == (self.layer, self.tap))
+        methods = sorted(ranges_at(session.ranges, self.layer, self.tap))
         if active is not None and active.method not in methods:
             methods.append(active.method)
         offer(self.method, [(METHOD_LABELS.get(method, method), method) for method in methods])

@@ -11,7 +11,7 @@ from workbench.gui.shell.widgets import button, combo, fill, fitted, label, row,
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
-from workbench.insight.legality import Refusal, by_reason, refusals
+from workbench.insight.legality import Refusal, by_reason, latest_refusals
 from workbench.insight.legality import repair as repaired
 from workbench.session.workspace import State
 
@@ -46,7 +46,7 @@ class PlanTarget(PanelPart):
         self._basis = basis
         self.box.setCurrentIndex(max(self.box.findData(new.target), 0))
         self._refusals = (
-            refusals(session.plan, session.model.layers, new.target, new.assignments) if session else ()
+            latest_refusals(session.plan, session.model.layers, new.target, new.assignments) if session else ()
         )  # fmt: skip
         layers = len({name for refusal in self._refusals for name in refusal.layers})
         refused = f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
