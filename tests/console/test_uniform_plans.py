@@ -36,6 +36,8 @@ def test_static_inputs_are_what_the_target_runs(calibrated: Path, target: str, i
     words = ["--uniform", "int8-channel", "--inputs", "static", "--range-method", "mse", "--quiet"]
     assert main(["plan", str(calibrated), *words, *(["--target", target] if target else [])]) == 0
     assert schemes(calibrated) == {("int8-channel", inputs, "mse")}
+    if target:
+        assert Session.load(calibrated).target == target, "the window goes on with it"
 
 
 def test_a_search_takes_the_same_word(calibrated: Path) -> None:

@@ -243,6 +243,12 @@ def test_a_session_keeps_the_target_that_was_chosen_for_its_plan(tmp_path: Path)
     workspace.show_target("")
     workspace.open(Session.load(path), path)
     assert workspace.state.target == workspace.state.session.target == "vllm" and not workspace.state.dirty
+    workspace.show_target("")
+    anywhere = workspace.state.session
+    workspace.show_target("vllm")
+    workspace.open(anywhere, path)
+    assert workspace.state.target == "" and not workspace.state.dirty, "any runtime was chosen for this plan"
+    workspace.show_target("vllm")
     workspace.open(replace(session(), target="of a later version"), path)
     assert workspace.state.target == workspace.state.session.target == "vllm", "what is not known here takes no effect"
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
 import workbench as wb
 from tests.engine.fakes import Fake
@@ -22,7 +23,7 @@ from workbench.models.data.datasets import open_dataset
 from workbench.models.model import Batch, Model
 from workbench.models.sources import open_model
 from workbench.preflight import Estimate
-from workbench.progress import Progress, silent
+from workbench.progress import Progress, heeding, silent
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.preflight import costs, pilot, rounding
@@ -315,3 +316,19 @@ def test_the_first_samples_say_how_many_there_are() -> None:
     data = open_dataset("demo:language-model", model, split="calibration", samples=6)
     first = pilot.FirstSamples(data, 2)
     assert len(first) == 6 and [len(batch["input_ids"]) for batch in first.batches(8)] == [2]
+
+
+def test_a_trial_that_is_cancelled_ends_in_the_middle_of_its_pass() -> None:
+    network, run = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(20))), list[int]()
+    for place, layer in enumerate(network):
+        layer.register_forward_hook(lambda *_, place=place: run.append(place))
+
+    def cancel(fraction: float, text: str, partial: object = None) -> None:
+        if len(run) == 5:
+            raise CancelledError("cancelled")
+
+    with heeding(cancel), pytest.raises(CancelledError):
+        pilot.pilot(lambda count: network(torch.zeros(count, 4)), 1000, 4, least=0.0)
+    assert len(run) == 5
+    network(torch.zeros(1, 4))
+    assert len(run) == 25, "what runs later is not a trial"

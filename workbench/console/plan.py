@@ -67,7 +67,9 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     read = file.session.sensitivities
     tables = {name: table for name, table in session.sensitivities.items() if read.get(name) is not table}
     if not arguments.no_save:
-        file.save(lambda now: replace(now, plan=plan, sensitivities={**now.sensitivities, **tables}))
+        aim = target(options.target).name if options.target else None
+        file.save(lambda now: replace(
+            now, plan=plan, sensitivities={**now.sensitivities, **tables}, target=aim or now.target))  # fmt: skip
     if arguments.out:
         plan.save(arguments.out)
     return planned(session, plan, options.metric, corrected=options.corrected)

@@ -32,6 +32,10 @@ TAPS = ("weight", "input", "output")
 """Where statistics are taken."""
 
 
+ANY = "any runtime"
+"""The target of a plan that may be run anywhere."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """Where and with what the session was made: version strings only, no paths."""
@@ -64,7 +68,7 @@ class Contents:
     ``sensitivities`` maps a metric to its table; ``plans`` are named plans beside the current ``plan``.
     ``error_budget`` and ``audit`` are the last ones measured; each names its plan.
     ``results`` maps a step to what it computed last, for steps whose results have no field of their own.
-    ``target`` names the runtime or device that the plan is for (empty: any).
+    ``target`` names the runtime or device that the plan is for: ``ANY`` if any was chosen, empty if none was.
     ``locked`` layers keep their assignment in every search.  The fields in LAYOUTS are tables of columns, whatever
     mapping they were given as.
     """

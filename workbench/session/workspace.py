@@ -21,6 +21,7 @@ from workbench.models.layer import Layer
 from workbench.planning.plan import Assignment, changed_names, resolve, resolve_some
 from workbench.planning.totals import Ledger, Totals, plan_totals
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
+from workbench.session.contents import ANY
 from workbench.session.edits import Edit, EditableParts, exchanged, same, with_branch
 from workbench.session.session import Session
 
@@ -140,8 +141,8 @@ class Workspace:
         One without a target, or with one that is not known here, is for the target that is chosen."""
         self._undo.clear()
         self._redo.clear()
-        aim = _known_target(session.target) or self.state.target
-        session = session if session.target == aim else replace(session, target=aim)
+        aim = "" if session.target == ANY else _known_target(session.target) or self.state.target
+        session = session if session.target in (aim, ANY) else replace(session, target=aim)
         self.on_disk = None if unsaved else session
         view = replace(
             self.state, selection=(), activation_metric="", search_error="", smallest_budget=None, contrast=(),
@@ -234,8 +235,8 @@ class Workspace:
     def show_target(self, target: str) -> None:
         """Choose the plan's runtime or device, of which the session keeps note; an empty name allows everything."""
         state, session = replace(self.state, target=target), self.state.session
-        if session is not None and session.target != target:
-            session = replace(session, target=target)
+        if session is not None and session.target != (target or ANY):
+            session = replace(session, target=target or ANY)
             state = replace(state, session=session, dirty=not same(session, self.on_disk))
         self._set(state)
 

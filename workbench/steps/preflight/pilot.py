@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from torch.nn.modules.module import register_module_forward_pre_hook
+
 from workbench.models.data.batches import Data
 from workbench.models.data.record import DataRecord
 from workbench.models.model import Batch
@@ -65,8 +67,12 @@ def pilot(
 
 def _trial(run: Callable[[int], object], count: int) -> tuple[float, float]:
     heed()
-    with measured() as spent:
-        run(count)
+    within = register_module_forward_pre_hook(lambda *_: heed())  # a pass of a large network takes long
+    try:
+        with measured() as spent:
+            run(count)
+    finally:
+        within.remove()
     return spent.seconds, float(spent.peak - spent.before)
 
 

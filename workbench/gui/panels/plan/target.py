@@ -13,9 +13,8 @@ from workbench.insight import quantities
 from workbench.insight.latest import same_objects
 from workbench.insight.legality import Refusal, by_reason, latest_refusals
 from workbench.insight.legality import repair as repaired
+from workbench.session.contents import ANY
 from workbench.session.workspace import State
-
-ANY = "any runtime"
 
 
 class PlanTarget(PanelPart):
