@@ -38,7 +38,7 @@ def heeding(progress: Progress) -> Iterator[None]:
 
 
 def heed() -> None:
-    """Raise CancelledError when the user has cancelled what is tried; called before each trial, and in it wherever a module of the network runs."""
+    """Raise CancelledError when the user has cancelled what is tried; asked before trials and modules in them."""
     _heeded.get()(0.0, "Estimating how long it takes")
 
 

@@ -4080,6 +4080,34 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{n} ganzes Modell</translation>
     </message>
     <message>
+        <source>{} everywhere but in embeddings</source>
+        <translation>überall {}, nur nicht in Einbettungen</translation>
+    </message>
+    <message>
+        <source>{w} vs {} everywhere but in embeddings</source>
+        <translation>{w} gegenüber {} überall, nur nicht in Einbettungen</translation>
+    </message>
+    <message>
+        <source>one scheme everywhere but in embeddings</source>
+        <translation>überall ein Schema, nur nicht in Einbettungen</translation>
+    </message>
+    <message>
+        <source>Undone</source>
+        <translation>Rückgängig gemacht</translation>
+    </message>
+    <message>
+        <source>Redone</source>
+        <translation>Wiederholt</translation>
+    </message>
+    <message>
+        <source>Nothing to mark</source>
+        <translation>Nichts zu markieren</translation>
+    </message>
+    <message>
+        <source>save a plan first, then mark what later edits change</source>
+        <translation>speichern Sie zuerst einen Plan; danach lässt sich markieren, was spätere Änderungen anders machen</translation>
+    </message>
+    <message>
         <source>{} everywhere</source>
         <translation>überall {}</translation>
     </message>

@@ -63,6 +63,27 @@ def test_two_plans_are_marked_where_they_differ(live: Callable[..., None]) -> No
     live(story, size=(1600, 1000))
 
 
+def test_mark_without_a_selection_marks_the_plan_that_was_saved_last_or_says_why_not(live: Callable[..., None]) -> None:
+    session = replace(sessions.full(1), plans={})
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        plan = person.window.panels["plan"]
+        await person.tab(plan.tabs, plan.history)
+        await person.click(plan.history.mark)
+        assert not plan.history.mark.isChecked() and "Nothing to mark" in person.window.status.message.text()
+        for name, scheme in (("first", "int8-channel"), ("last", "int4-g32-asym")):
+            await person.act(lambda name=name, scheme=scheme: person.context.workspace.edit(name, lambda now: replace(
+                now, plans={**now.plans, name: now.plan.assign([Q], weights=scheme)})))  # fmt: skip
+        await person.click(plan.history.mark)
+        await person.settle()
+        assert plan.history.mark.isChecked() and person.state.contrast == (PRESENT, "last")
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert "Undone: last" in person.window.status.message.text(), "the message before is over"
+
+    live(story, size=(1600, 1000))
+
+
 def test_the_minimap_shows_the_worst_rows_and_goes_there(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.open(sessions.full(2))

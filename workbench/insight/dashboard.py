@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from workbench.insight import quantities
-from workbench.insight.fronts import uniform_plans
+from workbench.insight.fronts import apart, uniform_plans
 from workbench.insight.latest import same_objects
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.plan_differences import priced, smallest_batch_time
@@ -131,7 +131,8 @@ class Dashboard:
             best = min(fitting, key=lambda plan: plan[2], default=None)
             if best is not None:
                 name, megabytes, loss = best
-                others.append(_Amounts(name=f"{name} everywhere", kind="uniform", size=megabytes * 1e6, predicted=loss))
+                name = f"{name} everywhere{apart(session, state.assignments)}"
+                others.append(_Amounts(name=name, kind="uniform", size=megabytes * 1e6, predicted=loss))
         return tuple(others)
 
 

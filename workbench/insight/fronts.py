@@ -58,12 +58,14 @@ class Picture:
     present: tuple[float, float] | None = None
     uniform: tuple[UniformPlan, ...] = ()
     measured: tuple[Measured, ...] = ()
+    apart: str = ""
+    """What follows "everywhere" in the name of a uniform plan."""
     weights_only: bool = False
     """Whether the present plan's loss lacks that of its rounded inputs or cache, which have no scores."""
 
     def same_but_present(self, other: Picture) -> bool:
         """Return whether only the current plan may differ."""
-        names = ("uniform", "measured", "unit", "cost_unit", "weights_only")
+        names = ("uniform", "measured", "unit", "cost_unit", "apart", "weights_only")
         return self.loss is other.loss and all(getattr(self, name) == getattr(other, name) for name in names)
 
 
@@ -91,7 +93,7 @@ def picture_of(
         bits_per_weight=front.bits_per_weight, loss=front.loss, unit=short_unit(table.unit) or "rel. error",
         cost_unit="MB" if by_size else "µs", present=None if cost is None or loss is None else (cost, loss),
         uniform=uniform, measured=measured if is_divergence(table.unit) else (),
-        weights_only=bool(activations(state)[1]),
+        apart=apart(session, state.assignments), weights_only=bool(activations(state)[1]),
     )  # fmt: skip
 
 
@@ -111,6 +113,11 @@ def shared_choices(session: Session, assignments: Mapping[str, Assignment]) -> S
     cached, tables = cached_layers(model.layers, assignments), sorted(model.embeddings)
     floating = tuple(name for name in tables if assignments[name].weights == KEEP)
     return tuple(quantized_inputs(model, assignments).items()), tuple(cached.items()), floating
+
+
+def apart(session: Session, assignments: Mapping[str, Assignment]) -> str:
+    """Return what uniform plans leave as it is, to follow the word "everywhere"; empty where that is nothing."""
+    return " but in embeddings" if shared_choices(session, assignments)[-1] else ""
 
 
 def uniform_plans(

@@ -26,6 +26,22 @@ def layers_panel(command: Command, *, reveal: bool = True) -> LayersPanel:
     return command.window.panel(LayersPanel)
 
 
+def undo(command: Command) -> None:
+    """Undo the last edit and say which it was."""
+    context = command.context
+    name = context.workspace.state.undo_name
+    context.workspace.undo()
+    context.messages.say("Undone", name)
+
+
+def redo(command: Command) -> None:
+    """Redo the edit that was undone last and say which it was."""
+    context = command.context
+    name = context.workspace.state.redo_name
+    context.workspace.redo()
+    context.messages.say("Redone", name)
+
+
 def keep(command: Command) -> None:
     """Keep the selected layers in floating point."""
     workspace = command.context.workspace

@@ -102,7 +102,8 @@ class FrontPlot(Plot):
             colour = self.colours.baseline
             self.add_points(
                 x, self._up(np.array(losses)), colour, symbol="s", pen=pen(colour), brush=None, hoverable=True,
-                data=list(names), tip=lambda x, y, data: f"{data} everywhere", name="one scheme everywhere",
+                data=list(names), tip=lambda x, y, data: f"{data} everywhere{picture.apart}",
+                name="one scheme everywhere" + picture.apart,
             )  # fmt: skip
 
     def _draw_measured(self, picture: Picture) -> None:

@@ -79,7 +79,7 @@ class PlanHistory(PanelPart):
         self.take_button = button("&Use", self.restore, "Make the selected plan the current one")
         self.delete_button = button("&Delete", self.delete, "Remove the selected plan from the session")
         tip = "Frame the cells of both plans in the heatmap where they differ, and list the changes in the tree"
-        self.mark = switch(QToolButton(), "&Mark", lambda _: self._compare(), tip)
+        self.mark = switch(QToolButton(), "&Mark", self._mark, tip)
         line = row(self.name, self.keep_button, self.take_button, self.delete_button, self.mark)
         self._parts = splitter(self.plans, self.changes, sizes=(200, 300))
         fill(self, line, self._parts, self.figure, stretch=self._parts, focus=self.plans)
@@ -133,6 +133,19 @@ class PlanHistory(PanelPart):
                 f"Delete {', '.join(names)}",
                 lambda now: replace(now, plans={name: now.plans[name] for name in now.plans if name not in names}),
             )
+
+    def _mark(self, on: bool) -> None:
+        """Mark the differences; where no plan is selected, those from the one that was saved last."""
+        names = [plan.name for plan in self.plans.records.records[1:]]
+        if on and not names:
+            self.mark.setChecked(False)
+            why = "save a plan first, then mark what later edits change"
+            self.context.messages.say("Nothing to mark", why, "warning")
+            return
+        if on and not self._selected_named():
+            rows = {self.plans.records.identity(row): row for row in range(len(names) + 1)}
+            self.plans.selectRow(rows[names[-1]])
+        self._compare()
 
     def _selected_named(self) -> list[PricedPlan]:
         return [plan for plan in self.plans.selected() if plan.name != PRESENT]
