@@ -4520,8 +4520,12 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{} nähme {n} Bytes mehr und vermiede {}: {} je kB, so viel, wie eines anderswo bringt</translation>
     </message>
     <message>
-        <source>{} would save {n} bytes more and add {}: {} for each kB. The next {} take {w} from {} to {} and avoid {}.</source>
-        <translation>{} sparte {n} Bytes mehr und kostete {}: {} je kB. Die nächsten {} bringen {w} von {} auf {} und vermeiden {}.</translation>
+        <source>No larger scheme avoids any loss.</source>
+        <translation>Kein größeres Schema vermeidet einen Verlust.</translation>
+    </message>
+    <message>
+        <source>The next {} take {w} from {} to {} and avoid {}.</source>
+        <translation>Die nächsten {} bringen {w} von {} auf {} und vermeiden {}.</translation>
     </message>
     <message>
         <source>{} would save {n} bytes more and add {}: {} for each kB</source>

@@ -23,6 +23,7 @@ from workbench.gui.shell import words
 from workbench.gui.shell.step_keys import missing
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
+from workbench.planning.explain import Explanation, Step
 from workbench.planning.plan import Plan
 from workbench.steps.files.first_session import start
 from workbench.steps.requirements import CALIBRATED, PLAN_CALIBRATED, PREDICTED, QUANTIZES, SCORED
@@ -101,6 +102,19 @@ def test_a_pattern_keeps_names_and_translates_words(german: None) -> None:
     ]
     for name in ("model.embed_tokens", "layers {} of {w}", "mine; yours", "a\nb", "plan (2)"):
         assert words.tr(name) == name
+
+
+@pytest.mark.parametrize("smaller", [None, Step(scheme="int3", nbytes=-9.0, loss=-0.02)])
+def test_why_a_layer_has_its_scheme_is_said_in_german(german: None, smaller: Step | None) -> None:
+    bigger = Step(scheme="int5", nbytes=1200.0, loss=0.001)
+    reason = Explanation(layer="a.b", layers=("a.b",), scheme="int4", saved=9000.0, added=0.01, price=2e-6,
+                    bigger=bigger, smaller=smaller, unit="nats")  # fmt: skip
+    for more in (
+        "The next 118 kB take c.d from q3_k to q4_k and avoid 0.00325 nats",
+        "No larger scheme avoids any loss",
+    ):
+        said = words.tr(f"a.b: {reason.sentence}. {more}.")
+        assert "nähme" in said and not _words(said) & ENGLISH
 
 
 def test_what_a_step_lacks_is_said_in_german(german: None) -> None:

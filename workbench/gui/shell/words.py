@@ -28,7 +28,7 @@ LETTERS = 4
 
 TEXT = r"(?:(?!; | · |\n).)+?"
 NUMBER = r"[+−-]?\d[\d.,]*(?:e[+−-]?\d+)?"
-JOINTS = ("\n", "; ", " · ", ": ", ", ")
+JOINTS = ("\n", "; ", " · ", ". ", ": ", ", ")
 """What stands between sentences, in the order in which a text is taken apart."""
 
 
