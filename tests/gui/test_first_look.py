@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QMenu
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -140,5 +141,17 @@ def test_an_open_document_stays_until_the_other_is_there(live: Callable[..., Non
         assert person.state.session is before
         slow.go_on.set()
         await person.until(lambda: person.state.session is not before, 10)
+
+    live(story)
+
+
+def test_a_menu_of_the_start_page_goes_with_it(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        menu = QMenu(person.window)
+        menu.addAction("Model folder…")
+        await person.act(lambda: menu.popup(person.window.mapToGlobal(QPoint(50, 50))))
+        assert menu.isVisible()
+        await person.open(sessions.opened())
+        assert not menu.isVisible()
 
     live(story)

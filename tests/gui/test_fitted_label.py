@@ -48,3 +48,12 @@ def test_an_ellipsis_where_nothing_fits(qapp: QApplication) -> None:
     made.clear()
     assert (made.shown, made.text(), made.toolTip()) == ("", "", "")
     made.close()
+
+
+def test_an_indent_takes_room(qapp: QApplication) -> None:
+    """A style sheet takes a label's margins away, so that the status bar's line is indented."""
+    made = label(FittedLabel().fontMetrics().horizontalAdvance(SHORT) + 4)
+    made.setIndent(6)
+    made.say(SHORT)
+    assert made.shown.endswith("…") and made.text() == SHORT
+    made.close()

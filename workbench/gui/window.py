@@ -155,6 +155,8 @@ class Window(QMainWindow):
         page = 1 if self.context.workspace.state.session else 0
         if self.pages.currentIndex() == page and not force:
             return False
+        if self.pages.currentIndex() != page and (popup := QApplication.activePopupWidget()):
+            popup.close()  # a menu of the page that goes would stay over the next one
         self.pages.setCurrentIndex(page)
         self.start_page.show_recent(settings.recent())
         if page == 1 and not self._sized:

@@ -65,7 +65,7 @@ class FittedLabel(QLabel):
         return QSize(0, super().minimumSizeHint().height())
 
     def _fit(self) -> None:
-        room, metrics = self.contentsRect().width(), self.fontMetrics()
+        room, metrics = self.contentsRect().width() - max(self.indent(), 0), self.fontMetrics()
         fitting = [text for text in self._wordings if metrics.horizontalAdvance(text) <= room]
         fitted = fitting[0] if fitting else metrics.elidedText(self._wordings[-1], Qt.TextElideMode.ElideRight, room)
         if fitted != self.shown:

@@ -39,7 +39,6 @@ class StatusBar(QStatusBar):
         self.setSizeGripEnabled(False)
         self._job = self._failed = 0  # job numbers; 0: none, and the button is hidden
         self.message = named(FittedLabel(READY), "Message")
-        self.message.setContentsMargins(6, 0, 0, 0)
         self.retry_button = _button("Retry", lambda: retry(self._failed))
         self.bar = named(QProgressBar(), "Progress of the running job")
         self.bar.setRange(0, 1000)
@@ -54,6 +53,7 @@ class StatusBar(QStatusBar):
         )
         self.loss_label = _figure(SUM)
         self.addWidget(self.message, 1)
+        self.message.setIndent(6)  # the style sheet takes a label's margins away
         for widget in (self.retry_button, self.bar, self.share, self.cancel_button):
             self.addPermanentWidget(widget)
             widget.hide()
