@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from PySide6.QtCore import Qt
@@ -52,6 +53,11 @@ def test_stages_say_what_is_done_comes_next_and_why_not_yet(live: Callable[..., 
         full = sessions.full(1)
         await person.open(full)
         assert statuses(person) == [DONE, DONE, DONE, DONE, NEXT, LATER]
+        table = full.sensitivities["predicted_kl"]
+        some = np.where(np.arange(len(table.layers))[:, None] < 2, table.score, np.nan)
+        await person.open(replace(full, sensitivities={"predicted_kl": replace(table, score=some)}))
+        assert statuses(person)[2] == NEXT, "a job that was cancelled scored two layers"
+        await person.open(full)
         await person.click(stepper.buttons[5])
         assert person.window.panels["deploy"].is_seen, "a plan can be exported before it was evaluated"
         run = replace(full.evaluations[0], plan_hash=full.plan.hash, nbytes=person.state.totals.nbytes)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from workbench.insight.latest import Latest
 from workbench.insight.legality import target_schemes
 from workbench.insight.schemes import reference_bits
 from workbench.models.data.files import BUNDLED_TEXT
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
+from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 
 
@@ -49,14 +52,24 @@ def role(name: str) -> Role:
 
 
 def lacks_schemes(session: Session, metric: str, target: str) -> bool:
-    """Return whether a metric's table has no scheme of fewer than 16 bits that a target runs: none to search."""
+    """Return whether a metric's table has no scheme of fewer than 16 bits that a target runs: none to search.
+
+    A job that was cancelled leaves layers without any score: they lack all.
+    """
     table = session.table(metric)
+    if table is not None and _unscored(table):
+        return True
     legal = _legal(session.model, target) if target else frozenset()
     return table is not None and bool(legal) and legal.isdisjoint(table.schemes)
 
 
 def _small_schemes(model: ModelSummary, target: str) -> frozenset[str]:
     return frozenset(name for name in target_schemes(model.layers, target) if reference_bits(name) < 16)
+
+
+@Latest
+def _unscored(table: Sensitivity) -> bool:
+    return bool(np.isnan(table.score).all(axis=1).any())
 
 
 _legal = Latest(_small_schemes)
