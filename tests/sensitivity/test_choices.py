@@ -51,6 +51,13 @@ def test_neighbours_in_an_order_change_places(descending: bool) -> None:
         assert torch.equal(x.argsort(dim=1, descending=descending)[0], order.indices[0])
 
 
+def test_scores_that_are_equal_are_no_choice() -> None:
+    """Those of an index of keys behind a ReLU are zeros side by side, which no rounding brings out of order."""
+    with Choices() as choices:
+        torch.topk(torch.tensor([[0.0, 3.0, 0.0, 0.0], [0.5, 3.0, 2.0, 0.0]]), 2)
+    assert choices.margins[0].tolist() == [math.inf, 1.5]
+
+
 def test_what_is_no_number_of_the_network_is_no_step() -> None:
     with Choices() as choices:
         torch.arange(3).gt(1), torch.arange(3).sort(), torch.topk(torch.ones(2), 2)

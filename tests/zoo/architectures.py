@@ -11,7 +11,7 @@ import torch
 
 ZOO = tomllib.loads((Path(__file__).parent / "zoo.toml").read_text(encoding="utf-8"))
 NAMES = {group: names.split() for group, names in ZOO["groups"].items()}
-BATCH_NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d)
+BATCH_NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d)
 SPECIAL = ("cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id", "forced_eos_token_id")
 
 
@@ -56,14 +56,19 @@ def save(folder: Path, name: str) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = kind(shrink(kind.config_class(), **ZOO.get("own", {}).get(name, {}))).eval()
-        with torch.no_grad():
-            for parameter in network.parameters():  # the usual 0.02 makes a tiny network's layers all but linear
-                if parameter.ndim > 1 and parameter.numel() > 64 and float(parameter.std()) < 0.05:
-                    parameter.normal_(0.0, 1.0 / parameter[0].numel() ** 0.5)
+        spread(network)
     network.save_pretrained(folder)
     if any(isinstance(module, BATCH_NORMS) for module in network.modules()):
         with_statistics(network, folder)
         network.save_pretrained(folder)
+
+
+def spread(network: torch.nn.Module) -> None:
+    """Give weights that begin near zero a usual spread: 0.02 makes a tiny network's layers all but linear."""
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if parameter.ndim > 1 and parameter.numel() > 64 and float(parameter.std()) < 0.05:
+                parameter.normal_(0.0, 1.0 / parameter[0].numel() ** 0.5)
 
 
 def with_statistics(network: Any, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,16 +26,25 @@ from workbench.planning.search.search import search
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
 from workbench.sensitivity.score import score
+from workbench.sensitivity.table import Sensitivity
 
 SCHEMES = ("int3-channel", "int4-channel", "int6-channel", "int8-channel")
-TINY, TINIER, LARGE = "int6-channel", "int8-channel", 1e-3
+COARSE, TINY, TINIER, LARGE = "int4-channel", "int6-channel", "int8-channel", 1e-3
 """The schemes whose losses are compared: small enough for the second order, large enough to be measured in float32.
-The second one where the first one's loss is LARGE."""
+TINIER where TINY's loss is LARGE, COARSE where few of the samples' tokens change experts by a smaller one."""
+
+RESOLVED = 0.2
+"""The largest relative standard error, by how samples scatter and by how few tokens change experts, of a loss that is
+judged: of 256 samples a token or two may, or none, and 16,384 samples have what is predicted."""
 
 SMALLEST = 1e-10
 """A loss below this is rounding of float32."""
 
 LOW, HIGH = 0.7, 1.4
+
+
+Reload = Callable[[Path], Callable[[torch.Tensor], torch.Tensor]]
+"""From an exported state dict to the network that has it, as its library runs it."""
 
 
 @dataclass(slots=True)
@@ -80,19 +90,19 @@ def samples(model: Model, count: int) -> Rows:
     return Rows(**batch)
 
 
-def run(folder: Path, out: Path, count: int = 256) -> Row:
-    """Take the model in ``folder`` through all steps; ``out`` gets the export."""
+def run(folder: Path, out: Path, count: int = 256, data: Rows | None = None, reload: Reload | None = None) -> Row:
+    """Take the model in ``folder`` through all steps; ``out`` gets the export, which ``reload`` runs without us."""
     row, begun = Row(folder.name), time.monotonic()
     try:
-        model = open_model(folder)
-        _through(model, row, samples(model, count), out)
+        model = open_model(folder, trust=True)
+        _through(model, row, samples(model, count) if data is None else data, out, reload)
     except WorkbenchError as error:
         row.refusal = str(error)
     row.seconds = time.monotonic() - begun
     return row
 
 
-def _through(model: Model, row: Row, data: Rows, out: Path) -> None:
+def _through(model: Model, row: Row, data: Rows, out: Path, reload: Reload | None) -> None:
     layers = model.summary.stored
     unused = unused_layers(model, data)
     searched = [x.name for x in layers if not x.keep and x.kind is not LayerKind.EMBEDDING and x.name not in unused]
@@ -100,11 +110,13 @@ def _through(model: Model, row: Row, data: Rows, out: Path) -> None:
     row.unquantized = sum(bool(layer.keep) for layer in layers)
     curvature = calibrate(model, data, batch_size=32).curvature
     table = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=32)
-    measured = score(model, "measured_kl", (TINY, TINIER), dataset=data, batch_size=32, layers=searched)
+    measured = score(model, "measured_kl", (COARSE, TINY, TINIER), dataset=data, batch_size=32, layers=searched)
     matter = [name for name in searched if measured.of(name, TINY) > SMALLEST]
     row.matter, row.seen = len(matter), sum(np.isfinite(table.of(name, TINY)) for name in matter)
-    scheme = {name: TINIER if measured.of(name, TINY) > LARGE else TINY for name in matter}
-    row.ratios = {name: table.of(name, scheme[name]) / measured.of(name, scheme[name]) for name in matter}
+    row.ratios = {
+        name: table.of(name, scheme) / measured.of(name, scheme) for name in matter
+        for scheme in [_judged_at(table, measured, name)] if scheme
+    }  # fmt: skip
     try:
         summary = model.summary.with_unused(dict.fromkeys(table.unused, "unused"))
         plan = search(summary, table, base=Plan(), budgets=Budgets(bits_per_weight=4.5))
@@ -115,10 +127,22 @@ def _through(model: Model, row: Row, data: Rows, out: Path) -> None:
     bound = quantized.bind(model)
     figures = evaluate(model, bound, data, batch_size=32)
     row.kl = next((figures[name].value for name in ("kl", "half_squared_distance") if name in figures), float("nan"))
-    exporter("huggingface").export(quantized, model, out, silent)
+    exporter("huggingface" if reload is None else "state-dict").export(quantized, model, out, silent)
     batch = next(data.batches(4))
     with torch.no_grad():
-        row.difference = float((plainly(out, model, batch) - bound.run(batch)).abs().max())
+        plain = plainly(out, model, batch) if reload is None else reload(out)(batch["inputs"])
+        pixels = model.summary.output is OutputKind.POSITION_CLASSES and plain.ndim > 3
+        plain = plain.flatten(2).transpose(1, 2) if pixels else plain
+        row.difference = float((plain - bound.run(batch)).abs().max())
+
+
+def _judged_at(table: Sensitivity, measured: Sensitivity, name: str) -> str:
+    """Return the scheme whose losses of the layer are compared, empty where the samples resolve none."""
+    first = TINIER if measured.of(name, TINY) > LARGE else TINY
+    return next((
+        scheme for scheme in (first, TINY, COARSE)
+        if not table.rerouting_of(name, scheme) or table.error_of(name, scheme) <= RESOLVED * table.of(name, scheme)
+    ), "")  # fmt: skip
 
 
 def plainly(folder: Path, model: Model, batch: Batch) -> torch.Tensor:
@@ -131,5 +155,4 @@ def plainly(folder: Path, model: Model, batch: Batch) -> torch.Tensor:
     network = getattr(transformers, name).from_pretrained(str(folder), dtype=torch.float32).eval()
     network.config = model.body.network.config  # type: ignore[attr-defined]  # the call sets what fills up texts
     result: torch.Tensor = model.body.call(network, batch)  # type: ignore[attr-defined]
-    pixels = model.summary.output is OutputKind.POSITION_CLASSES and result.ndim > 3
-    return result.flatten(2).transpose(1, 2) if pixels else result
+    return result

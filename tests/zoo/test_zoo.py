@@ -25,22 +25,27 @@ NEAR = ("MarianMTModel", "PegasusForConditionalGeneration", "BartForConditionalG
 MOST_OF_PAIRS = 0.9
 """The least share in encoder-decoders, whose positions are not taken for independent."""
 
-SINGLE = ("SwitchTransformersForConditionalGeneration", "DeepseekV32ForCausalLM", "MiniCPM3ForCausalLM")
-"""A token goes to one expert, or sees few others, and the few that change sides make a layer's measured loss; or the
-logits are in the hundreds, and the few tokens with two likely answers make it: the median is judged."""
+SINGLE = ("MiniCPM3ForCausalLM",)
+"""The logits are in the hundreds, and the few tokens with two likely answers make a loss: the median is judged."""
 
 ALL = [name for group in NAMES.values() for name in group]
 ROWS: list[Row] = []
 
 
-@pytest.fixture(scope="module", autouse=True)
-def table(request: pytest.FixtureRequest) -> None:
+def show_at_the_end(request: pytest.FixtureRequest, rows: list[Row]) -> None:
+    """Print the table of ``rows`` once the module's tests have run."""
+
     def show() -> None:
         capture = request.config.pluginmanager.getplugin("capturemanager")
         with capture.global_and_fixture_disabled():
-            print("\n" + "\n".join([HEADING, *(row.line() for row in ROWS)]))
+            print("\n" + "\n".join([HEADING, *(row.line() for row in rows)]))
 
     request.addfinalizer(show)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table(request: pytest.FixtureRequest) -> None:
+    show_at_the_end(request, ROWS)
 
 
 def check(name: str, folder: Path, count: int) -> None:

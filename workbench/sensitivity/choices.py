@@ -100,7 +100,7 @@ def _ranking(name: str, result: Any, args: Any, kwargs: Mapping[str, Any]) -> St
         shape = result.indices.shape
         return torch.return_types.topk((values.reshape(shape), indices.reshape(shape)))
 
-    return Step(best.values[..., -2] - best.values[..., -1], turned)
+    return Step(_nonzero(best.values[..., -2] - best.values[..., -1]), turned)
 
 
 def _comparable(scores: torch.Tensor) -> torch.Tensor:

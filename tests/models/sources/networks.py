@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -130,3 +131,17 @@ class Bands(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.head(torch.relu(self.enter(x)).mean(dim=2) @ self.table)
         return logits
+
+
+class Versioned(nn.Linear):
+    """Loads nothing that does not say of which version it is, as torchvision's MNASNet."""
+
+    _version = 2
+
+    def __init__(self) -> None:
+        super().__init__(6, 3)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *others: Any) -> None:
+        if local_metadata.get("version") != 2:
+            raise ValueError("version should be 2")
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *others)

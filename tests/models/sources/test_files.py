@@ -23,6 +23,7 @@ from tests.models.sources.networks import (
     Retrieved,
     Steps,
     Tokens,
+    Versioned,
     save_python,
     seeded,
 )
@@ -181,6 +182,11 @@ def test_weights_of_another_network_are_told(tmp_path: Path) -> None:
     save_file({"other.weight": torch.zeros(2, 2)}, tmp_path / "net.safetensors")
     with pytest.raises(NotAModelError, match=r"missing \(conv.weight, ...\) and 1 unknown to it \(other.weight"):
         open_model(file, trust=True)
+
+
+def test_a_module_may_ask_for_its_version_before_it_loads(tmp_path: Path) -> None:
+    file = save_python(tmp_path, Versioned)
+    assert torch.equal(open_model(file, trust=True).body.network.weight, seeded(Versioned).weight)
 
 
 def test_damaged_and_foreign_files_are_told(tmp_path: Path) -> None:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from workbench.models.model import Model
     from workbench.quantization.quantized_model import QuantizedModel
 
+TIMM = "timm_model."
+"""Where transformers has a network of timm; files leave it out, so that timm reads them too."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HuggingFaceFolder:
@@ -55,8 +58,11 @@ class HuggingFaceFolder:
         entries = [*decoded_entries(quantized, opened), *(_widened(each) for each in other_entries(quantized, opened))]
         with replacing_folder(out, ExportError, "the Hugging Face folder") as temporary:
             config = read_settings(source, untied=bool(quantized.changes.untied))
+            if isinstance(config.get("model_args"), dict):
+                config["model_args"].pop("num_classes", None)  # transformers passes its own on, and takes no other
             copy_settings(source, temporary, _in_float32(config))
-            write_safetensors(temporary / "model.safetensors", entries, {"format": "pt"}, progress)
+            named = [dataclasses.replace(each, name=each.name.removeprefix(TIMM)) for each in entries]
+            write_safetensors(temporary / "model.safetensors", named, {"format": "pt"}, progress)
             files = mark(quantized, temporary, "huggingface")
             progress(1.0, "loading it with transformers")
             with keeping_failed(temporary, out):

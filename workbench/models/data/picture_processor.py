@@ -14,6 +14,7 @@ from workbench.errors import DataError, first_line
 from workbench.limited import limited
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.tried import tried
+from workbench.models.readers.timm_config import picture_settings
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -63,8 +64,11 @@ class PictureProcessor:
 
 def picture_processor(spec: InputSpec) -> PictureProcessor | None:
     """Return the processor in the model's folder, None where it has none; raises DataError for one that fails."""
-    files = [spec.folder / name for name in FILES if (spec.folder / name).is_file()] if spec.folder is not None else []
-    if not files or spec.takes_sound or spec.folder is None:
+    if spec.folder is None or spec.takes_sound:
+        return None
+    files = [spec.folder / name for name in FILES if (spec.folder / name).is_file()]
+    files = files or ([spec.folder / "config.json"] if picture_settings(spec.folder) else [])
+    if not files:
         return None
     try:
         return _loaded(spec.folder, spec.channels or 3, *(file.stat().st_mtime_ns for file in files))
@@ -85,6 +89,8 @@ def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
 
     loader: Any = transformers.AutoImageProcessor
     load = partial(loader.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False, backend="pil")
+    if timm := picture_settings(folder):
+        load = partial(getattr(transformers, "CLIPImageProcessorPil", transformers.CLIPImageProcessor), **timm)
     with quiet():
         own = tried(load, f"the image processor in {folder}", folder)
     mean, std = ((getattr(own, name, None) if getattr(own, "do_normalize", False) else None)

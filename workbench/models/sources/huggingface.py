@@ -22,6 +22,7 @@ from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.widened import widened
 from workbench.models.model import Model
+from workbench.models.readers.timm_config import is_timm, picture_settings, wrapped
 from workbench.models.readers.tokenizer import holds_tokenizer
 from workbench.models.sources.huggingface_heads import (
     CHOOSES,
@@ -111,6 +112,7 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
     """
     file = folder / "config.json"
     config = _read_json(file)
+    config = wrapped(config) if is_timm(config) else config
     try:
         require_files(folder)  # transformers opens more of them
     except OSError as error:
@@ -289,6 +291,8 @@ def class_and_settings(transformers: Any, folder: Path, config: Mapping[str, Any
     if hasattr(settings, "quantization_config"):
         del settings.quantization_config
     _without_others_weights(settings)
+    if settings.model_type == "timm_wrapper":
+        (settings.model_args or {}).pop("num_classes", None)  # transformers passes its own on, and takes no other
     if not architecture_of(config):
         with torch.device("meta"):
             network_type = type(network_type.from_config(settings))
@@ -392,7 +396,7 @@ def _token_inputs(network: Any) -> InputSpec:
 
 def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:
     file = folder / "preprocessor_config.json"
-    settings = _read_json(file) if file.is_file() else {}
+    settings = _read_json(file) if file.is_file() else picture_settings(folder) or {}
     cropped = settings.get("crop_size") if settings.get("do_center_crop", True) else None
     size = cropped or settings.get("size", config.get("image_size"))
     if isinstance(size, Mapping):

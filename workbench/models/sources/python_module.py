@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -202,13 +203,24 @@ def _load(network: nn.Module, store: TensorStore, weights: Path | None) -> None:
 def _misfits(network: nn.Module, state: Mapping[str, torch.Tensor], weights: Path | None) -> str:
     """Load ``state``; return how many of its names, and of the network's, have no counterpart."""
     try:
-        missing, unexpected = network.load_state_dict(state, strict=False)
-    except RuntimeError as error:
+        missing, unexpected = _loaded(network, state)
+    except (RuntimeError, ValueError) as error:
         raise NotAModelError(f"{weights} does not fit the network: {' '.join(str(error).split())}") from None
     missing = [name for name in missing if not _tied_to_loaded(network, name, state)]
     wrong = [f"{len(names)} {what} ({names[0]}, ...)" for what, names in
              (("missing", missing), ("unknown to it", unexpected)) if names]  # fmt: skip
     return f"of its tensors {' and '.join(wrong)}" if wrong else ""
+
+
+def _loaded(network: nn.Module, state: Mapping[str, torch.Tensor]) -> tuple[list[str], list[str]]:
+    """Load ``state``; return the names that it lacks and those that the network does not have."""
+    try:
+        missing, unexpected = network.load_state_dict(state, strict=False)
+    except ValueError:  # a module that asks for its version (torchvision's MNASNet), which no safetensors hold
+        versioned = OrderedDict(state)
+        versioned._metadata = network.state_dict()._metadata  # type: ignore[attr-defined]
+        missing, unexpected = network.load_state_dict(versioned, strict=False)
+    return missing, unexpected
 
 
 def _tied_to_loaded(network: nn.Module, name: str, state: Mapping[str, torch.Tensor]) -> bool:

@@ -1,0 +1,88 @@
+"""Networks of torchvision and timm through the whole journey: ``WORKBENCH_VISION=FOLDER pytest -m slow`` of this file.
+
+On its own, as transformers takes other image processors once torchvision is there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.zoo.flow import HIGH, LOW, Row, run
+from tests.zoo.pictures import NAMES, importable, loaded, samples, save
+from tests.zoo.test_zoo import ROUNDING, show_at_the_end
+from workbench.deployment.exporters import exporter
+from workbench.models.sources import open_model
+from workbench.planning.plan import Plan
+from workbench.progress import silent
+from workbench.quantization.quantize import quantize
+
+pytestmark = [
+    pytest.mark.slow, pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(not importable(), reason="torchvision and timm are in no folder that WORKBENCH_VISION names"),
+]  # fmt: skip
+SAMPLES = 128
+HEAVY = ("levit", "vovnet", "tv-mnasnet", "tv-mobilenet_v3")
+"""A sample or two of random pictures make most of a layer's loss: the median is judged."""
+
+ROWS: list[Row] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table(request: pytest.FixtureRequest) -> None:
+    show_at_the_end(request, ROWS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_network_of_pictures(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    save(folder, name)
+    row = run(folder, tmp_path / "out", SAMPLES, samples(name, SAMPLES), partial(loaded, folder))
+    ROWS.append(row)
+    assert not row.refusal or row.refusal.startswith("no plan fits"), row.refusal  # rows too short for 4.5 bits
+    assert row.seen == row.matter > 0
+    assert row.difference <= ROUNDING
+    assert LOW <= sorted(row.ratios.values())[len(row.ratios) // 2] <= HIGH, row.ratios
+    assert name in HEAVY or row.within >= 0.85, row.ratios
+
+
+def test_nine_layers_in_ten_are_predicted() -> None:
+    ratios = [ratio for row in ROWS for ratio in row.ratios.values()]
+    assert sum(LOW <= ratio <= HIGH for ratio in ratios) >= 0.9 * len(ratios)
+
+
+@pytest.mark.parametrize("name", ["test_vit", "test_efficientnet", "test_nfnet"])
+def test_a_folder_of_timm(tmp_path: Path, name: str) -> None:
+    """What is exported opens in timm and in transformers; pictures are made as timm makes them."""
+    import numpy as np
+    import timm
+    from PIL import Image
+    from safetensors.torch import save_file
+    from timm.models._hub import save_config_for_hf
+    from transformers import AutoModelForImageClassification
+
+    from workbench.models.data.picture_processor import picture_processor
+
+    folder, out = tmp_path / name, tmp_path / "out"
+    folder.mkdir()
+    network = timm.create_model(name, num_classes=10)
+    save_file({key: each.contiguous() for key, each in network.state_dict().items()}, folder / "model.safetensors")
+    save_config_for_hf(network, str(folder / "config.json"))
+    model = open_model(folder)
+    quantized = quantize(model, Plan.uniform(model.summary.layers, "int6-channel"))
+    exporter("huggingface").export(quantized, model, out, silent)
+    batch = model.sample(2)
+    assert batch is not None
+    with torch.no_grad():
+        expected = quantized.bind(model).run(batch)
+        plain = timm.create_model(f"local-dir:{out}", pretrained=True).eval()(batch["pixel_values"])
+        other = AutoModelForImageClassification.from_pretrained(out).eval()(**batch).logits
+    assert torch.equal(plain, expected) and torch.equal(other, expected)
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (211, 320, 3), dtype=np.uint8))
+    transform = timm.data.create_transform(**timm.data.resolve_data_config({}, pretrained_cfg=network.pretrained_cfg))
+    processor = picture_processor(model.inputs)
+    assert processor is not None
+    np.testing.assert_allclose(processor.floats([picture])["pixel_values"][0], transform(picture).numpy(), atol=1e-6)
