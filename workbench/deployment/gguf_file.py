@@ -300,4 +300,4 @@ def _require_equal(name: str, start: int, values: np.ndarray, evaluated: np.ndar
 
 
 def _differing(values: np.ndarray, evaluated: np.ndarray) -> np.ndarray:
-    return values.view(np.uint32) != evaluated.view(np.uint32)
+    return np.not_equal(values.view(np.uint32), evaluated.view(np.uint32))

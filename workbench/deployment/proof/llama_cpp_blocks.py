@@ -1,7 +1,7 @@
 """llama.cpp's own decoders of blocks, called in the shared library that the wheel ``xllamacpp`` brings.
 
-They are what a runtime will read the file with, and ten times as fast as the package gguf's.  The functions are those of
-``ggml-quants.h``: ``void dequantize_row_TYPE(const block_TYPE * x, float * y, int64_t k)``.
+They are what a runtime will read the file with, and ten times as fast as the package gguf's.  The functions are those
+of ``ggml-quants.h``: ``void dequantize_row_TYPE(const block_TYPE * x, float * y, int64_t k)``.
 """
 
 from __future__ import annotations
