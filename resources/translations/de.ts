@@ -4724,8 +4724,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{w}: affine Gruppen: Nullpunkte müssen Gleitkommazahlen im Format der Skalen sein (-zfp16)</translation>
     </message>
     <message>
-        <source>{} reads tables of positions and of token types in float32 alone</source>
-        <translation>{} liest Tabellen von Positionen und Tokenarten nur in float32</translation>
+        <source>{} reads tables of positions, of token types and gates of experts in float32 alone</source>
+        <translation>{} liest Tabellen von Positionen und Tokenarten und Gatter von Experten nur in float32</translation>
     </message>
     <message>
         <source>{} reads the config.json and the tokenizer of a Hugging Face folder; {} has none</source>

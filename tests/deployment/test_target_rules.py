@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.checkpoints.compressed_tensors import CompressedTensorsMethod
 from workbench.deployment.checkpoints.mlx import MlxMethod
 from workbench.deployment.checkpoints.torchao import TorchaoMethod
+from workbench.deployment.exporters import exporter
 from workbench.deployment.gguf_tensors import layer_refusal
 from workbench.deployment.targets import target
+from workbench.deployment.tensors import possible
 from workbench.models.layer import Layer, LayerKind
+from workbench.models.sources import open_model
 from workbench.numerics.formats import activation_schemes, all_schemes, parse_scheme
-from workbench.planning.plan import Assignment
+from workbench.planning.plan import Assignment, Plan
 
 METHODS = {"vllm": CompressedTensorsMethod(), "torchao": TorchaoMethod(), "mlx": MlxMethod()}
 LAYERS = [
@@ -47,12 +52,31 @@ def job(layer: Layer, scheme: Any) -> Any:
     return SimpleNamespace(quantized=model, origin=SimpleNamespace(pieces={}))
 
 
+@pytest.mark.parametrize("name", ["qwen2moe", "gpt2"])
+def test_what_the_target_accepts_of_a_network_the_exporter_writes(name: str, tmp_path: Path) -> None:
+    """Routers and GPT-2's matrices, inputs x outputs, were planned for and then refused."""
+    model = open_model(folder_of(name, tmp_path))
+    layers = model.summary.stored
+    for runtime, kind, scheme in (
+        ("gguf", "gguf", "q8_0"), ("vllm", "compressed-tensors", "int8-g32"),
+        ("torchao", "torchao", "int8-channel"), ("transformers", "compressed-tensors", "int8-channel"),
+        ("mlx", "mlx", "int8-g32"),
+    ):  # fmt: skip
+        chosen = target(runtime).among(model.summary.layers)
+        names = [layer.name for layer in layers if chosen.legal(layer, scheme) is None]
+        if names and (name, runtime) != ("gpt2", "mlx"):  # which knows no GPT-2
+            plan = Plan().assign(names, weights=scheme, algorithm="rtn")
+            for result in possible(plan, model, {}):
+                exporter(kind).refuse(result, model)  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("table, name", [
     ("embeddings.position_embeddings", "position_embd.weight"), ("transformer.wpe", "position_embd.weight"),
     ("embeddings.token_type_embeddings", "token_types.weight"), ("embeddings.word_embeddings", "token_embd.weight"),
+    ("model.layers.0.mlp.shared_expert_gate", "blk.0.ffn_gate_inp_shexp.weight"),
 ])  # fmt: skip
 def test_what_llama_cpp_reads_in_float32_alone_is_offered_nothing_else(table: str, name: str) -> None:
-    kind, facts = LayerKind.EMBEDDING, {"dtype": "float32", "axes": (0, 1)}
+    kind, facts = LayerKind.LINEAR if "gate" in table else LayerKind.EMBEDDING, {"dtype": "float32", "axes": (0, 1)}
     layer = Layer(name=table, kind=kind, parameter=f"{table}.weight", shape=(64, 256), **facts)
     for scheme in ("keep", "fp32", "fp16", "q4_0", "q4_k"):
         refused = layer_refusal(layer, None if scheme == "keep" else scheme, name)

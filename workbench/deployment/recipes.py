@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.deployment.checkpoints.compressed_tensors import cache_args, config_group, input_args, weight_args
-from workbench.deployment.checkpoints.write import is_linear, is_table, what_it_is
+from workbench.deployment.targets import is_linear, is_table, what_it_is
 from workbench.deployment.tensors import require_that_all_fit
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary

@@ -32,12 +32,31 @@ SHARING: dict[str, Sharing] = {
 }  # fmt: skip
 
 
+def what_it_is(layer: Layer) -> str:
+    """Return what a layer is that is not a plain linear one, in the plural."""
+    if layer.kind is not LayerKind.LINEAR:
+        return f"{layer.kind} ones"
+    turned = layer.axes != (0, 1)
+    return "ones that the model stores inputs x outputs" if turned else "weights of other modules, such as routers"
+
+
+def is_linear(layer: Layer) -> bool:
+    """Return whether a layer is the weight of a plain linear module, stored outputs x inputs."""
+    return layer.kind is LayerKind.LINEAR and layer.axes == (0, 1) and layer.parameter == f"{layer.name}.weight"
+
+
+def is_table(layer: Layer) -> bool:
+    """Return whether a layer is the weight of a plain embedding."""
+    return layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """A program that runs exported models: the formats it loads, for which kinds of layers, what must share.
 
-    ``float32_only`` are patterns of the parameters of look-up tables that it reads in float32 alone.  ``keeps_tied``: a
-    weight that several layers share has to stay.  ``source`` names the public documentation that this was taken from.
+    ``float32_only`` are patterns of the parameters that it reads in float32 alone.  ``keeps_tied``: a weight that
+    several layers share has to stay.  ``modules``: of linear layers and tables it quantizes modules alone.  ``source``
+    names the public documentation that this was taken from.
     """
 
     name: str
@@ -49,19 +68,25 @@ class Runtime:
     accepts: tuple[Acceptance, ...]
     float32_only: tuple[str, ...] = ()
     keeps_tied: bool = False
+    modules: bool = False
 
     def refuses(self, layer: Layer, weights: str, inputs: str | None) -> str | None:
         """Return why the runtime cannot run the layer so, None if it can."""
         if weights != KEEP and layer.kind not in self.kinds:
             return f"{self.title} quantizes no {layer.kind} layers"
         if weights not in (KEEP, "fp32") and self.is_float32_only(layer):
-            return f"{self.title} reads tables of positions and of token types in float32 alone"
+            return f"{self.title} reads tables of positions, of token types and gates of experts in float32 alone"
+        if weights not in (KEEP, "fp32", "fp16", "bf16") and self.is_no_module(layer):
+            return f"{self.title} quantizes linear modules stored outputs x inputs, not {what_it_is(layer)}"
         return refusal(self.accepts, self.keeps, layer, weights, inputs)
 
     def is_float32_only(self, layer: Layer) -> bool:
-        """Return whether the layer is a look-up table that the runtime reads in float32 alone."""
-        table = layer.kind is LayerKind.EMBEDDING
-        return table and any(fnmatchcase(layer.parameter, pattern) for pattern in self.float32_only)
+        """Return whether the layer is one that the runtime reads in float32 alone."""
+        return any(fnmatchcase(layer.parameter, pattern) for pattern in self.float32_only)
+
+    def is_no_module(self, layer: Layer) -> bool:
+        """Return whether the layer is none of the modules, one weight each, that alone the runtime quantizes."""
+        return self.modules and layer.kind is not LayerKind.EXPERTS and not is_linear(layer) and not is_table(layer)
 
 
 def _runtime(name: str) -> Runtime:
@@ -72,6 +97,7 @@ def _runtime(name: str) -> Runtime:
         kinds=frozenset(map(LayerKind, document["kinds"])), sharing=tuple(SHARING[key] for key in document["sharing"]),
         accepts=tuple(Acceptance(**with_tuples(entry)) for entry in document["accepts"]),
         float32_only=tuple(document.get("float32_only", ())), keeps_tied=document.get("keeps_tied", False),
+        modules=document.get("modules", False),
     )  # fmt: skip
 
 
@@ -116,8 +142,9 @@ class Target:
 
     def kind_of(self, layer: Layer) -> tuple[object, ...]:
         """Return what a refusal depends on: layers of the same kind are refused the same schemes."""
-        wide = self.runtime is not None and self.runtime.is_float32_only(layer)
-        return layer.kind, layer.matrix, layer.dtype, wide, layer.name in self.tied
+        runtime = self.runtime
+        apart = runtime and (runtime.is_float32_only(layer), runtime.is_no_module(layer) and layer.axes)
+        return layer.kind, layer.matrix, layer.dtype, apart, layer.name in self.tied
 
     def bonds(self, layers: tuple[Layer, ...]) -> tuple[Bond, ...]:
         """Return the layers that the runtime joins, which must share one scheme."""

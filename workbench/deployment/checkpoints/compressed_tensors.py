@@ -17,7 +17,8 @@ import numpy as np
 
 from workbench.deployment.checkpoints import compressed_tensors_entries as layout
 from workbench.deployment.checkpoints.folder import write_config
-from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
+from workbench.deployment.checkpoints.write import Job, Method
+from workbench.deployment.targets import is_linear, is_table, what_it_is
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.installed import require_new

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, Method, is_linear, unpacked_words, what_it_is
-from workbench.deployment.targets import target
+from workbench.deployment.checkpoints.write import Job, Method, unpacked_words
+from workbench.deployment.targets import is_linear, target, what_it_is
 from workbench.deployment.tensors import Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.deployment.checkpoints.mlx_networks import pattern_of, require_network
-from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, unpacked_words, what_it_is
+from workbench.deployment.checkpoints.write import Job, Method, unpacked_words
 from workbench.deployment.gguf_file import configuration
+from workbench.deployment.targets import is_linear, is_table, what_it_is
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import ExportError
 from workbench.models.layer import Layer

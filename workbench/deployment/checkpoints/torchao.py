@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.write import Job, Method, is_linear, is_table, what_it_is
+from workbench.deployment.checkpoints.write import Job, Method
+from workbench.deployment.targets import is_linear, is_table, what_it_is
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.installed import require_new

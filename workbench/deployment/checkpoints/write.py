@@ -352,24 +352,6 @@ def _prove_weight(
         in_parallel(prove, row_tiles(*stored.shape, multiple=32 * high, elements=BAND))
 
 
-def what_it_is(layer: Layer) -> str:
-    """Return what a layer is that is not a plain linear one, in the plural."""
-    if layer.kind is not LayerKind.LINEAR:
-        return f"{layer.kind} ones"
-    turned = layer.axes != (0, 1)
-    return "ones that the model stores inputs x outputs" if turned else "weights of other modules, such as routers"
-
-
-def is_linear(layer: Layer) -> bool:
-    """Return whether a layer is the weight of a plain linear module, stored outputs x inputs."""
-    return layer.kind is LayerKind.LINEAR and layer.axes == (0, 1) and layer.parameter == f"{layer.name}.weight"
-
-
-def is_table(layer: Layer) -> bool:
-    """Return whether a layer is the weight of a plain embedding."""
-    return layer.kind is LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
-
-
 def unpacked_words(words: torch.Tensor, count: int, bits: int) -> torch.Tensor:
     """Return ``count`` codes a row, int64, of rows of 32-bit words that hold a stream of bits, the lowest first."""
     import torch

@@ -126,7 +126,10 @@ def _checkpoint(where: Path, files: list[Path], config: Mapping[str, Any]) -> Ch
     cached = cache_scheme(settings) if method == "compressed-tensors" else (None, "")
     checkpoint = Checkpoint.of(raw, _packed(where, raw, method, settings, config), *cached)
     if not checkpoint.packed and cached == (None, ""):
-        raise NotAModelError(f"{where} says that it is quantized ({method}), but none of its tensors is")
+        form = f"{method}, {settings['format']}" if isinstance(settings.get("format"), str) else method
+        raise NotAModelError(
+            f"{where} says that it is quantized ({form[:80]}), but none of its tensors is in a form that is read"
+        )
     return checkpoint
 
 
