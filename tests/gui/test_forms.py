@@ -164,6 +164,7 @@ def test_chosen_schemes_come_first_and_are_counted(qapp: object) -> None:
     chosen = (names[-1], names[7])
     form = Form(ScoreOptions(schemes=chosen))
     box = form.widgets["schemes"].findChild(QListWidget)
+    assert "4.50 bits" in next(choice.label for choice in scheme_choices() if choice.value == "q4_k")
     values = [box.item(place).data(Qt.ItemDataRole.UserRole) for place in range(box.count())]
     assert values[:2] == [names[7], names[-1]] and sorted(values) == sorted(names)
     assert form.value().schemes == (names[7], names[-1])

@@ -184,13 +184,16 @@ def choices_of(names: Iterable[str]) -> tuple[Choice, ...]:
 
 
 def scheme_choices() -> tuple[Choice, ...]:
-    """Return the schemes of weights and of activations, fewest bits first."""
+    """Return the schemes of weights and of activations with their bits, fewest first."""
+    from workbench.insight.quantities import fixed
     from workbench.insight.schemes import families, reference_bits
     from workbench.numerics.formats import activation_schemes
 
     listed = [*standard_schemes(), *activation_schemes()]
     names = {*(scheme.name for scheme in listed), *(name for _, members in families() for name in members)}
-    return choices_of(sorted(names, key=reference_bits))
+    return tuple(
+        Choice(name, f"{name} · {fixed(reference_bits(name), 2)} bits") for name in sorted(names, key=reference_bits)
+    )
 
 
 def scheme_name(text: str) -> str:

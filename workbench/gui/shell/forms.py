@@ -256,7 +256,7 @@ def _ticks(name: str, choices: Sequence[Choice], chosen: Sequence[str]) -> QList
     box = named(QListWidget(), name)
     box.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
     for choice in sorted(choices, key=lambda choice: choice.value not in chosen):
-        line = QListWidgetItem(choice.label, box)
+        line = QListWidgetItem(tr(choice.label), box)
         line.setData(Qt.ItemDataRole.UserRole, choice.value)
         line.setFlags(Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled)
         line.setCheckState(CHECKED if choice.value in chosen else Qt.CheckState.Unchecked)
