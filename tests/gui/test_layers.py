@@ -276,3 +276,26 @@ def test_the_menu_of_a_right_click_is_about_the_layer_under_the_mouse(live: Call
         assert person.state.session.locked == {second} and person.state.assignments[first] is before
 
     live(story)
+
+
+@pytest.mark.parametrize("way", ["menu", "keys"])
+def test_all_layers_are_selected_without_joining_each_block_with_all_before(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    blocks, asked = 300, list[int]()
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.opened(sessions.summary(blocks), with_weights=False))
+        view = person.window.panels["layers"].view
+        await person.act(view.expandAll)
+        parent = LayersModel.parent
+        monkeypatch.setattr(LayersModel, "parent", lambda model, *index: asked.append(1) or parent(model, *index))
+        if way == "keys":
+            await person.act(lambda: QTest.keyClick(view, Qt.Key.Key_Home))
+            await person.act(lambda: QTest.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ShiftModifier))
+        else:
+            await person.act(lambda: person.window.trigger("select_all"))
+        assert len(person.state.selection) == len(person.state.session.model.layers) == 7 * blocks + 2
+        assert len(view.chosen.numbers) >= 7 * blocks + 2 and len(asked) < 20 * 8 * blocks, "300 x 300 more"
+
+    live(story)

@@ -89,18 +89,31 @@ def refusals(
     assignments = resolve(plan, layers) if assignments is None else assignments
     if not target or not assignments:
         return ()
-    accepted = target_of(target).among(layers)
+    accepted, groups = _groups_of(layers, target)
     refused = []
-    for members in sharing_groups(layers, accepted.bonds(tuple(layers))):
+    for members in groups:
         for layer in members:
             reason = accepted.legal(layer, *_pair(assignments[layer.name]))
             if reason:
                 refused.append(Refusal(layers=(layer.name,), reason=reason))
-        pairs = {_pair(assignments[layer.name]) for layer in members}
+        pairs = {_pair(assignments[layer.name]) for layer in members} if len(members) > 1 else ()
         if len(pairs) > 1 and not all(layer.tied_to for layer in members[1:]):
             names = tuple(layer.name for layer in members)
             refused.append(Refusal(layers=names, reason="they run as one matrix and must share one scheme"))
     return tuple(refused)
+
+
+def _groups_of(layers: Sequence[Layer], target: str) -> tuple[Target, tuple[tuple[Layer, ...], ...]]:
+    """Return a target among ``layers`` and the groups that share a scheme there; those of a model's layers are kept."""
+    of, accepted, groups = _known.get(target, ((), target_of(target), ()))
+    if of is not layers or not isinstance(layers, tuple):
+        accepted = target_of(target).among(layers)
+        groups = sharing_groups(layers, accepted.bonds(tuple(layers)))
+        _known[target] = layers, accepted, groups
+    return accepted, groups
+
+
+_known: dict[str, tuple[Sequence[Layer], Target, tuple[tuple[Layer, ...], ...]]] = {}
 
 
 latest_refusals = Latest(refusals)

@@ -15,7 +15,7 @@ from workbench.gui.shell import settings
 from workbench.gui.shell.scheme_menu import fill_menu
 from workbench.gui.shell.widgets import choice, label, named, row, set_role
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.copying import Index, add_copies, selected_rows
+from workbench.gui.tables.copying import Index, add_copies
 from workbench.gui.tables.delegates import RowDelegate, SchemeDelegate
 from workbench.gui.tables.layer_columns import CACHE, CHANGE, COLUMNS, FIELDS, HISTOGRAM, INPUTS, NAME, SCHEME
 from workbench.gui.tables.layer_filter import HINT
@@ -76,13 +76,9 @@ class LayersPanel(Panel):
 
     def selected(self) -> tuple[str, ...]:
         """Return the selected layers; a selected block stands for its layers."""
-        model = self.model
-        names: list[str] = []
-        for index in selected_rows(self.view):
-            inside = (model.index(place, 0, index) for place in range(model.rowCount(index)))
-            layers = (model.row_at(part).layer for part in (index, *inside))
-            names += [layer.name for layer in layers if layer is not None]
-        return tuple(dict.fromkeys(names))
+        rows = self.model.rows.rows
+        parts = (rows[part] for number in self.view.chosen.numbers for part in (number, *rows[number].children))
+        return tuple(dict.fromkeys(part.layer.name for part in parts if part.layer is not None))
 
     def choose_scheme(self, where: QPoint | None = None) -> None:
         """Open the menu of schemes for the selected layers."""

@@ -10,7 +10,16 @@ import time
 from collections.abc import Iterable
 
 import numpy as np
-from PySide6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer
+from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QItemSelectionRange,
+    QModelIndex,
+    QRect,
+    QSize,
+    Qt,
+    QTimer,
+)
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPixmap, QStaticText
 from PySide6.QtWidgets import QStyleOptionViewItem, QTreeView
 
@@ -35,6 +44,38 @@ AT_END, IN_MIDDLE = Qt.TextElideMode.ElideRight, Qt.TextElideMode.ElideMiddle
 """Names of layers are told apart by their ends: ``mobilenet_v2.layer.13``, ``conv_3x3.convolution``."""
 
 
+class RowSelection(QItemSelectionModel):
+    """Selects whole rows; Qt's own joins the rows of each block with those of all before, which takes seconds."""
+
+    def __init__(self, model: LayersModel, parent: QTreeView) -> None:
+        super().__init__(model, parent)
+        self._layers, self._numbers = model, dict[int, None]()
+        self.selectionChanged.connect(self._numbers.clear)
+        model.modelReset.connect(self._numbers.clear)
+
+    @property
+    def numbers(self) -> dict[int, None]:
+        """The numbers of the selected rows, in their order; Qt looks through all ranges for each row that it paints."""
+        if not self._numbers:
+            ranges, rows = self.selection(), self._layers.rows
+            for each in map(ranges.at, range(ranges.count())):
+                parent = each.parent().internalId() if each.parent().isValid() else ROOT
+                self._numbers.update(dict.fromkeys(rows.children(parent)[each.top() : each.bottom() + 1]))
+        return self._numbers
+
+    def select(self, what: QItemSelection | Index, command: QItemSelectionModel.SelectionFlag) -> None:
+        """Select the rows of an index or of ranges."""
+        rows = self.SelectionFlag.Rows
+        if isinstance(what, QItemSelection) and command & rows:
+            ranges = {(each.parent(), each.top(), each.bottom()): each for each in map(what.at, range(what.count()))}
+            what, last = QItemSelection(), self.model().columnCount() - 1
+            for parent, top, bottom in ranges:
+                first, end = self.model().index(top, 0, parent), self.model().index(bottom, last, parent)
+                what.append(QItemSelectionRange(first, end))
+            command &= ~rows
+        super().select(what, command)
+
+
 class LayersView(QTreeView):
     """A tree view of a :class:`LayersModel` that paints its rows itself; everything else is Qt's."""
 
@@ -53,6 +94,8 @@ class LayersView(QTreeView):
         self._later.timeout.connect(self.viewport().update)
         model.cells_changed.connect(self._forget)
         self.setModel(model)
+        self.chosen = RowSelection(model, self)
+        self.setSelectionModel(self.chosen)
         self.recolour(colours)
 
     def recolour(self, colours: Colours) -> None:
@@ -95,7 +138,7 @@ class LayersView(QTreeView):
         area, number = option.rect, index.internalId()
         top, height = area.y(), area.height()
         row = self._layers.row_at(index)
-        chosen = self.selectionModel().isSelected(index)
+        chosen = number in self.chosen.numbers
         alternate = bool(option.features & option.ViewItemFeature.Alternate)
         key = row, chosen, alternate, area.width(), height, row.is_group and self.isExpanded(index)
         cached = self._rows.get(number)
