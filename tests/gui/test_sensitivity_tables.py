@@ -274,3 +274,25 @@ def test_names_of_schemes_can_be_told_apart_where_the_heatmap_is_low(qapp: QAppl
         assert bool(heatmap._band_height) == has_families
         assert (heatmap.viewport().height() - heatmap.head_height) // heatmap.row_height >= 2
         heatmap.deleteLater()
+
+
+def test_a_click_on_a_block_leaves_its_router_as_it_is(live: Callable[..., None]) -> None:
+    session = sessions.full(2)
+    router = session.model.layers[3].name
+    layers = tuple(replace(each, keep="a router") if each.name == router else each for each in session.model.layers)
+    session = replace(session, model=replace(session.model, layers=layers), plan=replace(session.plan, rules=()))
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        panel = person.window.panels["sensitivity"]
+        await person.choose(panel.order_box, list(Order).index(Order.BLOCK))
+        await person.act(lambda: panel.order_box.activated.emit(panel.order_box.currentIndex()))
+        heatmap = panel.heatmap
+        row = next(at for at in range(len(heatmap.cells.rows)) if router in panel._layers(at))
+        await person.click(heatmap.viewport(), heatmap.cell_rect(row, 2).center())
+        changed = {name for name, each in person.state.assignments.items() if each.weights == heatmap.cells.columns[2]}
+        assert changed == {name for name in panel._layers(row) if name != router}
+        await person.settle()
+        assert set(person.state.selection) == changed
+
+    live(story)

@@ -292,7 +292,7 @@ class SensitivityPanel(Panel):
         if len(names) > 1:
             layer = f"{layer} ({quantities.plural(len(names), 'layer')})"
         words = f"{scheme}: {score}{size}{locked}"
-        change = change_in_words(self.state, names, scheme) if known else ""
+        change = change_in_words(self.state, self._painted_layers(row), scheme) if known else ""
         would = f" · this cell: {change}" if change else ""
         text, short = f"{layer} · {words}{would}", table.layers[row].rpartition(".")[2]
         self.figure.say(text, f"{short} · {words}{would}", f"{scheme}: {score}{would}", f"{scheme}: {score}{locked}")
@@ -341,7 +341,7 @@ class SensitivityPanel(Panel):
     def _click(self, row: int, column: int) -> None:
         if self._table is None:
             return
-        names, scheme = self._layers(row), self._table.schemes[column]
+        names, scheme = self._painted_layers(row), self._table.schemes[column]
         assignments = [self.state.assignments.get(name) for name in names]
         present = {_scheme(each, self._field) for each in assignments if each is not None}
         again = self._field != "weights" and present == {scheme}
@@ -353,7 +353,7 @@ class SensitivityPanel(Panel):
         """Give one more layer its scheme while the mouse is dragged; the whole drag is one step to undo."""
         if self._table is None:
             return
-        names, scheme = self._layers(row), self._table.schemes[column]
+        names, scheme = self._painted_layers(row), self._table.schemes[column]
         self._painted |= dict.fromkeys(names, scheme)
         title = f"Paint {PARTS[self._field].format(quantities.plural(len(self._painted), 'layer'))}"
         self._drag = self.context.workspace.edit(
@@ -369,6 +369,12 @@ class SensitivityPanel(Panel):
     def _layers(self, row: int) -> tuple[str, ...]:
         """Return the layers of a row: several where it is a block or a kind."""
         return self._arrangement.layers(row) if self._arrangement is not None else ()
+
+    def _painted_layers(self, row: int) -> tuple[str, ...]:
+        """Return the layers of a row that a click changes: of a block without those that are kept, such as routers."""
+        names, session = self._layers(row), self.state.session
+        layers = session.model.by_name if session is not None else {}
+        return tuple(name for name in names if name in layers and not layers[name].keep) or names
 
     def _select_layers(self, names: tuple[str, ...]) -> None:
         session = self.state.session
