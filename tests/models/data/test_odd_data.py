@@ -252,3 +252,11 @@ def test_labels_of_windows_are_cut_with_them(tmp_path: Path, folder: Path) -> No
     np.savez(tmp_path / "a.npz", input_ids=ids, labels=np.where(ids % 8 < 2, -100, ids))
     data = open_dataset(tmp_path / "a.npz", spec_of(folder), sequence_length=4)
     assert data.tensors["labels"].tolist() == [[-100, -100, 2, 3], [-100, -100, 10, 11]]
+
+
+def test_shares_of_classes_are_named_and_no_labels_of_classes(tmp_path: Path) -> None:
+    shares = np.random.default_rng(0).dirichlet(np.ones(3), 40).astype(np.float32)
+    np.savez(tmp_path / "soft.npz", x=np.zeros((40, 4), np.float32), y=shares)
+    dataset = open_dataset(tmp_path / "soft.npz", model(tokens=False))
+    assert any("soft.npz: labels are rows of 3 shares that sum to 1" in note for note in dataset.notes)
+    np.testing.assert_array_equal(next(dataset.batches(40))["labels"], shares)

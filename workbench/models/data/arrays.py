@@ -24,6 +24,10 @@ MASKS = ("attention_mask", "mask")
 LABELS = ("labels", "y", "targets", "label")
 KINDS = {"U": "texts", "S": "bytes", "c": "complex numbers"}
 UNSIGNED = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
+SHARES = (
+    "{}: labels are rows of {} shares that sum to 1, and no number of a class: without labels that are, such as the "
+    "place of the largest share, no accuracy is measured"
+)
 
 
 def read_arrays(
@@ -138,7 +142,7 @@ def _by_number(
 ) -> tuple[torch.Tensor | None, tuple[str, ...]]:
     """Return the numbers of the classes of rows that have a single 1 and else 0, with a note; other labels as given.
 
-    So are those of tokens, which have the shape of one of ``inputs``.
+    So are those of tokens, which have the shape of one of ``inputs``, and shares of classes, which a note names.
     """
     if labels is None or labels.ndim != 2 or not labels.numel() or labels.shape[1] < 2:
         return labels, ()
@@ -146,7 +150,10 @@ def _by_number(
         return labels, ()
     ones = labels == 1
     if not ((ones | (labels == 0)).all() and (ones.sum(dim=1) == 1).all()):
-        return labels, ()
+        shares = labels.is_floating_point() and bool(
+            (labels >= 0).all() and ((labels.sum(dim=1) - 1).abs() < 1e-3).all()
+        )
+        return labels, (SHARES.format(file.name, labels.shape[1]),) * shares
     note = f"{file.name}: labels are rows of 0 with a single 1, samples x {labels.shape[1]}: its place is the class"
     return ones.int().argmax(dim=1), (note,)
 
