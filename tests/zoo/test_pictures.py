@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(not importable(), reason="torchvision and timm are in no folder that WORKBENCH_VISION names"),
 ]  # fmt: skip
 SAMPLES = 128
-HEAVY = ("levit", "vovnet", "tv-mnasnet", "tv-mobilenet_v3")
+HEAVY = ("levit", "vovnet", "tv-mnasnet")
 """A sample or two of random pictures make most of a layer's loss: the median is judged."""
 
 ROWS: list[Row] = []
