@@ -272,3 +272,23 @@ def test_a_graph_takes_its_inputs_in_the_order_of_the_network(tmp_path: Path) ->
     model = open_model(tmp_path / "pair.py", trust=True)
     graph = capturing.capture(model, {"item": torch.randn(2, 3), "user": torch.randn(2, 6)})
     assert [value.name for value in graph.model.graph.inputs][:2] == ["user", "item"]
+
+
+@pytest.mark.parametrize("scheme", ["fp8-e4m3-channel", "int8-channel"])
+def test_a_row_of_zeros_of_a_tied_table_is_zero_in_the_runtime(scheme: str, tmp_path: Path) -> None:
+    """Its scale was 0, by which ONNX Runtime divided: the logit of the padding token was no number."""
+    import onnxruntime
+
+    from tests.zoo.architectures import save
+
+    save(tmp_path / "opt", "OPTForCausalLM")
+    model, out = open_model(tmp_path / "opt"), tmp_path / "m.onnx"
+    tables = [layer.name for layer in model.summary.stored if layer.kind == "embedding"]
+    made = quantize(model, Plan().assign(tables, weights=scheme, algorithm="rtn"))
+    exporter("onnx", ["standard=true"]).export(made, model, out, silent)
+    session, batch = onnxruntime.InferenceSession(str(out)), model.sample(2)
+    assert batch is not None
+    ones = torch.ones_like(batch["input_ids"])  # the mask, which is none
+    taken = {each.name: batch.get(each.name, ones).numpy() for each in session.get_inputs()}
+    expected = made.bind(model).run(batch).detach().numpy()
+    assert np.allclose(session.run(None, taken)[0], expected, atol=0.02)

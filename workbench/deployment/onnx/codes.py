@@ -134,12 +134,22 @@ class Codes:
         shape = self._scale_shape(transposed)
 
         def load() -> np.ndarray:
-            array = self.stored.arrays["scales"]
+            array = self._without_zeros(self.stored.arrays["scales"])
             own = array.reshape(-1, self.groups).T if transposed and self.group else array
             return np.ascontiguousarray(own).reshape(-1).view(np.uint8)
 
         kind = SCALES[self.scheme.scale_format.name]
         return Initializer(name=f"{self.name}.scales", type=kind, shape=shape, load=load)
+
+    def _without_zeros(self, scales: np.ndarray) -> np.ndarray:
+        """Return scales with 1 in place of 0 for rows of zeros: ONNX Runtime quantizes a table again where it moves
+        DequantizeLinear behind an operator, and 0 / 0 is no number."""
+        empty = scales.reshape(-1) == 0
+        if self.group or not self.per_row or scales.dtype != np.float32 or not self.scheme.symmetric or not empty.any():
+            return scales
+        numbers = self._numbers(self.stored.arrays["codes"], self.stored.shape[1])
+        zeros = (numbers & (0xFF if self.is_integer else 0x7F)) == 0
+        return np.where(empty & zeros.all(1), np.float32(1), scales.reshape(-1))
 
     def _scale_shape(self, transposed: bool) -> tuple[int, ...]:
         rows = self.stored.shape[0]
