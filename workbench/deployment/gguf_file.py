@@ -269,6 +269,8 @@ def _compare(tensor: FileTensor, stored: Any) -> None:
     """Raise ExportError naming the first value of a tensor that its decoder reads otherwise than it was evaluated."""
     if stored.tensor_type.name != tensor.type:
         raise ExportError(f"{tensor.name} was written as {tensor.type} and reads back as {stored.tensor_type.name}")
+    if int(stored.n_bytes) != tensor.nbytes:
+        raise ExportError(f"{tensor.name} was written in {tensor.nbytes} bytes and reads back in {stored.n_bytes}")
     rows = np.asarray(stored.data).reshape(-1).view(np.uint8).reshape(tensor.rows, -1)
 
     def compare(part: slice) -> None:

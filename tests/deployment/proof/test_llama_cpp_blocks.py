@@ -29,3 +29,11 @@ def test_any_blocks_decode_as_by_the_package_gguf(ggml_type: str) -> None:
 def test_types_of_numbers_have_no_decoder() -> None:
     assert decoded("F16", np.zeros((1, 64), np.uint8), 32) is None
     assert decoded("I32", np.zeros((1, 64), np.uint8), 16) is None
+
+
+def test_rows_of_another_length_are_not_decoded() -> None:
+    if _library() is None:
+        pytest.skip("xllamacpp brings no shared library here")
+    for columns in (1024, 33, 0):
+        with pytest.raises(ValueError, match=r"rows of \(34,\) bytes are not"):
+            decoded("Q8_0", np.zeros((1, 34), np.uint8), columns)

@@ -15,12 +15,20 @@ import numpy as np
 
 
 def decoded(ggml_type: str, blocks: np.ndarray, columns: int) -> np.ndarray | None:
-    """Return rows of whole blocks, uint8 ``[rows, bytes]``, as float32 ``[rows, columns]``; None without a decoder."""
+    """Return rows of whole blocks, uint8 ``[rows, bytes]``, as float32 ``[rows, columns]``; None without a decoder.
+
+    Raises ValueError for rows of another length than the type needs.
+    """
+    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+
     library = _library()
     name = ggml_type.lower()
     decode = getattr(library, f"dequantize_row_{name[:-1] + 'K' if name.endswith('_k') else name}", None)
     if decode is None:
         return None
+    width, size = GGML_QUANT_SIZES[GGMLQuantizationType[ggml_type]]
+    if columns % width or blocks.shape[1:] != (columns // width * size,):
+        raise ValueError(f"rows of {blocks.shape[1:]} bytes are not {columns} numbers of {ggml_type}")
     decode.argtypes, decode.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64), None
     blocks, values = np.ascontiguousarray(blocks), np.empty((len(blocks), columns), np.float32)
     decode(blocks.ctypes.data, values.ctypes.data, values.size)
