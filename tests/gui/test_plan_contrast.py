@@ -12,12 +12,14 @@ from PySide6.QtGui import QFontMetrics
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.gui.plots import heatmap_picture
 from workbench.gui.plots.cells import Cells
 from workbench.gui.plots.minimap import worst_rows
 from workbench.gui.shell.foreign import elided
 from workbench.gui.tables.layer_columns import CHANGE
 from workbench.insight.arrangement import Order, arranged
+from workbench.insight.dashboard import Dashboard
 from workbench.insight.plan_differences import PRESENT
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
@@ -80,6 +82,19 @@ def test_mark_without_a_selection_marks_the_plan_that_was_saved_last_or_says_why
         assert plan.history.mark.isChecked() and person.state.contrast == (PRESENT, "last")
         await person.press(Qt.Key.Key_Z, control=True)
         assert "Undone: last" in person.window.status.message.text(), "the message before is over"
+        for scheme in ("int6-channel", "int3-channel"):
+            await person.act(lambda scheme=scheme: edits.assign(person.context.workspace, [Q], weights=scheme))
+            await person.act(person.context.workspace.undo if scheme == "int6-channel" else lambda: None)
+        assert list(person.state.session.plans) == ["first", "Branch 1"], "what was undone is kept, and not saved"
+        await person.click(plan.history.mark)
+        await person.click(plan.history.mark)
+        assert person.state.contrast == (PRESENT, "first")
+        for name in ("first", "other", "first"):
+            await person.act(lambda name=name: plan.history.name.setText(name))
+            await person.click(plan.history.keep_button)
+        await person.act(lambda: edits.assign(person.context.workspace, [Q], weights="int2-g16"))
+        figures = Dashboard().figures(person.state)
+        assert {each.against for each in figures[0].differences if each.kind == "saved"} == {"first"}
 
     live(story, size=(1600, 1000))
 

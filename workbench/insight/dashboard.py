@@ -19,7 +19,7 @@ from workbench.planning.plan import Plan
 from workbench.planning.totals import Totals, layer_bits
 from workbench.sensitivity.confidence import interval
 from workbench.sensitivity.metrics import metric_title
-from workbench.session.edits import is_branch
+from workbench.session.edits import last_saved
 from workbench.session.session import Session
 from workbench.session.workspace import State
 
@@ -117,7 +117,7 @@ class Dashboard:
     def _others(self, session: Session, state: State, here: _Amounts) -> tuple[_Amounts, ...]:
         """Return the last saved plan and the best uniform one that is not larger, where there are such."""
         others = []
-        name = next((name for name in reversed(list(session.plans)) if not is_branch(name)), "")
+        name = last_saved(session.plans)
         if name and session.plans[name].rules != session.plan.rules:
             basis = session.plans[name], session.model, session.sensitivities, session.timings, session.evaluations
             if not same_objects(self._basis, (*basis, state.metric)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
@@ -76,6 +76,11 @@ def with_branch(session: Session, undone: Sequence[Edit], following: Plan) -> Se
 def is_branch(name: str) -> bool:
     """Whether a named plan was kept by itself and not saved by the user."""
     return name.startswith(BRANCH) and name.removeprefix(BRANCH).isdecimal()
+
+
+def last_saved(plans: Iterable[str]) -> str:
+    """Return which of named plans, in their order, the user saved last; empty for none."""
+    return next((name for name in reversed([*plans]) if not is_branch(name)), "")
 
 
 def same(session: Session, other: Session | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
@@ -21,7 +22,8 @@ from workbench.insight.latest import same_objects
 from workbench.insight.plan_differences import PRESENT, Difference, PricedPlan, differences, priced
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
-from workbench.session.edits import is_branch
+from workbench.session.edits import is_branch, last_saved
+from workbench.session.session import Session
 from workbench.session.workspace import State
 
 BESIDE = 900
@@ -113,9 +115,7 @@ class PlanHistory(PanelPart):
             self.context.messages.say("Choose another name", text, "warning")
             return
         replaced = name in self.state.session.plans
-        self.context.workspace.edit(
-            f"Save the plan {name}", lambda now: replace(now, plans={**now.plans, name: replace(now.plan, name=name)})
-        )
+        self.context.workspace.edit(f"Save the plan {name}", partial(_saved, name))
         words = "Replaced the saved plan {}; undo brings it back" if replaced else "Saved the current plan as {}"
         self.context.messages.say(tr(words).format(name))
         self.name.clear()
@@ -136,15 +136,15 @@ class PlanHistory(PanelPart):
 
     def _mark(self, on: bool) -> None:
         """Mark the differences; where no plan is selected, those from the one that was saved last."""
-        names = [plan.name for plan in self.plans.records.records[1:]]
-        if on and not names:
+        name = last_saved(plan.name for plan in self.plans.records.records[1:])
+        if on and not name and not self._selected_named():
             self.mark.setChecked(False)
             why = "save a plan first, then mark what later edits change"
             self.context.messages.say("Nothing to mark", why, "warning")
             return
         if on and not self._selected_named():
-            rows = {self.plans.records.identity(row): row for row in range(len(names) + 1)}
-            self.plans.selectRow(rows[names[-1]])
+            rows = {self.plans.records.identity(row): row for row in range(len(self.plans.records.records))}
+            self.plans.selectRow(rows[name])
         self._compare()
 
     def _selected_named(self) -> list[PricedPlan]:
@@ -176,6 +176,12 @@ class PlanHistory(PanelPart):
                 shown = quantities.signed(loss, quantities.number)
                 text += f", {shown} {short_unit(shown_unit(state.session, state.metric))}".rstrip() + _alone(rows, loss)
         self.figure.setText(text)
+
+
+def _saved(name: str, session: Session) -> Session:
+    """Return the session with the current plan under that name, as the last one of those that are saved."""
+    others = {other: plan for other, plan in session.plans.items() if other != name}
+    return replace(session, plans={**others, name: replace(session.plan, name=name)})
 
 
 def _alone(rows: Sequence[Difference], loss: float) -> str:
