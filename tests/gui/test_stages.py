@@ -28,6 +28,7 @@ from workbench.gui.context.runner import running_steps
 from workbench.gui.shell import settings
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.stepper import StageStatus
+from workbench.steps.score import SCORE, ScoreOptions
 
 DONE, NEXT, LATER = StageStatus.DONE, StageStatus.NEXT, StageStatus.LATER
 
@@ -54,9 +55,14 @@ def test_stages_say_what_is_done_comes_next_and_why_not_yet(live: Callable[..., 
         await person.open(full)
         assert statuses(person) == [DONE, DONE, DONE, DONE, NEXT, LATER]
         table = full.sensitivities["predicted_kl"]
-        some = np.where(np.arange(len(table.layers))[:, None] < 2, table.score, np.nan)
-        await person.open(replace(full, sensitivities={"predicted_kl": replace(table, score=some)}))
+        some = replace(table, score=np.where(np.arange(len(table.layers))[:, None] < 2, table.score, np.nan))
+        await person.open(replace(full, sensitivities={"predicted_kl": some}))
+        assert statuses(person)[2] == DONE, "weights with NaN, and layers that no data reach, have no scores"
+        request = SCORE.request(full, ScoreOptions())
+        await person.open(request.with_partial(replace(full, sensitivities={}), some))
         assert statuses(person)[2] == NEXT, "a job that was cancelled scored two layers"
+        await person.open(request.joined(person.state.session, some))
+        assert statuses(person)[2] == DONE, "as many as can be scored"
         await person.open(full)
         await person.click(stepper.buttons[5])
         assert person.window.panels["deploy"].is_seen, "a plan can be exported before it was evaluated"

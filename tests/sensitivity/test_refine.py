@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,7 +78,8 @@ def test_a_cancelled_refinement_goes_on_to_the_same_bits(monkeypatch: pytest.Mon
         refine(model, table, data, cells, batch_size=4, progress=cancel)
     done = int(np.isfinite(states[-1].score).sum())
     assert 0 < done < np.isfinite(whole.score).sum()
-    resumed = refine(model, table, data, cells, batch_size=4, previous=states[-1])
+    resumed = refine(model, table, data, cells, batch_size=4, previous=replace(states[-1], complete=False))
+    assert whole.complete and not resumed.complete, "it fills no rows that a cancelled scoring left open"
     assert resumed.score.tobytes() == whole.score.tobytes()
     with pytest.raises(PlanError, match="other data"):
         refine(model, table, tokens(5), cells, previous=states[-1])

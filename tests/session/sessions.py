@@ -89,6 +89,7 @@ def full_session(seed: int = 0) -> Session:
     table = Sensitivity(
         metric="predicted_kl", unit="nats", layers=ODD_NAMES, schemes=("int4-g32-asym", "int8-channel"), score=score,
         samples=16, seed=7, data_hash="sha256:1", error=np.abs(score[:, 0]), uncorrected=score[:, ::-1].copy(),
+        complete=False,
     )  # fmt: skip
     plan = Plan(
         rules=(

@@ -54,10 +54,10 @@ def role(name: str) -> Role:
 def lacks_schemes(session: Session, metric: str, target: str) -> bool:
     """Return whether a metric's table has no scheme of fewer than 16 bits that a target runs: none to search.
 
-    A job that was cancelled leaves layers without any score: they lack all.
+    A scoring that was cancelled leaves layers without any score: they lack all.
     """
     table = session.table(metric)
-    if table is not None and _unscored(table):
+    if table is not None and not table.complete and _unscored(table):
         return True
     legal = _legal(session.model, target) if target else frozenset()
     return table is not None and bool(legal) and legal.isdisjoint(table.schemes)

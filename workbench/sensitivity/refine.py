@@ -71,7 +71,7 @@ def refine(
     measured = Sensitivity(
         metric="measured_kl", unit=table.unit, layers=table.layers, schemes=table.schemes,
         score=np.full(table.score.shape, np.nan), samples=len(data), seed=table.seed, algorithm=algorithm,
-        data_hash=data.record.content_hash,
+        data_hash=data.record.content_hash, complete=previous is None or previous.complete,
     )  # fmt: skip
     if previous is not None and not previous.computed_like(measured):
         raise PlanError("the measured table to go on with was made with other data or options; start a new one")

@@ -30,7 +30,7 @@ class Sensitivity:
     ``measured`` are layers of a predicted table whose losses were measured, since no gradient tells what they decide.
     ``checks`` are whole plans that were measured: what the sum of scores of a plan is predicted to cost (None: as it
     is).  ``uncorrected`` (float64 ``[layers, schemes]``) are the scores before cells of the layer were measured, NaN
-    where none was; None for no layer.
+    where none was; None for no layer.  ``complete`` is False for what a cancelled scoring left: its open cells wait.
     """
 
     metric: str
@@ -50,6 +50,7 @@ class Sensitivity:
     measured: tuple[str, ...] = ()
     checks: PlanChecks | None = None
     uncorrected: np.ndarray | None = None
+    complete: bool = True
 
     @cached_property
     def row(self) -> dict[str, int]:

@@ -214,6 +214,11 @@ def with_more_cells(session: Session, options: object, table: Sensitivity) -> Se
     return with_table(session, options, table)
 
 
+def _unfinished(session: Session, options: object, table: Sensitivity) -> Session:
+    """Return the session with the table that a cancelled scoring left, as it is if its own has no fewer cells."""
+    return with_more_cells(session, options, replace(table, complete=False))
+
+
 def _needs(session: Session, options: ScoreOptions) -> Session:
     """Add the metric's earlier table, and curvature or ranges where the metric reads them."""
     return replace(
@@ -248,7 +253,7 @@ SCORE = Step(
     summary="Quantizes each layer alone with each scheme and scores the damage. Predictions need a calibration; "
     "measuring runs the model for every cell and takes much longer. What rounding inputs costs adds to the plan's "
     "totals.",
-    run=_run, needs=_needs, wants=_wants, join=with_table, keep=with_more_cells,
+    run=_run, needs=_needs, wants=_wants, join=with_table, keep=_unfinished,
     heading=lambda options, session: (
         f"Sensitivity by {metric_phrase(options.metric, loss_unit(session.model.output) if session else '')}"
     ),
