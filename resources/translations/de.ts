@@ -6843,5 +6843,73 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <source>the workbench itself gives the name {}</source>
         <translation>den Namen {} vergibt die Workbench selbst</translation>
     </message>
+    <message>
+        <source>{} quantizes linear modules stored outputs x inputs, not {w}</source>
+        <translation>{} quantisiert lineare Module, die als Ausgänge x Eingänge gespeichert sind, nicht {w}</translation>
+    </message>
+    <message>
+        <source>{} quantizes embeddings and linear modules stored outputs x inputs, not {w}</source>
+        <translation>{} quantisiert Einbettungen und lineare Module, die als Ausgänge x Eingänge gespeichert sind, nicht {w}</translation>
+    </message>
+    <message>
+        <source>{} quantize linear modules stored outputs x inputs, not {w}</source>
+        <translation>{} quantisieren lineare Module, die als Ausgänge x Eingänge gespeichert sind, nicht {w}</translation>
+    </message>
+    <message>
+        <source>ones that the model stores inputs x outputs</source>
+        <translation>solche, die das Modell als Eingänge x Ausgänge speichert</translation>
+    </message>
+    <message>
+        <source>weights of other modules, such as routers</source>
+        <translation>Gewichte anderer Module, etwa Router</translation>
+    </message>
+    <message>
+        <source>embedding ones</source>
+        <translation>Einbettungen</translation>
+    </message>
+    <message>
+        <source>experts ones</source>
+        <translation>Experten</translation>
+    </message>
+    <message>
+        <source>matrix ones</source>
+        <translation>Matrizen</translation>
+    </message>
+    <message>
+        <source>attention ones</source>
+        <translation>Attention-Schichten</translation>
+    </message>
+    <message>
+        <source>recurrent ones</source>
+        <translation>rekurrente Schichten</translation>
+    </message>
+    <message>
+        <source>conv1d ones</source>
+        <translation>conv1d-Schichten</translation>
+    </message>
+    <message>
+        <source>conv2d ones</source>
+        <translation>conv2d-Schichten</translation>
+    </message>
+    <message>
+        <source>conv3d ones</source>
+        <translation>conv3d-Schichten</translation>
+    </message>
+    <message>
+        <source>conv_transpose ones</source>
+        <translation>conv_transpose-Schichten</translation>
+    </message>
+    <message>
+        <source>{}: labels are rows of {n} shares that sum to 1, and no number of a class: without labels that are, such as the place of the largest share, no accuracy is measured</source>
+        <translation>{}: Labels sind Zeilen von {n} Anteilen, deren Summe 1 ist, und keine Nummer einer Klasse: ohne solche Labels, etwa die Stelle des größten Anteils, wird keine Genauigkeit gemessen</translation>
+    </message>
+    <message>
+        <source>{}: labels are rows of 0 with a single 1, samples x {n}: its place is the class</source>
+        <translation>{}: Labels sind Zeilen aus 0 mit einer einzigen 1, Beispiele x {n}: ihre Stelle ist die Klasse</translation>
+    </message>
+    <message>
+        <source>{} says that it is quantized ({}), but none of its tensors is in a form that is read</source>
+        <translation>{} soll quantisiert sein ({}), doch keiner der Tensoren hat eine Form, die gelesen wird</translation>
+    </message>
 </context>
 </TS>

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt, QTranslator
 from PySide6.QtWidgets import QApplication, QDialog, QTabWidget
@@ -16,12 +17,14 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.shown_texts import texts
 from tests.gui.spoken import catalogue, of_jobs, of_sources, spoken
+from workbench.deployment.targets import target, what_it_is
 from workbench.errors import DataError
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import words
 from workbench.gui.shell.step_keys import missing
 from workbench.models.data.datasets import open_dataset
+from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model
 from workbench.planning.explain import Explanation, Step
 from workbench.planning.plan import Plan
@@ -117,6 +120,13 @@ def test_why_a_layer_has_its_scheme_is_said_in_german(german: None, smaller: Ste
         assert "nähme" in said and not _words(said) & ENGLISH
 
 
+def test_sentences_behind_a_title_are_found_as_one_entry(german: None) -> None:
+    both = {source: text for source, text in CATALOGUE.items() if ". " in source and not words.PLACE.search(source)}
+    assert len(both) > 20
+    for source, text in both.items():
+        assert words.tr(f"Undone: {source}") == f"Rückgängig gemacht: {text}"
+
+
 def test_what_a_step_lacks_is_said_in_german(german: None) -> None:
     session = start(open_model("demo:language-model"))
     name = session.model.layers[3].name
@@ -152,6 +162,26 @@ def test_why_data_cannot_be_opened_is_said_in_german(german: None, tmp_path: Pat
         reasons.append(str(raised.value))
     spoken_here = {reason: words.tr(reason).replace(str(tmp_path), "") for reason in reasons}
     assert not {text: reason for reason, text in spoken_here.items() if reason == text or _words(text) & ENGLISH}
+
+
+def test_what_a_runtime_quantizes_is_said_in_german(german: None) -> None:
+    linear = start(open_model("demo:language-model")).model.layers[3]
+    others = [replace(linear, kind=kind, parameter="own") for kind in LayerKind]
+    for layer in (replace(linear, axes=(1, 0)), *others):
+        for sentence in ("torchao quantizes linear modules", "MLX quantizes embeddings and linear modules",
+                         "GPTQ checkpoints quantize linear modules"):  # fmt: skip
+            said = words.tr(f"{sentence} stored outputs x inputs, not {what_it_is(layer)}")
+            assert "Ausgänge x Eingänge" in said and not _words(said) & ENGLISH, said
+    reason = target("torchao").legal(others[0], "int8-channel")
+    assert reason and "lineare Module" in words.tr(f"{linear.name}: {reason}")
+
+
+def test_what_labels_are_is_said_in_german(german: None, tmp_path: Path) -> None:
+    model = open_model("demo:digits-classifier")
+    for labels in (np.eye(8, 10), np.full((8, 10), 0.1)):
+        np.savez(tmp_path / "d.npz", x=np.zeros((8, 8, 8), np.float32), labels=labels.astype(np.float32))
+        (note,) = open_dataset(tmp_path / "d.npz", model, split="calibration").notes
+        assert "Labels sind Zeilen" in words.tr(note) and not _words(words.tr(note)) & ENGLISH
 
 
 def test_english_has_no_patterns(qapp: QApplication) -> None:

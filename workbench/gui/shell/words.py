@@ -73,17 +73,24 @@ def tr(text: str) -> str:
 @lru_cache(maxsize=8192)
 def _spoken(text: str) -> str:
     """Return a text, perhaps of several parts, in the language of the catalogue; what no pattern fits stays."""
+    whole = _of_catalogue(text)
+    if whole is not None:
+        return whole
+    parts = [(joint, *text.split(joint, 1)) for joint in JOINTS if joint in text]
+    rests = [part for part in parts if _of_catalogue(part[2]) is not None]  # perhaps several sentences in one entry
+    if not parts:
+        return text
+    joint, first, rest = max(rests, key=lambda part: len(part[2])) if rests else parts[0]
+    return f"{tr(first)}{joint}{tr(rest)}"
+
+
+@lru_cache(maxsize=8192)
+def _of_catalogue(text: str) -> str | None:
+    """Return the translation of a text that the catalogue has as a whole."""
     result = QCoreApplication.translate(CONTEXT, text)
     if result != text:
         return result
-    for pattern in _patterns:
-        spoken = pattern.spoken(text)
-        if spoken is not None:
-            return spoken
-    for joint in JOINTS:
-        if joint in text:
-            return joint.join(map(tr, text.split(joint, 1)))
-    return text
+    return next((spoken for pattern in _patterns if (spoken := pattern.spoken(text)) is not None), None)
 
 
 def install(app: QCoreApplication, language: str = "") -> None:
@@ -95,6 +102,7 @@ def install(app: QCoreApplication, language: str = "") -> None:
     app.installTranslator(catalogue)
     _patterns[:] = patterns(messages(folder() / f"{short}.ts"))
     _spoken.cache_clear()
+    _of_catalogue.cache_clear()
     words_of_qt = QTranslator(app)
     if words_of_qt.load(f"qtbase_{name}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
         app.installTranslator(words_of_qt)
