@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.tables.layer_columns import NAME, SCHEME
+from workbench.gui.tables.layer_rows import tree
 from workbench.gui.tables.row_painter import bar_heights
 from workbench.insight import schemes
 from workbench.insight.arrangement import by_family
@@ -135,6 +136,13 @@ def test_changed_layers_are_found_by_identity() -> None:
 )
 def test_bars_are_square_roots_of_summed_bins(counts: list[int], bars: int, height: int, heights: list[int]) -> None:
     assert bar_heights(np.array(counts, np.int64), bars, height).tolist() == heights
+
+
+def test_a_layer_has_no_rows_below_it_that_others_would_share() -> None:
+    rows = tree(sessions.opened().model)
+    with pytest.raises(AssertionError, match="no block"):
+        rows.add("below", rows.layers[SEEN])
+    assert {rows.children(number) for number in rows.layers.values()} == {()}
 
 
 def test_columns_stand_by_family_and_keep_their_scores() -> None:

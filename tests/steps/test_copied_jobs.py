@@ -12,9 +12,12 @@ import pytest
 
 import workbench as wb
 from workbench.engine.model_cache import ModelCache
+from workbench.gui import screenshot
+from workbench.gui.report.step import WRITE_REPORT, ReportOptions
 from workbench.models.placement import Placement
 from workbench.planning.plan import Plan
 from workbench.progress import silent
+from workbench.session.workspace import State
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.checks.reconstruction import RECONSTRUCTION, ReconstructionOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
@@ -77,3 +80,21 @@ def test_the_plan_of_the_job_is_the_one_that_is_run(session: wb.Session, tmp_pat
     assert {name: list(column) for name, column in variables["result"].columns.items()} == {
         name: list(column) for name, column in expected.columns.items()
     }
+
+
+def test_a_copied_report_is_of_the_plan_of_its_job(session: wb.Session, tmp_path: Path) -> None:
+    drawn: list[Plan] = []
+    plan = Plan(name="of the job", fingerprint=session.model.fingerprint).assign(["0"], weights="int4-g32-asym")
+    options = ReportOptions(path=str(tmp_path / "r.html"), view=State())
+    request = WRITE_REPORT.request(replace(session, plan=plan), options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(screenshot, "write_report", lambda about, out: drawn.append(about.plan))
+        ran(request, tmp_path / "s.qwb", session)
+    assert drawn == [plan]
+
+
+def test_what_a_script_does_not_use_is_not_imported_and_other_names_stay(session: wb.Session, tmp_path: Path) -> None:
+    other, data = session.plan.assign(["0"], weights="int3-channel"), 'a "session.qwb".txt'
+    script = CALIBRATE.request(session, CalibrateOptions(data=data)).python(tmp_path / "s.qwb", other)
+    assert "replace" not in script and repr(data) in script
+    compile(script, "copied", "exec")

@@ -48,8 +48,8 @@ def screenshot(session: Path, out: Path) -> None:
         app.processEvents()
 
 
-def write_report(session: str | Path, out: str | Path) -> Path:
-    """Write the report of the session file ``session`` to ``out``; raises SessionError, ExportError."""
+def write_report(session: Session | str | Path, out: str | Path) -> Path:
+    """Write the report of a session, or of the file of one, to ``out``; raises SessionError, ExportError."""
     _draw_offscreen()
     from workbench.gui.app import application
     from workbench.gui.report import report
@@ -58,7 +58,10 @@ def write_report(session: str | Path, out: str | Path) -> Path:
 
     theme.apply(application(), theme.LIGHT)
     workspace = Workspace()
-    workspace.open(Session.load(session), Path(session))
+    if isinstance(session, Session):
+        workspace.open(session, None)
+    else:
+        workspace.open(Session.load(session), Path(session))
     workspace.select((worst_layer(workspace.state),))
     report.write(workspace.state, Path(out))
     return Path(out)

@@ -47,8 +47,7 @@ R = TypeVar("R")
 
 NO_SESSION = "no model is open; open a model or a session first"
 HEAD = "import workbench as wb\n"
-SESSION = '"session.qwb"'
-SESSION_LINE = f"session = wb.Session.load({SESSION})  # the session of the window, as it was last saved\n"
+SESSION_LINE = 'session = wb.Session.load("session.qwb")  # the session of the window, as it was last saved\n'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,13 +353,14 @@ class Request(Generic[O, R]):
     def python(self, file: PurePath | None = None, current: Plan | None = None) -> str:
         """Return the script that does the same, with the session as it was last saved in ``file``, where its plan is
         ``current``: a job's own plan is written out where that is another one by now."""
-        script = self._script()
-        if self.session is not None and current not in (None, self.session.plan):
+        script, line = self._script(), SESSION_LINE
+        if file is not None:
+            line = line.replace('"session.qwb"', repr(str(file)))
+        if SESSION_LINE in script and self.session is not None and current not in (None, self.session.plan):
             document = pformat(json.loads(self.session.plan.to_json()), width=120, sort_dicts=False)
-            plan = f"plan = wb.Plan.from_json({document})\nsession = replace(session, plan=plan)\n"
-            script = script.replace(HEAD, f"from dataclasses import replace\n\n{HEAD}")
-            script = script.replace(SESSION_LINE, SESSION_LINE + plan)
-        return script if file is None else script.replace(SESSION, repr(str(file)))
+            line += f"plan = wb.Plan.from_json({document})\nsession = replace(session, plan=plan)\n"
+            script = f"from dataclasses import replace\n\n{script}"
+        return script.replace(SESSION_LINE, line)
 
     def opening(self, path: str, factory: str | None, weights: str | None) -> str:
         """Return the line of a script that opens a model where and as the job did."""

@@ -21,7 +21,7 @@ from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.memory import resident
 from workbench.session.workspace import State
-from workbench.steps.step import SESSION, Request
+from workbench.steps.step import SESSION_LINE, Request
 
 PROGRESS = 2
 
@@ -209,7 +209,7 @@ class JobsPanel(Panel):
             if isinstance(request, Request):
                 session = self.state.session
                 put(request.python(self.state.path, None if session is None else session.plan))
-                unsaved = SESSION in request.python() and (self.state.path is None or self.state.dirty)
+                unsaved = SESSION_LINE in request.python() and (self.state.path is None or self.state.dirty)
                 first = "save the session before it runs: the script reads its file" if unsaved else ""
                 self.context.messages.say(f"Copied {view.title} as Python", first)
                 return

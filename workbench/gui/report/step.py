@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.session.workspace import State
-from workbench.steps.step import SESSION, Context, Step
+from workbench.steps.step import SESSION_LINE, Context, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,7 @@ WRITE_REPORT = Step(
     name="write-report", title="Save the report", options=ReportOptions, run=_run, aside="drawing",
     summary="Writes everything about the session as one page or PDF.", needs=lambda session, options: session,
     python=lambda request: (
-        f"from workbench.gui.screenshot import write_report\n\nwrite_report({SESSION}, {request.options.path!r})"
+        "from workbench.gui.screenshot import write_report\n\n"
+        f"{SESSION_LINE}write_report(session, {request.options.path!r})"
     ),
 )  # fmt: skip
