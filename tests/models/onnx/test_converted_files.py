@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.models.onnx.made import output_of
+from tests.models.onnx.made import output_of, save
 from tests.models.onnx.test_dynamic_files import RNG, numbers, written
 from workbench.deployment.exporters import exporter
 from workbench.deployment.proof.onnx_process import saturates
@@ -73,6 +73,47 @@ def test_the_relu_that_a_quantizer_left_out_is_computed(tmp_path: Path, most: fl
     exporter("onnx").export(quantize(model, Plan().assign(names, weights="fp32")), model, tmp_path / "o.onnx", silent)
     again = ran(tmp_path / "o.onnx", values)
     assert np.linalg.norm(again - expected) < 0.03 * np.linalg.norm(expected)
+
+
+def before_codes(nodes: list[Any], more: dict[str, Any], unit: float, opset: int, out: Path) -> Path:
+    """Write nodes that make h of x, codes of h that begin at zero, and a product with the identity."""
+    from onnx import helper
+
+    pair = [helper.make_node("QuantizeLinear", ["h", "s", "z"], ["q"]),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"])]  # fmt: skip
+    arrays = {"w": np.eye(8, dtype=np.float32), "s": np.float32(unit), "z": np.uint8(0), **more}
+    product = helper.make_node("MatMul", ["d", "w"], ["y"], name="m")
+    return save(out, [*nodes, *pair, product], {"x": (1, ["n", 8])}, ["y"], arrays, opset)
+
+
+@pytest.mark.parametrize("opset", [10, 17])
+@pytest.mark.parametrize("chain, unit, low, high", [
+    (["Abs"], 0.01, None, None), (["Mul"], 0.01, None, None), (["Relu"], 0.01, 0, None),
+    (["Relu", "Identity"], 0.01, 0, None), (["Relu", "Flatten"], 0.01, 0, None), (["Relu", "Add"], 0.01, 0, None),
+    (["Add"], 0.01, 0, None), (["Add"], 6 / 255, 0, 6), (["Add"], 1 / 255, 0, 1), (["Add"], 6.001 / 255, 0, None),
+    (["Abs"], 1 / 255, None, None), (["Clip"], 2 / 255, 0, 2), (["Relu"], 6 / 255, 0, None),
+])  # fmt: skip
+def test_codes_that_begin_at_zero_cut_off_what_the_network_does_alone(
+    tmp_path: Path, chain: list[str], unit: float, low: float | None, high: float | None, opset: int
+) -> None:
+    """Their end is what calibration saw: the floating-point model was cut off there, behind Abs at 0.6 of its norm."""
+    from onnx import helper
+
+    values = (np.random.default_rng(3).normal(size=(16, 8)) * 3).astype(np.float32)
+    nodes, expected, taken, bounds = list[Any](), values, "x", {}
+    for at, kind in enumerate(chain):
+        out, inputs, attributes = "h" if at == len(chain) - 1 else f"h{at}", [taken], dict[str, float]()
+        if kind in ("Mul", "Add"):
+            inputs, expected = [taken, taken], expected * expected if kind == "Mul" else expected + expected
+        elif kind == "Clip" and opset > 10:
+            inputs, bounds = [taken, "low", "high"], {"low": np.float32(-6), "high": np.float32(2)}
+        elif kind == "Clip":
+            attributes = {"min": -6.0, "max": 2.0}
+        expected = np.abs(expected) if kind == "Abs" else np.maximum(expected, 0) if kind == "Relu" else expected
+        nodes.append(helper.make_node(kind, inputs, [out], **attributes))
+        taken = out
+    model = open_model(before_codes(nodes, bounds, unit, opset, tmp_path / "f.onnx"))
+    assert np.array_equal(output_of(model, {"x": values}), np.clip(expected, low, high))
 
 
 def test_nodes_out_of_order_are_put_in_order(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from workbench.models.onnx.container import DTYPES, OnnxFile, StoredArray, layer
 from workbench.models.onnx.float_graph import FloatGraph, Weight
 from workbench.models.onnx.inner import inner_graphs, with_inner
 from workbench.models.onnx.input_schemes import input_scheme
-from workbench.models.onnx.kinds import CODED_PRODUCTS, COMPUTED, FACTORS, RECURRENT
+from workbench.models.onnx.kinds import CLIPPED, CODED_PRODUCTS, COMPUTED, FACTORS, RECURRENT
 from workbench.models.onnx.names import TRANSPOSED_NAME, Names, stem_of
 from workbench.models.onnx.nodes import attributes_of, in_float32, in_single_precision, taken_by
 from workbench.models.onnx.padding import edges, with_pads
@@ -27,8 +27,6 @@ CONVOLUTIONS = {("Conv", 3): LayerKind.CONV1D, ("Conv", 4): LayerKind.CONV2D, ("
 
 MATRICES = frozenset({"MatMul", "FusedMatMul", "Gemm", "Attention"})
 """Operators that multiply the last two axes of their factors."""
-
-NEVER_NEGATIVE = frozenset({"Relu", "Clip", "Sigmoid", "Softmax"})
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -73,7 +71,7 @@ class _Reader:
         self.spread: dict[str, Any] = {}
         """The nodes that spread the bias of a convolution over its positions."""
         self.cut = set[str]()
-        """Inputs of layers that are cut off where the file's codes are."""
+        """Inputs of layers behind a ReLU, or a Clip, that the file leaves to its codes."""
 
     def add(self, node: Any) -> None:
         """Add a node, as a layer where it multiplies with a constant."""
@@ -258,22 +256,28 @@ class _Reader:
         if scheme is None:
             return source
         self.result.inputs[weight] = scheme
-        return source if scheme.range is None else self._cut_off(source, *scheme.range)
+        return source if scheme.range is None or scheme.range[0] else self._cut_off(source, scheme.range[1])
 
-    def _cut_off(self, name: str, low: float, high: float) -> str:
-        """Return a layer's inputs cut off where the file's codes end, which begin at zero: quantizers leave out the
-        ReLU before such codes, and what takes the values instead of the codes needs it."""
+    def _cut_off(self, name: str, high: float) -> str:
+        """Return a layer's inputs behind the ReLU that quantizers leave out before codes that begin at zero.
+
+        It changes nothing that is never negative. The codes' end is what calibration saw and no part of the network,
+        so values above it pass, except where it is a whole number, as ReLU6 and Clip(0, 1) have it: the largest value
+        of a calibration is none to six digits.
+        """
         maker = self.constants.makers.get(name)
-        if low or maker is None or maker.op_type in NEVER_NEGATIVE:
+        if maker is None or maker.op_type == "Relu":
             return name
-        out = f"{name}.in.{high:g}"
-        if out not in self.cut:
-            self.cut.add(out)
-            if self.opset < 11:
-                self.result.add("Relu", [name], out)
-            else:
-                self.result.add("Clip", [name, self.result.number(0.0), self.result.number(high)], out)
-        return out
+        whole = maker.op_type in CLIPPED and high >= 0.5 and math.isclose(high, round(high), rel_tol=1e-6)
+        out = f"{name}.in.{round(high)}" if whole else f"{name}.in"
+        if out in self.cut:
+            return out
+        self.cut.add(out)
+        if not whole:
+            return self.result.add("Relu", [name], out)
+        if self.opset < 11:
+            return self.result.add("Clip", [name], out, min=0.0, max=float(round(high)))
+        return self.result.add("Clip", [name, *map(self.result.number, (0.0, float(round(high))))], out)
 
     def _layer(self, product: str, weight: str, *nodes: Any) -> None:
         self.result.nodes += nodes

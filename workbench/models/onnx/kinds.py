@@ -11,6 +11,9 @@ COMPUTED = frozenset({
 })  # fmt: skip
 """Operators of which weights are computed before anything runs: put together, cut, or scaled."""
 
+CLIPPED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "BatchNormalization"})
+"""Operators that networks put ReLU6 behind."""
+
 CODES = frozenset({"QuantizeLinear", "DequantizeLinear"})
 RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 FACTORS: dict[str, tuple[int, ...]] = {
