@@ -125,3 +125,41 @@ def test_an_onnx_graph_keeps_its_own_tensors_until_the_next_one_is_whole(
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
     export(second, model, out, silent)
     assert len(os.listdir(tmp_path)) == 2 and out.read_bytes() != before["m.onnx"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_two_exports_to_one_path_at_once_leave_each_other_s_tensors(
+    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both chose one name for their tensors, and the one that failed removed those of the other."""
+    from workbench.deployment.exporters import onnx as module
+
+    model, out, write = open_model("demo:digits-classifier"), tmp_path / "m.onnx", module._write
+    names = [layer.name for layer in model.summary.stored]
+    made = quantize(model, Plan().assign(names, weights="int8-channel", algorithm="rtn"), ranges={})
+    export = exporter("onnx", ["external=true"]).export
+    underway = tmp_path / "m.onnx.01234567.data"  # of a third one, whose graph is not there yet
+    underway.touch()
+    second: list[Path] = []
+
+    def first(*arguments: Any) -> None:
+        monkeypatch.setattr(module, "_write", write)
+        second.extend(export(made, model, out, silent))
+        if fails:
+            raise ExportError("no")
+        write(*arguments)
+
+    monkeypatch.setattr(module, "_write", first)
+    kept = second
+    if fails:
+        with pytest.raises(ExportError, match="no"):
+            export(made, model, out, silent)
+    else:
+        kept = [*export(made, model, out, silent)]
+        assert kept[1] != second[1]
+    assert sorted(tmp_path.iterdir()) == sorted([underway, *kept])
+    onnx = pytest.importorskip("onnx")
+    assert {each.name for each in onnx.load(out).graph.initializer}, "its tensors are read from the file beside it"
+    for _ in range(3):
+        kept = [*export(made, model, out, silent)]
+        assert sorted(tmp_path.iterdir()) == sorted([underway, *kept])

@@ -129,6 +129,43 @@ def test_nodes_out_of_order_are_put_in_order(tmp_path: Path) -> None:
     assert np.allclose(output_of(open_model(path), {"x": values}), expected, atol=1e-5)
 
 
+def test_nodes_in_order_stay_where_they_are_around_one_that_is_not(tmp_path: Path) -> None:
+    """One node out of place sorted the layers of three branches by their depth."""
+    from onnx import helper
+
+    arrays = {f"{branch}{at}": numbers(8, 8) for branch in "abc" for at in range(3)}
+    nodes = []
+    for name in arrays:
+        taken = "x" if name[1] == "0" else f"{name[0]}{int(name[1]) - 1}.out"
+        nodes.append(helper.make_node("MatMul", [taken, name], [f"{name}.out"], name=name))
+    nodes.append(helper.make_node("Sum", ["a2.out", "b2.out", "c2.out"], ["y"]))
+    first = open_model(written(nodes, arrays, ["n", 8], tmp_path / "f.onnx"))
+    late = open_model(written([*nodes[1:], nodes[0]], arrays, ["n", 8], tmp_path / "g.onnx"))
+    names = [layer.name for layer in late.summary.stored]
+    assert names == [layer.name for layer in first.summary.stored] == [*arrays]
+
+
+def test_inputs_and_tensors_that_are_outputs_too(tmp_path: Path) -> None:
+    """A half-precision input got two casts of one name, a tensor no node that gave it: both exports failed."""
+    from onnx import helper, numpy_helper
+    from onnxruntime import InferenceSession
+
+    takes, gives = [["x", ["n", 8]]], [["y", ["n", 4]], ["x", ["n", 8]], ["k", [3]]]
+    arrays = {"a": numbers(8, 4).astype("float16"), "k": np.arange(3, dtype="float16")}
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "a"], ["y"])], "g",
+        *([helper.make_tensor_value_info(name, 10, shape) for name, shape in each] for each in (takes, gives)),
+        [numpy_helper.from_array(array, name) for name, array in arrays.items()],
+    )  # fmt: skip
+    path, out = tmp_path / "f.onnx", tmp_path / "o.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    model, values = open_model(path), RNG.normal(size=(2, 8)).astype("float16")
+    exporter("onnx").export(quantize(model, Plan().assign(["a"], weights="int8-channel")), model, out, silent)
+    y, x, k = InferenceSession(str(out)).run(None, {"x": values})
+    assert np.array_equal(x, values) and np.array_equal(k, arrays["k"]) and k.dtype == x.dtype == y.dtype == "float16"
+    assert np.allclose(y, values @ arrays["a"], atol=0.02)
+
+
 @pytest.mark.parametrize("kind", ["float16", "float64"])
 def test_a_file_in_another_precision_keeps_what_it_takes_and_gives(tmp_path: Path, kind: str) -> None:
     """The exported graph computes in float32, and ONNX Runtime refused to load it with inputs of another type."""

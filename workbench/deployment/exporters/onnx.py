@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import hashlib
 import os
@@ -107,11 +108,10 @@ class Onnx:
     def _two_files(self, content: Content, out: Path, progress: Progress) -> tuple[Path, ...]:
         """Write the tensors to a file of a new name, which tells the plan, so that an earlier graph keeps its own."""
         about = f"{content.quantized.fingerprint} {content.quantized.plan.hash} {self}"
-        marks = (hashlib.sha256(f"{about}{number or ''}".encode()).hexdigest()[:8] for number in count())
-        places = (out.with_name(f"{out.name}.{mark}.data") for mark in marks)
-        data = next(place for place in places if not place.exists())
+        data: Path | None = None
         try:
             with replacing(out, ExportError, "the ONNX file") as temporary:
+                data = _new_data(out, about)
                 folder = temporary.with_suffix(".old")
                 folder.mkdir()
                 try:
@@ -120,13 +120,32 @@ class Onnx:
                     os.replace(folder / out.name, temporary)
                 finally:
                     shutil.rmtree(folder, ignore_errors=True)
+                former = _data_of(out)
         except BaseException:
-            data.unlink(missing_ok=True)
+            if data is not None:
+                data.unlink(missing_ok=True)
             raise
-        for other in out.parent.glob(f"{glob.escape(out.name)}.????????.data"):
-            if other != data:
-                other.unlink(missing_ok=True)
+        for other in former:
+            other.unlink(missing_ok=True)
         return (out, data)
+
+
+def _new_data(out: Path, about: str) -> Path:
+    """Make an empty file for tensors under a name that nothing else has, another export to ``out`` included."""
+    for number in count():
+        mark = hashlib.sha256(f"{about}{number or ''}".encode()).hexdigest()[:8]
+        place = out.with_name(f"{out.name}.{mark}.data")
+        with contextlib.suppress(FileExistsError):
+            place.touch(exist_ok=False)
+            return place
+    raise AssertionError
+
+
+def _data_of(out: Path) -> list[Path]:
+    """Return the files of tensors that the graph at ``out`` names; others may be those of an export underway."""
+    places = list(out.parent.glob(f"{glob.escape(out.name)}.????????.data"))
+    named = out.read_bytes() if places and out.is_file() else b""
+    return [place for place in places if os.fsencode(place.name) in named]
 
 
 def _write(path: Path, data: Path | None, content: Content, out: Path, progress: Progress) -> None:

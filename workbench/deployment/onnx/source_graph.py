@@ -59,6 +59,9 @@ def _document(model: OnnxModel) -> Any:
         [each.proto() for each in graph.constants.values()],
     )  # fmt: skip
     written.initializer.extend(source.graph.initializer)
+    there = {each.name for each in (*written.input, *written.initializer)}
+    given = {value.name for value in source.graph.output} - there  # tensors of the file may be outputs
+    written.initializer.extend(each.proto() for name, each in model.file.arrays.items() if name in given)
     _keep_dtypes(written)
     return helper.make_model(
         written, opset_imports=list(source.opset_import), ir_version=source.ir_version,
@@ -72,14 +75,14 @@ def _keep_dtypes(graph: Any) -> None:
 
     made = {name for node in graph.node for name in node.output}
     first, last, names = list[Any](), list[Any](), dict[str, str]()
-    for value in (*graph.input, *graph.output):
-        kind, given = value.type.tensor_type.elem_type, value.name not in made
-        if kind in FLOATS - {1} and (given or value in graph.output):
-            names[value.name] = inside = f"{value.name}.float32"
-            if given:
-                first.append(helper.make_node("Cast", [value.name], [inside], to=1))
-            else:
-                last.append(helper.make_node("Cast", [inside], [value.name], to=kind))
+    for value in graph.input:
+        if value.type.tensor_type.elem_type in FLOATS - {1}:
+            names[value.name] = f"{value.name}.float32"
+            first.append(helper.make_node("Cast", [value.name], [names[value.name]], to=1))
+    for value in graph.output:  # an input that is given as it is needs none
+        if (kind := value.type.tensor_type.elem_type) in FLOATS - {1} and value.name in made:
+            names[value.name] = f"{value.name}.float32"
+            last.append(helper.make_node("Cast", [names[value.name]], [value.name], to=kind))
     _rename(graph.node, names)
     nodes = [*first, *graph.node, *last]
     del graph.node[:]

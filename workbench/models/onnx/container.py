@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -169,6 +168,26 @@ def _parsed(document: bytes) -> list[np.ndarray]:
     _require_text(model.graph)
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
+    _clear(model)
+    require_schemas(_nodes(model.graph, 0), {each.domain: each.version for each in model.opset_import})
+    _hoist_constants(model.graph)
+    hoist_weights(model.graph)
+    _put_in_order(model.graph)
+    _require_order(model.graph)
+    strings = [tensor for tensor in model.graph.initializer if tensor.data_type == STRING]
+    entries = [_entry(tensor) for tensor in model.graph.initializer if tensor.data_type != STRING]
+    table, data = list[list[Any]](), list[np.ndarray]()
+    for entry, raw in entries:
+        table.append([*entry, len(data) if raw is not None else -1])
+        data += [] if raw is None else [raw]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(strings)
+    skeleton = np.frombuffer(model.SerializeToString(), np.uint8)
+    return [skeleton, np.frombuffer(json.dumps(table).encode(), np.uint8), *data]
+
+
+def _clear(model: Any) -> None:
+    """Leave out what only describes a model; NotAModelError for sparse tensors and operators of other libraries."""
     for field in ("functions", "training_info", "metadata_props", "doc_string"):
         model.ClearField(field)
     for field in ("doc_string", "value_info", "quantization_annotation", "metadata_props"):
@@ -186,23 +205,6 @@ def _parsed(document: bytes) -> list[np.ndarray]:
             raise NotAModelError(
                 f"its operator {node.domain}.{node.op_type} needs a custom operator library, and a file never loads one"
             )
-    require_schemas(_nodes(model.graph, 0), {each.domain: each.version for each in model.opset_import})
-    _hoist_constants(model.graph)
-    hoist_weights(model.graph)
-    _put_in_order(model.graph)
-    _require_order(model.graph)
-    table, data = list[list[Any]](), list[np.ndarray]()
-    for tensor in model.graph.initializer:
-        if tensor.data_type == STRING:
-            continue
-        entry, raw = _entry(tensor)
-        table.append([*entry, len(data) if raw is not None else -1])
-        data += [] if raw is None else [raw]
-    strings = [tensor for tensor in model.graph.initializer if tensor.data_type == STRING]
-    del model.graph.initializer[:]
-    model.graph.initializer.extend(strings)
-    skeleton = np.frombuffer(model.SerializeToString(), np.uint8)
-    return [skeleton, np.frombuffer(json.dumps(table).encode(), np.uint8), *data]
 
 
 def _nodes(graph: Any, depth: int) -> Iterator[Any]:
@@ -255,15 +257,24 @@ def _hoist_constants(graph: Any) -> None:
 
 
 def _put_in_order(graph: Any) -> None:
-    """Put nodes behind those whose outputs they take, as ONNX Runtime does; some converters append theirs."""
+    """Put what a node takes right before it where it is behind it, as some converters append it; cycles stay."""
     makers = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
-    before = {at: {makers[name] for name in _taken(node) if name in makers} for at, node in enumerate(graph.node)}
-    if all(max(makes, default=-1) < at for at, makes in before.items()):
+    before = [sorted({makers[name] for name in _taken(node) if name in makers}) for node in graph.node]
+    if all(makes[-1] < at for at, makes in enumerate(before) if makes):
         return
-    try:
-        nodes = [graph.node[at] for at in TopologicalSorter(before).static_order()]
-    except CycleError:
-        return  # said by the name that is missing
+    order, begun = dict[int, None](), set[int]()
+    for first in range(len(before)):
+        waiting = [first]
+        while waiting:
+            at = waiting[-1]
+            missing = [] if at in order else [each for each in before[at] if each not in order]
+            if missing and at in begun:
+                return  # a cycle, which is said by the name that is missing
+            begun.add(at)
+            waiting += missing[::-1]
+            if not missing:
+                order[waiting.pop()] = None
+    nodes = [graph.node[at] for at in order]
     del graph.node[:]
     graph.node.extend(nodes)
 
