@@ -36,6 +36,23 @@ def test_lists_that_count_blocks_without_end(tmp_path: Path, settings: dict[str,
         open_model(tmp_path)
 
 
+@pytest.mark.parametrize(("settings", "key"), [
+    ({"num_classes": 10**12}, "num_classes"), ({"num_classes": 4 * 10**6}, "num_classes"),
+    ({"model_args": {"depth": 10**9}}, "depth"), ({"model_args": {"embed_dim": [64, 10**12]}}, "embed_dim"),
+    ({"model_args": {"in_chans": 10**12}}, "in_chans"), ({"model_args": {"num_heads": [4, 10**6]}}, "num_heads"),
+    ({"model_args": {"cls_attn_layers": 10**6}}, "cls_attn_layers"), ({"model_args": {"num_vit": 10**6}}, "num_vit"),
+    ({"model_args": {"stages": [3, 10**8]}}, "stages"), ({"model_args": {"depths": [[2, 10**8]]}}, "depths"),
+    ({"model_args": {"cfg": {"stage1": {"num_modules": 10**7}}}}, "num_modules"),
+    ({"model_type": "bert", "num_labels": 4 * 10**6}, "num_labels"),
+], ids=lambda value: str(value)[:40])  # fmt: skip
+def test_sizes_by_which_timm_would_fill_the_memory(tmp_path: Path, settings: dict[str, Any], key: str) -> None:
+    save_file({"a.weight": torch.ones(8, 8)}, tmp_path / "model.safetensors")
+    config = {"architecture": "test_vit", "pretrained_cfg": {"input_size": [3, 32, 32]}, **settings}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(NotAModelError, match=rf"config.json (says|counts [0-9,]+ blocks in) {key}.* but the weights"):
+        open_model(tmp_path)
+
+
 def test_lists_of_the_layers_that_are_experts_count_nothing(tmp_path: Path) -> None:
     """Llama 4 numbers them: 48 layers whose numbers add up to 1,128, of which its checkpoints have no such count."""
     settings = Llama4TextConfig(
