@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.zoo.architectures import save
 from workbench.deployment.checkpoints import loading
 from workbench.deployment.checkpoints.loading import loads_in_transformers
 from workbench.deployment.exporters import exporter
+from workbench.errors import NotAModelError
 from workbench.models.model import Batch, Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
@@ -53,6 +55,15 @@ def difference(name: str, model: Model, made: QuantizedModel, out: Path) -> floa
     with torch.no_grad():
         there = model.body.call(network, sample(model))  # type: ignore[attr-defined]
         return float((there - made.bind(model).run(sample(model))).abs().max())
+
+
+def test_settings_that_lost_their_kind_are_named(tmp_path: Path) -> None:
+    model, _, out = exported("ResNetForImageClassification", "compressed-tensors", ONE, tmp_path)
+    settings = json.loads((out / "config.json").read_text())
+    del settings["model_type"]
+    (out / "config.json").write_text(json.dumps(settings))
+    with pytest.raises(NotAModelError, match=r"config\.json names no model_type"):
+        loads_in_transformers(out, model)
 
 
 @pytest.mark.parametrize("name", [

@@ -96,6 +96,8 @@ def read_settings(source: Path, *, untied: bool) -> dict[str, Any]:
     config: dict[str, Any] = read_json(source / "config.json")
     config.pop("quantization_config", None)
     config.pop("auto_map", None)  # code is not copied
+    if isinstance(config.get("model_args"), dict):
+        config["model_args"].pop("num_classes", None)  # transformers gives timm its own, and takes no other
     if untied:
         config["tie_word_embeddings"] = False
     return config

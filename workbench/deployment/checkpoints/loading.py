@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from workbench.errors import first_line
-from workbench.plain_file import read_json
 from workbench.readable import few
 
 if TYPE_CHECKING:
@@ -52,12 +51,14 @@ _answers: dict[str, list[str]] = {}
 def _tried(folder: Path, model: Model, runs: bool) -> list[str]:
     import torch
 
-    from workbench.models.sources.huggingface import class_and_settings
+    from workbench.models.sources.huggingface import class_and_settings, read_config
     from workbench.models.sources.lean_transformers import transformers
 
-    config = read_json(folder / "config.json")
     network = getattr(getattr(model, "body", None), "network", None)
-    if not isinstance(network, transformers.PreTrainedModel) or "quantization_config" not in config:
+    if not isinstance(network, transformers.PreTrainedModel):
+        return []
+    config = read_config(folder, quantized=True)
+    if "quantization_config" not in config:
         return []
     if runs and len(network.state_dict()) > MANY:
         return []

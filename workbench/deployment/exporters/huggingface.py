@@ -58,8 +58,6 @@ class HuggingFaceFolder:
         entries = [*decoded_entries(quantized, opened), *(_widened(each) for each in other_entries(quantized, opened))]
         with replacing_folder(out, ExportError, "the Hugging Face folder") as temporary:
             config = read_settings(source, untied=bool(quantized.changes.untied))
-            if isinstance(config.get("model_args"), dict):
-                config["model_args"].pop("num_classes", None)  # transformers passes its own on, and takes no other
             copy_settings(source, temporary, _in_float32(config))
             named = [dataclasses.replace(each, name=each.name.removeprefix(TIMM)) for each in entries]
             write_safetensors(temporary / "model.safetensors", named, {"format": "pt"}, progress)
