@@ -67,6 +67,7 @@ def test_a_folder_of_timm(tmp_path: Path, name: str) -> None:
     from transformers import AutoModelForImageClassification
 
     from workbench.models.data.picture_processor import picture_processor
+    from workbench.models.readers.timm_config import timm_pictures
 
     folder, out = tmp_path / name, tmp_path / "out"
     folder.mkdir()
@@ -92,8 +93,16 @@ def test_a_folder_of_timm(tmp_path: Path, name: str) -> None:
             assert exporter(form).remarks(packed, model, tmp_path / form) == []
             other = AutoModelForImageClassification.from_pretrained(tmp_path / form).eval()(**batch).logits
             torch.testing.assert_close(other, expected)
-    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (211, 320, 3), dtype=np.uint8))
-    transform = timm.data.create_transform(**timm.data.resolve_data_config({}, pretrained_cfg=network.pretrained_cfg))
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (211, 325, 3), dtype=np.uint8))
+    for changes in ({}, {"crop_mode": "squash"}, {"crop_mode": "border"}, {"crop_mode": "border", "crop_pct": 1.3},
+                    {"input_size": (3, 96, 131)}, {"input_size": (3, 131, 96), "crop_mode": "border"},
+                    {"input_size": (3, 96, 131), "crop_mode": "squash", "interpolation": "lanczos"},
+                    {"input_size": (1, 97, 97), "mean": (0.2,), "std": (0.3,)}):  # fmt: skip
+        settings = network.pretrained_cfg | changes
+        transform = timm.data.create_transform(**timm.data.resolve_data_config({}, pretrained_cfg=settings))
+        pictures = timm_pictures({"pretrained_cfg": settings})
+        assert pictures is not None
+        shown = picture.convert("L") if pictures.channels == 1 else picture
+        np.testing.assert_allclose(pictures([shown])["pixel_values"][0], transform(shown).numpy(), atol=1e-6)
     processor = picture_processor(model.inputs)
-    assert processor is not None
-    np.testing.assert_allclose(processor.floats([picture])["pixel_values"][0], transform(picture).numpy(), atol=1e-6)
+    assert processor is not None and processor.compact and processor.size == model.inputs.size

@@ -14,12 +14,16 @@ from workbench.errors import DataError, first_line
 from workbench.limited import limited
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.tried import tried
-from workbench.models.readers.timm_config import picture_settings
+from workbench.models.readers.timm_config import TimmPictures, timm_pictures
+from workbench.plain_file import read_json
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 FILES = ("preprocessor_config.json", "processor_config.json")
+TIMM = "config.json"
+"""Where timm says how pictures are made."""
+
 SHAPES = ((60, 90), (90, 60))
 """Height and width of the pictures that tell whether the processor gives one size."""
 
@@ -66,33 +70,39 @@ def picture_processor(spec: InputSpec) -> PictureProcessor | None:
     """Return the processor in the model's folder, None where it has none; raises DataError for one that fails."""
     if spec.folder is None or spec.takes_sound:
         return None
-    files = [spec.folder / name for name in FILES if (spec.folder / name).is_file()]
-    files = files or ([spec.folder / "config.json"] if picture_settings(spec.folder) else [])
-    if not files:
-        return None
+    files = [TIMM]  # where it is timm's, transformers reads no other either
     try:
-        return _loaded(spec.folder, spec.channels or 3, *(file.stat().st_mtime_ns for file in files))
+        if _timm(spec.folder) is None:
+            files = [name for name in FILES if (spec.folder / name).is_file()]
+        if not files:
+            return None
+        stamps = [(name, (spec.folder / name).stat().st_mtime_ns) for name in files]
+        return _loaded(spec.folder, spec.channels or 3, *stamps)
     except DataError:
         raise
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
         raise DataError(
-            f"the image processor in {spec.folder} cannot be used: {first_line(error)}; correct {files[0].name}, or "
+            f"the image processor in {spec.folder} cannot be used: {first_line(error)}; correct {files[0]}, or "
             "give arrays (.npz) of pixel_values"
         ) from error
 
 
+def _timm(folder: Path) -> TimmPictures | None:
+    return timm_pictures(read_json(folder / TIMM)) if (folder / TIMM).is_file() else None
+
+
 @lru_cache(maxsize=2)
-def _loaded(folder: Path, channels: int, *changed: int) -> PictureProcessor:
+def _loaded(folder: Path, channels: int, *changed: tuple[str, int]) -> PictureProcessor:
     from PIL import ImageChops, ImageFile, ImageFilter, ImageOps, ImageStat  # noqa: F401 - here, not in the fork
 
     from workbench.models.sources.lean_transformers import quiet, transformers
 
     loader: Any = transformers.AutoImageProcessor
     load = partial(loader.from_pretrained, str(folder), local_files_only=True, trust_remote_code=False, backend="pil")
-    if timm := picture_settings(folder):
-        load = partial(getattr(transformers, "CLIPImageProcessorPil", transformers.CLIPImageProcessor), **timm)
     with quiet():
-        own = tried(load, f"the image processor in {folder}", folder)
+        own = (_timm(folder) if changed[0][0] == TIMM else None) or tried(
+            load, f"the image processor in {folder}", folder
+        )
     mean, std = ((getattr(own, name, None) if getattr(own, "do_normalize", False) else None)
                  for name in ("image_mean", "image_std"))  # fmt: skip
     processor = PictureProcessor(own=own, size=None, mean=_numbers(mean), std=_numbers(std))
@@ -136,4 +146,4 @@ def _probe(shape: tuple[int, int], channels: int) -> Image:
     from PIL import Image
 
     pixels = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
-    return Image.fromarray(pixels).convert("L" if channels == 1 else "RGB")
+    return Image.fromarray(pixels).convert({1: "L", 4: "RGBA"}.get(channels, "RGB"))

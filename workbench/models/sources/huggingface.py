@@ -22,7 +22,7 @@ from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.widened import widened
 from workbench.models.model import Model
-from workbench.models.readers.timm_config import is_timm, picture_settings, wrapped
+from workbench.models.readers.timm_config import is_timm, timm_pictures, wrapped
 from workbench.models.readers.tokenizer import holds_tokenizer
 from workbench.models.sources.huggingface_heads import (
     CHOOSES,
@@ -395,8 +395,12 @@ def _token_inputs(network: Any) -> InputSpec:
 
 
 def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:
+    with suppress(ValueError):  # which is said of the first picture
+        if timm := timm_pictures(config):
+            mean, std = timm.image_mean, timm.image_std
+            return InputSpec(tokens=False, channels=timm.channels, size=_sides(timm.size), mean=mean, std=std)
     file = folder / "preprocessor_config.json"
-    settings = _read_json(file) if file.is_file() else picture_settings(folder) or {}
+    settings = _read_json(file) if file.is_file() else {}
     cropped = settings.get("crop_size") if settings.get("do_center_crop", True) else None
     size = cropped or settings.get("size", config.get("image_size"))
     if isinstance(size, Mapping):
