@@ -397,8 +397,8 @@ def _token_inputs(network: Any) -> InputSpec:
 def _image_inputs(folder: Path, config: Mapping[str, Any]) -> InputSpec:
     with suppress(ValueError):  # which is said of the first picture
         if timm := timm_pictures(config):
-            mean, std = timm.image_mean, timm.image_std
-            return InputSpec(tokens=False, channels=timm.channels, size=_sides(timm.size), mean=mean, std=std)
+            return InputSpec(tokens=False, channels=timm.channels, size=_sides(timm.size), mean=timm.image_mean,
+                             std=timm.image_std)  # fmt: skip
     file = folder / "preprocessor_config.json"
     settings = _read_json(file) if file.is_file() else {}
     cropped = settings.get("crop_size") if settings.get("do_center_crop", True) else None
