@@ -30,6 +30,9 @@ STORED = {"float32": "FLOAT", "float16": "FLOAT16", "bfloat16": "BFLOAT16", "flo
 
 SCALES = {"fp32": "FLOAT", "fp16": "FLOAT16", "bf16": "BFLOAT16"}
 
+AT_ONCE = 1 << 20
+"""Codes that are unpacked at a time to see whether they are zeros."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Initializer:
@@ -142,14 +145,26 @@ class Codes:
         return Initializer(name=f"{self.name}.scales", type=kind, shape=shape, load=load)
 
     def _without_zeros(self, scales: np.ndarray) -> np.ndarray:
-        """Return scales with 1 in place of 0 for rows of zeros: ONNX Runtime quantizes a table again where it moves
-        DequantizeLinear behind an operator, and 0 / 0 is no number."""
-        empty = scales.reshape(-1) == 0
-        if self.group or not self.per_row or scales.dtype != np.float32 or not self.scheme.symmetric or not empty.any():
+        """Return scales with 1 in place of 0 for rows, or a tensor, of zeros.
+
+        ONNX Runtime quantizes a table again where it moves DequantizeLinear behind an operator, and 0 / 0 is no number.
+        It moves none of groups, and whole numbers by a scale of 0 are 0 again whatever their zero point.
+        """
+        empty = np.flatnonzero(scales.reshape(-1) == 0)
+        if self.group or not self.scheme.symmetric or not empty.size:
             return scales
-        numbers = self._numbers(self.stored.arrays["codes"], self.stored.shape[1])
-        zeros = (numbers & (0xFF if self.is_integer else 0x7F)) == 0
-        return np.where(empty & zeros.all(1), np.float32(1), scales.reshape(-1))
+        codes, filled = self.stored.arrays["codes"], scales.reshape(-1).copy()
+        rows = empty if self.per_row else np.arange(len(codes))
+        parts = np.array_split(rows, -(-rows.size * self.stored.shape[1] // AT_ONCE))
+        zero = np.concatenate([self._are_zero(codes[part]) for part in parts])
+        one = np.uint16(0x3F80) if filled.dtype == np.uint16 else 1  # bfloat16
+        filled[empty[zero] if self.per_row else empty[: int(zero.all())]] = one
+        return filled
+
+    def _are_zero(self, packed: np.ndarray) -> np.ndarray:
+        """Return which rows of symmetric codes are of zeros alone."""
+        numbers = self._numbers(packed, self.stored.shape[1])
+        return np.asarray(~(numbers & (0xFF if self.is_integer else 0x7F)).any(1))
 
     def _scale_shape(self, transposed: bool) -> tuple[int, ...]:
         rows = self.stored.shape[0]
