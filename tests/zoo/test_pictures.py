@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.zoo.flow import HIGH, LOW, Row, run
+from tests.zoo.flow import HIGH, JUDGED, LOW, Row, run
 from tests.zoo.pictures import NAMES, importable, loaded, samples, save
 from tests.zoo.test_zoo import ROUNDING, show_at_the_end
 from workbench.deployment.exporters import exporter
@@ -45,6 +45,7 @@ def test_a_network_of_pictures(tmp_path: Path, name: str) -> None:
     ROWS.append(row)
     assert not row.refusal or row.refusal.startswith("no plan fits"), row.refusal  # rows too short for 4.5 bits
     assert row.seen == row.matter > 0
+    assert row.judged >= JUDGED, row.line()
     assert row.difference <= ROUNDING
     assert LOW <= sorted(row.ratios.values())[len(row.ratios) // 2] <= HIGH, row.ratios
     assert name in HEAVY or row.within >= 0.85, row.ratios

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.zoo.architectures import NAMES, save
-from tests.zoo.flow import HEADING, HIGH, LOW, Row, run
+from tests.zoo.flow import HEADING, HIGH, JUDGED, LOW, Row, run
 
 QUICK = ("GemmaForCausalLM", "Mamba2ForCausalLM", "MixtralForCausalLM", "BertModel", "MBartForConditionalGeneration",
          "ViTForImageClassification", "CLIPModel", "ModernBertForMaskedLM")  # fmt: skip
@@ -57,6 +57,7 @@ def check(name: str, folder: Path, count: int) -> None:
         return
     assert not row.refusal or row.refusal.startswith("no plan fits"), row.refusal  # rows too short for 4.5 bits
     assert row.seen == row.matter
+    assert row.judged >= JUDGED, row.line()
     assert row.difference <= ROUNDING
     if name in SINGLE:
         assert LOW <= sorted(row.ratios.values())[len(row.ratios) // 2] <= HIGH, row.ratios
