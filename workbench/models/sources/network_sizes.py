@@ -33,7 +33,7 @@ LEAST_LAYERS = 1000
 """So many layers are possible whatever the weights: layers may share them, and a setting may count past the last one
 (Qwen2's max_window_layers)."""
 
-LEAST_ROWS = 30_000
+LEAST_ROWS = 60_000
 """So many classes are possible whatever the weights, whose head may have been left out."""
 
 
