@@ -86,7 +86,7 @@ def test_settings_of_transformers_around_timm(tmp_path: Path) -> None:
 
 
 def test_the_file_that_is_read_is_followed(tmp_path: Path) -> None:
-    """It is timm's, as transformers reads no preprocessor_config.json beside it; it is read anew once it changed."""
+    """timm's config.json counts, not the preprocessor_config.json beside it; a changed file is read again."""
     own = {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 64}, "crop_size": 56}
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(own), encoding="utf-8")
     write(tmp_path)

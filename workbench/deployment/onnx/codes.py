@@ -147,8 +147,8 @@ class Codes:
     def _without_zeros(self, scales: np.ndarray) -> np.ndarray:
         """Return scales with 1 in place of 0 for rows, or a tensor, of zeros.
 
-        ONNX Runtime quantizes a table again where it moves DequantizeLinear behind an operator, and 0 / 0 is no number.
-        It moves none of groups, and whole numbers by a scale of 0 are 0 again whatever their zero point.
+        Where ONNX Runtime moves DequantizeLinear behind an operator, it quantizes the table again, and 0 / 0 is NaN.
+        It does not move grouped tables, and integers with a scale of 0 decode to 0 whatever their zero point.
         """
         empty = np.flatnonzero(scales.reshape(-1) == 0)
         if self.group or not self.scheme.symmetric or not empty.size:
