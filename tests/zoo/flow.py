@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from workbench.measurement.evaluate import evaluate
 from workbench.models.execution.dependence import unused_layers
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
+from workbench.models.placement import Placement
 from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind, quantizable
 from workbench.planning.budgets import Budgets
@@ -45,6 +47,12 @@ SMALLEST = 1e-10
 """A loss below this is rounding of float32."""
 
 LOW, HIGH = 0.7, 1.4
+
+DEVICE = os.environ.get("WORKBENCH_TEST_DEVICE", "cpu")
+"""Where the workbench runs the networks."""
+
+ROUNDING = 1e-5 if DEVICE == "cpu" else 1e-3
+"""Weights are the same bits; transformers lays some out otherwise, and sums of float32 are then rounded otherwise."""
 
 
 Reload = Callable[[Path], Callable[[torch.Tensor], torch.Tensor]]
@@ -105,7 +113,7 @@ def run(folder: Path, out: Path, count: int = 256, data: Rows | None = None, rel
     """Take the model in ``folder`` through all steps; ``out`` gets the export, which ``reload`` runs without us."""
     row, begun = Row(folder.name), time.monotonic()
     try:
-        model = open_model(folder, trust=True)
+        model = open_model(folder, trust=True, placement=Placement(DEVICE))
         _through(model, row, samples(model, count) if data is None else data, out, reload)
     except WorkbenchError as error:
         row.refusal = str(error)
@@ -144,7 +152,7 @@ def _through(model: Model, row: Row, data: Rows, out: Path, reload: Reload | Non
         plain = plainly(out, model, batch) if reload is None else reload(out)(batch["inputs"])
         pixels = model.summary.output is OutputKind.POSITION_CLASSES and plain.ndim > 3
         plain = plain.flatten(2).transpose(1, 2) if pixels else plain
-        row.difference = float((plain - bound.run(batch)).abs().max())
+        row.difference = float((plain.cpu() - bound.run(batch).cpu()).abs().max())
 
 
 def _judged_at(table: Sensitivity, measured: Sensitivity, name: str) -> str:
@@ -164,6 +172,6 @@ def plainly(folder: Path, model: Model, batch: Batch) -> torch.Tensor:
 
     name = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"][0]
     network = getattr(transformers, name).from_pretrained(str(folder), dtype=torch.float32).eval()
-    network.config = model.body.network.config  # type: ignore[attr-defined]  # the call sets what fills up texts
-    result: torch.Tensor = model.body.call(network, batch)  # type: ignore[attr-defined]
+    network.to(model.device).config = model.body.network.config  # type: ignore[attr-defined]  # the call sets what fills up texts
+    result: torch.Tensor = model.body.call(network, model.on_device(batch))  # type: ignore[attr-defined]
     return result

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.zoo.flow import HIGH, JUDGED, LOW, Row, run
+from tests.zoo.flow import HIGH, JUDGED, LOW, ROUNDING, Row, run
 from tests.zoo.pictures import NAMES, importable, loaded, samples, save
-from tests.zoo.test_zoo import ROUNDING, show_at_the_end
+from tests.zoo.test_zoo import show_at_the_end
 from workbench.deployment.exporters import exporter
 from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model

@@ -7,15 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.zoo.architectures import NAMES, save
-from tests.zoo.flow import HEADING, HIGH, JUDGED, LOW, Row, run
+from tests.zoo.flow import HEADING, HIGH, JUDGED, LOW, ROUNDING, Row, run
 
 QUICK = ("GemmaForCausalLM", "Mamba2ForCausalLM", "MixtralForCausalLM", "BertModel", "MBartForConditionalGeneration",
          "ViTForImageClassification", "CLIPModel", "ModernBertForMaskedLM")  # fmt: skip
 REFUSALS = {"Blip2ForConditionalGeneration": "does not accept a batch of pixel_values"}
 """What is refused, and a part of the sentence."""
-
-ROUNDING = 1e-5
-"""Weights are the same bits; transformers lays some out otherwise, and sums of float32 are then rounded otherwise."""
 
 MOST = 0.6
 """The least share of one network's layers that are predicted within LOW to HIGH; of all layers it is nine in ten."""

@@ -5,6 +5,7 @@ Importing this loads no torch.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,7 @@ class Placement:
         torch.set_num_threads(torch.get_num_threads())
         if device.type == "cuda":
             torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+            warnings.filterwarnings("ignore", "Attempting to run cuBLAS", UserWarning)  # in the backward pass's thread
         return device
 
     def run_dtype(self, stored: str | None) -> torch.dtype:
