@@ -1217,7 +1217,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with this weight rounded</source>
-        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Proben; p: Gleitkomma, q: mit diesem Gewicht gerundet</translation>
+        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Beispiele; p: Gleitkomma, q: mit diesem Gewicht gerundet</translation>
     </message>
     <message>
         <source>Layer-output error</source>
@@ -1289,7 +1289,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with this input rounded</source>
-        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Proben; p: Gleitkomma, q: mit diesem Eingang gerundet</translation>
+        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Beispiele; p: Gleitkomma, q: mit diesem Eingang gerundet</translation>
     </message>
     <message>
         <source>Predicted KL of the KV cache</source>
@@ -1313,7 +1313,7 @@ Einen Plan prüfen (Ctrl+Shift+F8), um zu sehen, ob sich die Verluste seiner Sch
     </message>
     <message>
         <source>mean of Σ p·(ln p − ln q) over tokens or samples; p: floating point, q: with these keys or values rounded</source>
-        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Proben; p: Gleitkomma, q: mit diesen Schlüsseln oder Werten gerundet</translation>
+        <translation>Mittel von Σ p·(ln p − ln q) über Tokens oder Beispiele; p: Gleitkomma, q: mit diesen Schlüsseln oder Werten gerundet</translation>
     </message>
     <message>
         <source>Predicted distance</source>
@@ -2068,8 +2068,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Position</translation>
     </message>
     <message>
-        <source>Sample of the calibration data, and the position in it, both from 0</source>
-        <translation>Beispiel der Kalibrierdaten und Position darin, beide ab 0</translation>
+        <source>Sample of the calibration data, and the position in it, both from 1</source>
+        <translation>Beispiel der Kalibrierdaten und Position darin, beide ab 1</translation>
     </message>
     <message>
         <source>Channel</source>
@@ -3453,7 +3453,7 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
     </message>
     <message>
         <source>{n} samples were asked for; at least 1 is needed</source>
-        <translation>{n} Proben sind verlangt; mindestens 1 ist nötig</translation>
+        <translation>{n} Beispiele sind verlangt; mindestens 1 ist nötig</translation>
     </message>
     <message>
         <source>the sequence length is {n} tokens, the model takes {w}</source>
@@ -3977,7 +3977,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>{n} samples</source>
-        <translation>{n} Proben</translation>
+        <translation>{n} Beispiele</translation>
     </message>
     <message>
         <source>{n} scheme</source>
@@ -4177,7 +4177,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>The range holds the mean of other samples of the same data 95 times in 100.</source>
-        <translation>Der Bereich enthält das Mittel anderer Proben derselben Daten in 95 von 100 Fällen.</translation>
+        <translation>Der Bereich enthält das Mittel anderer Beispiele derselben Daten in 95 von 100 Fällen.</translation>
     </message>
     <message>
         <source>Evaluate the plan (F8) to measure it.</source>
@@ -4429,15 +4429,15 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Share of tokens or samples for which both models give the same most likely answer, in %; higher is better</source>
-        <translation>Anteil der Token oder Proben, für die beide Modelle dieselbe wahrscheinlichste Antwort geben, in %; größer ist besser</translation>
+        <translation>Anteil der Token oder Beispiele, für die beide Modelle dieselbe wahrscheinlichste Antwort geben, in %; größer ist besser</translation>
     </message>
     <message>
         <source>Exponential of the mean loss per token: the number of equally likely tokens that would be as uncertain; no unit, lower is better</source>
         <translation>Exponential des mittleren Verlusts je Token: die Zahl gleich wahrscheinlicher Token, die ebenso ungewiss wären; ohne Einheit, kleiner ist besser</translation>
     </message>
     <message>
-        <source>{w}: the layers' losses add up: together {} nats ({} to {}), one by one {}, predicted {} ({w})</source>
-        <translation>{w}: die Verluste der Schichten addieren sich: zusammen {} nats ({} bis {}), einzeln {}, vorhergesagt {} ({w})</translation>
+        <source>{w}: the layers' losses add up: together {} nats ({} to {}), one by one {}, predicted {w} ({w})</source>
+        <translation>{w}: die Verluste der Schichten addieren sich: zusammen {} nats ({} bis {}), einzeln {}, vorhergesagt {w} ({w})</translation>
     </message>
     <message>
         <source>the {n} most changed, {n} among them</source>
@@ -4565,7 +4565,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>From {n} to {n} samples the ranges of {n} of {n} tensors moved by more than {}: enough</source>
-        <translation>Von {n} bis {n} Proben änderten sich die Bereiche von {n} von {n} Tensoren um mehr als {}: genug</translation>
+        <translation>Von {n} bis {n} Beispielen änderten sich die Bereiche von {n} von {n} Tensoren um mehr als {}: genug</translation>
     </message>
     <message>
         <source>farthest from the evaluation data: the output of {} by {n} standard deviations</source>
@@ -4573,7 +4573,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>{n} samples for calibration</source>
-        <translation>{n} Proben zum Kalibrieren</translation>
+        <translation>{n} Beispiele zum Kalibrieren</translation>
     </message>
     <message>
         <source>{n} for evaluation</source>
@@ -4589,7 +4589,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>{} of its samples have a length within those seen</source>
-        <translation>{} ihrer Proben haben eine Länge unter denen, die vorkamen</translation>
+        <translation>{} ihrer Beispiele haben eine Länge unter denen, die vorkamen</translation>
     </message>
     <message>
         <source>Share of the tokens that reach {n} standard deviations; images' pixels are not counted</source>
@@ -5241,7 +5241,7 @@ Mit dem Maß {title} berechnen (F6).</translation>
     </message>
     <message>
         <source>Coarse plan: the second order says {n}; plans of {n} to {n} bits, measured on {n} samples of the calibration, cost {n} times as much at this size, and the prediction counts that.</source>
-        <translation>Grober Plan: die zweite Ordnung sagt {n}; Pläne von {n} bis {n} Bit, gemessen auf {n} Proben der Kalibrierung, kosten bei dieser Größe das {n}-fache, und die Vorhersage rechnet damit.</translation>
+        <translation>Grober Plan: die zweite Ordnung sagt {n}; Pläne von {n} bis {n} Bit, gemessen auf {n} Beispielen der Kalibrierung, kosten bei dieser Größe das {n}-fache, und die Vorhersage rechnet damit.</translation>
     </message>
     <message>
         <source>Outputs of {w}</source>
@@ -6910,6 +6910,176 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>{} says that it is quantized ({}), but none of its tensors is in a form that is read</source>
         <translation>{} soll quantisiert sein ({}), doch keiner der Tensoren hat eine Form, die gelesen wird</translation>
+    </message>
+    <message>
+        <source>flipped</source>
+        <translation>gewechselt</translation>
+    </message>
+    <message>
+        <source>the {n} most changed, {n} flips among them</source>
+        <translation>die {n} am stärksten geänderten, darunter {n} Wechsel</translation>
+    </message>
+    <message>
+        <source>the {n} most changed, {n} flip among them</source>
+        <translation>die {n} am stärksten geänderten, darunter {n} Wechsel</translation>
+    </message>
+    <message>
+        <source>the layers' losses add up ({n} samples)</source>
+        <translation>die Verluste der Schichten addieren sich ({n} Beispiele)</translation>
+    </message>
+    <message>
+        <source>the layers' losses do not add up ({n} samples)</source>
+        <translation>die Verluste der Schichten addieren sich nicht ({n} Beispiele)</translation>
+    </message>
+    <message>
+        <source>the layers' losses add up ({n} sample)</source>
+        <translation>die Verluste der Schichten addieren sich ({n} Beispiel)</translation>
+    </message>
+    <message>
+        <source>the layers' losses do not add up ({n} sample)</source>
+        <translation>die Verluste der Schichten addieren sich nicht ({n} Beispiel)</translation>
+    </message>
+    <message>
+        <source>{w}: the layers' losses add up ({n} samples)</source>
+        <translation>{w}: die Verluste der Schichten addieren sich ({n} Beispiele)</translation>
+    </message>
+    <message>
+        <source>{w}: the layers' losses do not add up ({n} samples)</source>
+        <translation>{w}: die Verluste der Schichten addieren sich nicht ({n} Beispiele)</translation>
+    </message>
+    <message>
+        <source>{n} together and {n} one by one</source>
+        <translation>{n} gemeinsam und {n} einzeln</translation>
+    </message>
+    <message>
+        <source>× {n} (fitted)</source>
+        <translation>× {n} (angepasst)</translation>
+    </message>
+    <message>
+        <source>sample {n}, position {n}</source>
+        <translation>Beispiel {n}, Position {n}</translation>
+    </message>
+    <message>
+        <source>sample {n}, pixel {}</source>
+        <translation>Beispiel {n}, Pixel {}</translation>
+    </message>
+    <message>
+        <source>sample {n}</source>
+        <translation>Beispiel {n}</translation>
+    </message>
+    <message>
+        <source>sample {n}, {n} tokens</source>
+        <translation>Beispiel {n}, {n} Token</translation>
+    </message>
+    <message>
+        <source>sample {n}, label {}</source>
+        <translation>Beispiel {n}, Label {}</translation>
+    </message>
+    <message>
+        <source>sample {n}, label {}, {n} tokens</source>
+        <translation>Beispiel {n}, Label {}, {n} Token</translation>
+    </message>
+    <message>
+        <source>weights as they are</source>
+        <translation>Gewichte, wie sie sind</translation>
+    </message>
+    <message>
+        <source>inputs as they are</source>
+        <translation>Eingaben, wie sie sind</translation>
+    </message>
+    <message>
+        <source>outputs as they are</source>
+        <translation>Ausgaben, wie sie sind</translation>
+    </message>
+    <message>
+        <source>the same against {w}</source>
+        <translation>gleich gegenüber {w}</translation>
+    </message>
+    <message>
+        <source>{n}× as fast as floating point, batch {n}</source>
+        <translation>{n}× so schnell wie Gleitkomma, Batch {n}</translation>
+    </message>
+    <message>
+        <source>{} quantizes only one of the layers that share this tensor; it has to stay</source>
+        <translation>{} quantisiert nur eine der Schichten, die diesen Tensor teilen; sie muss bleiben</translation>
+    </message>
+    <message>
+        <source>{}: {n} samples, seed {n}, {}</source>
+        <translation>{}: {n} Beispiele, Startwert {n}, {}</translation>
+    </message>
+    <message>
+        <source>{n} nats, {n} to {n} ({w})</source>
+        <translation>{n} nats, {n} bis {n} ({w})</translation>
+    </message>
+    <message>
+        <source>keep it</source>
+        <translation>unverändert lassen</translation>
+    </message>
+    <message>
+        <source>keep it, or give it fp32</source>
+        <translation>unverändert lassen oder fp32 geben</translation>
+    </message>
+    <message>
+        <source>it shares its tensor with another layer, and only one of them could be quantized</source>
+        <translation>sie teilt ihren Tensor mit einer anderen Schicht, und nur eine von beiden kann quantisiert werden</translation>
+    </message>
+    <message>
+        <source>the checkpoint stores it in several tensors or in another shape</source>
+        <translation>der Checkpoint speichert sie in mehreren Tensoren oder in anderer Form</translation>
+    </message>
+    <message>
+        <source>llama.cpp reads {} in float32 alone</source>
+        <translation>llama.cpp liest {} nur in float32</translation>
+    </message>
+    <message>
+        <source>{n} GOP/s at {n} operations a byte</source>
+        <translation>{n} GOP/s bei {n} Operationen je Byte</translation>
+    </message>
+    <message>
+        <source>Target</source>
+        <translation>Ziel</translation>
+    </message>
+    <message>
+        <source>sample {n}, row {n}, column {n}</source>
+        <translation>Beispiel {n}, Zeile {n}, Spalte {n}</translation>
+    </message>
+    <message>
+        <source>sample {n}, unknown</source>
+        <translation>Beispiel {n}, unbekannt</translation>
+    </message>
+    <message>
+        <source>loss {n} {} as {}, symmetric: ±{n} ({w})</source>
+        <translation>Verlust {n} {} als {}, symmetrisch: ±{n} ({w})</translation>
+    </message>
+    <message>
+        <source>loss {n} {} as {}, symmetric: ±{n}</source>
+        <translation>Verlust {n} {} als {}, symmetrisch: ±{n}</translation>
+    </message>
+    <message>
+        <source>predicted loss of rounding this input alone, {} per token or sample, lower is better: the squared error at every value, weighed with the gradients there in {w} ({w})</source>
+        <translation>vorhergesagter Verlust, wenn nur diese Eingabe gerundet wird, {} je Token oder Beispiel, kleiner ist besser: der quadratische Fehler an jedem Wert, gewichtet mit den Gradienten dort, über {w} ({w})</translation>
+    </message>
+    <message>
+        <source>Sum of the median times of the layers' kernels, one after another, at the smallest batch that was timed.
+On {}.</source>
+        <translation>Summe der Mediane der Kernel aller Schichten nacheinander, beim kleinsten gemessenen Batch.
+Auf {}.</translation>
+    </message>
+    <message>
+        <source>Share of the {w} outside the range; root mean square of the rounding error, in the tensor's own unit; ratio of signal to quantization noise in decibels, higher is better; {w}</source>
+        <translation>Anteil außerhalb des Bereichs ({w}); quadratisches Mittel des Rundungsfehlers, in der Einheit des Tensors; Verhältnis von Signal zu Quantisierungsrauschen in Dezibel, größer ist besser; {w}</translation>
+    </message>
+    <message>
+        <source>predicted loss of rounding this input alone, {} per token or sample, lower is better: the squared error at every value, weighed with the gradients there in {w}</source>
+        <translation>vorhergesagter Verlust, wenn nur diese Eingabe gerundet wird, {} je Token oder Beispiel, kleiner ist besser: der quadratische Fehler an jedem Wert, gewichtet mit den Gradienten dort, über {w}</translation>
+    </message>
+    <message>
+        <source>measured here with {n} thread: a copy of {n} MiB, an FP32 product of {n} × {n}</source>
+        <translation>hier mit {n} Thread gemessen: eine Kopie von {n} MiB, ein FP32-Produkt von {n} × {n}</translation>
+    </message>
+    <message>
+        <source>measured here with {n} threads: a copy of {n} MiB, an FP32 product of {n} × {n}</source>
+        <translation>hier mit {n} Threads gemessen: eine Kopie von {n} MiB, ein FP32-Produkt von {n} × {n}</translation>
     </message>
 </context>
 </TS>

@@ -21,6 +21,7 @@ from workbench.engine.jobs import JobStatus, JobView
 from workbench.gui import window as window_module
 from workbench.gui.context.context import Context
 from workbench.gui.shell import settings, theme
+from workbench.insight.dashboard import KeyFigure
 from workbench.session.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
@@ -123,6 +124,22 @@ def test_on_a_small_screen_the_plan_lies_behind_the_tree(live: Callable[..., Non
             assert front.is_seen
         await person.click(person.window.stepper.buttons[3])
         assert plan.is_seen, "the stage shows the panel"
+
+    live(story, size=(960, 540))
+
+
+def test_no_digit_of_a_key_figure_is_cut(live: Callable[..., None]) -> None:
+    """Five figures on half a screen of 1920 pixels at 200 %."""
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(3))
+        await person.act(lambda: person.window.reveal("plan"))
+        tiles = person.window.panels["plan"].dashboard.tiles
+        for tile, value in zip(tiles, ("1.48 MB", "4.500", "0.00837", "0.00802", "287 µs"), strict=True):
+            await person.act(lambda tile=tile, value=value: tile.show_figure(KeyFigure(title="Loss", value=value)))
+        await person.act(tiles[-1].show)
+        for value, tile in ((tile.value, tile) for tile in tiles):
+            assert value.shown == value.text() and value.fontMetrics().horizontalAdvance(value.text()) <= tile.width()
 
     live(story, size=(960, 540))
 

@@ -21,6 +21,7 @@ from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
 from workbench.engine.engine import Engine
 from workbench.gui.panels.distributions.range_editor import range_of
+from workbench.gui.shell.forecast import ForecastLine
 from workbench.gui.shell.stepper import StageStatus
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
@@ -196,6 +197,8 @@ def test_a_killed_job_is_done_again_and_edits_are_saved(live: Callable[..., None
         await person.until(lambda: window.stepper.marks[0].status is StageStatus.DONE)
         await person.press(Qt.Key.Key_F5, window)
         await person.until(lambda: person.dialog("form"), 10)
+        line = person.dialog("form").findChild(ForecastLine)
+        await person.until(lambda: "Estimating" not in line.text(), 60)
         os.kill(engine.pid, signal.SIGSTOP)  # it cannot end before it is killed
         await person.click(person.dialog("form").start_button)
         await person.until(lambda: person.context.jobs.views[-1].status == "running", 10)

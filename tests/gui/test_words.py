@@ -21,15 +21,18 @@ from workbench.deployment.targets import target, what_it_is
 from workbench.errors import DataError
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
+from workbench.gui.panels.calibration_data.sample_list import in_full
 from workbench.gui.shell import words
 from workbench.gui.shell.step_keys import missing
 from workbench.models.data.datasets import open_dataset
+from workbench.models.data.samples import Sample
 from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model
 from workbench.planning.explain import Explanation, Step
 from workbench.planning.plan import Plan
 from workbench.steps.files.first_session import start
 from workbench.steps.requirements import CALIBRATED, PLAN_CALIBRATED, PREDICTED, QUANTIZES, SCORED
+from workbench.steps.timing.ceilings import measure_ceilings
 
 CATALOGUE = catalogue()
 NAMES = re.compile(
@@ -176,6 +179,22 @@ def test_what_a_runtime_quantizes_is_said_in_german(german: None) -> None:
     assert reason and "lineare Module" in words.tr(f"{linear.name}: {reason}")
 
 
+def test_what_results_say_is_said_in_german(german: None) -> None:
+    sample = Sample(index=1, text="a b", tokens=256, label=3)
+    audit = "the layers' losses add up: together 0.01 nats (0.009 to 0.011), one by one 0.01, predicted 0.01"
+    said = (
+        f"p: {audit} together and 0.02 one by one (8 samples)", "p: the layers' losses do not add up (8 samples)",
+        "the 92 most changed, 50 flips among them", "× 0.930 (fitted)",
+        measure_ceilings().how, "demo: 8 samples, seed 0, sha256:84b0", "sample 79, position 121",
+        "0.00212 nats, 0.00201 to 0.00225 (Predicted KL)", "sample 7, row 2, column 3", "weights as they are",
+        "flipped", "the same against int4",
+        "1.09× as fast as floating point, batch 1", "loss 9e-6 nats as int8-tensor, symmetric: ±4.61",
+        "GPTQ checkpoints quantize linear modules stored outputs x inputs, not a convolution; keep it",
+    )  # fmt: skip
+    assert in_full(sample) == "Beispiel 2, Label 3, 256 Token\na b"
+    assert not {text: words.tr(text) for text in said if words.tr(text) == text or _words(words.tr(text)) & ENGLISH}
+
+
 def test_what_labels_are_is_said_in_german(german: None, tmp_path: Path) -> None:
     model = open_model("demo:digits-classifier")
     for labels in (np.eye(8, 10), np.full((8, 10), 0.1)):
@@ -306,6 +325,12 @@ def test_a_window_from_right_to_left(qapp: QApplication, live: Callable[..., Non
         assert heat.cells.chosen[3] == 4, "a click hits the cell that is painted there"
         person.picture("right-to-left")
         await _layers_from_the_right(person)
+        front, header = (person.window.panels[name] for name in ("pareto", "accuracy"))
+        await person.act(lambda: person.window.reveal("pareto"))
+        axis, plane = (each.geometry() for each in (front.plot.item.getAxis("left"), front.plot.item.vb))
+        assert axis.right() <= plane.left() + 1, "numbers of an axis grow to the right in every language"
+        heading = header.table.model().headerData(4, Qt.Orientation.Horizontal)
+        assert heading == "\u206895 % low\u2069", "a heading that begins with a number is not turned round"
         await person.act(lambda: person.window.reveal("deploy"))
         assert person.window.panels["deploy"].forms.chosen is not None, "a row is selected"
 

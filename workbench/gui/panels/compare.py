@@ -59,8 +59,8 @@ def _mark(tip: str) -> Field:
 FACTS = (
     _mark("The sessions differ here"),
     Field("Fact", lambda row: row.title, words=True),
-    Field("This session", lambda row: row.first or quantities.NONE),
-    Field("Other session", lambda row: row.second or quantities.NONE),
+    Field("This session", lambda row: row.first or quantities.NONE, words=True),
+    Field("Other session", lambda row: row.second or quantities.NONE, words=True),
 )
 LAYERS = (
     _mark("The plans treat the layer differently"),
@@ -83,10 +83,10 @@ METRICS = (
     Field("Unit", lambda row: row.unit),
     Number("This session", lambda row: row.first and row.first.value, _precise, tip=MEASURED),
     Field("95 % interval", lambda row: _interval(row.first, repr), text=lambda row: _interval(row.first, _precise),
-          tip="By bootstrap over samples"),
+          words=True, tip="By bootstrap over samples"),
     Number("Other session", lambda row: row.second and row.second.value, _precise, tip=MEASURED),
     Field("95 % interval", lambda row: _interval(row.second, repr), text=lambda row: _interval(row.second, _precise),
-          tip="By bootstrap over samples"),
+          words=True, tip="By bootstrap over samples"),
     Field("Plan, this", lambda row: row.plans[0], tip="The plan that was evaluated in this session"),
     Field("Plan, other", lambda row: row.plans[1], tip="The plan that was evaluated in the other session"),
     Field("Data", lambda row: row.data),

@@ -81,7 +81,7 @@ class Histogram(Plot):
 
     region_moved = Signal(float, float)
     region_set = Signal(float, float)
-    left, left_width = "count", 46
+    left, left_width = "count", 52
     _statistics: LayerStatistics | None = None
     _ranges: Mapping[str, Range] = {}
     _grids: Mapping[str, np.ndarray] = {}

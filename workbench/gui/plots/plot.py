@@ -177,6 +177,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAntialiasing(False)
         self.item = self.getPlotItem()
+        self.item.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # numbers grow to the right in every language
         self.item.hideButtons()
         self.item.layout.setContentsMargins(1, 1, 1, LABEL_OVERHANG)
         self.item.getViewBox().open_menu = self._open_menu

@@ -11,6 +11,7 @@ from PySide6.QtGui import QResizeEvent
 
 from workbench.gui.plots.plot import AXES, Plot, pen
 from workbench.gui.shell.theme import Colours
+from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.roofline import Point
 from workbench.measurement.evaluation import Ceilings, Timing
@@ -19,11 +20,13 @@ BAR = 0.36
 """Height of a bar; rows are 1 apart."""
 ROW = 17
 """Pixels of a row."""
+LONGEST_LINE = 1.5
+"""How much longer than the longest bar the axis gets for the lines."""
 
 
 class KernelTimes(Plot):
     """Pairs of bars of median microseconds, floating point above quantized, with lines from the 10 % to the 90 %
-    quantile of the repeats."""
+    quantile of the repeats; one that is far longer than any bar leaves the plot, so that bars can be told apart."""
 
     name, bottom, left_width = "Kernel times, floating point and quantized", "µs", 170
     _timings: Sequence[Timing] = ()
@@ -50,7 +53,7 @@ class KernelTimes(Plot):
             self.add_bars(colour, x0=0, y=y, width=median, height=BAR)
             spread = pg.ErrorBarItem(x=median, y=y, left=median - low, right=high - median, pen=pen(self.colours.text))
             self.item.addItem(spread)
-            longest = max(longest, float(high.max()))
+            longest = max(longest, min(float(high.max()), LONGEST_LINE * float(median.max())))
         names = [(row, f"{_short(timing.layer)} · {timing.scheme}") for row, timing in enumerate(self._timings)]
         self.item.getAxis("left").setTicks([names])
         self.item.setXRange(0, longest * 1.05, padding=0)
@@ -154,4 +157,4 @@ class RooflinePlot(Plot):
 
 def _tip(x: float, y: float, data: Point) -> str:
     speed, intensity = quantities.number(data.speed), quantities.number(data.intensity)
-    return f"{data.text}\n{speed} GOP/s at {intensity} operations a byte"
+    return f"{data.text}\n{tr(f'{speed} GOP/s at {intensity} operations a byte')}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtGui import Qt as Text  # the module of texts, under the same name
 
 from workbench.readable import LONGEST, readable
@@ -15,6 +15,11 @@ LONGEST_TIP = 4000
 def as_line(text: str) -> str:
     """Return a text of one line for a cell, a label or a menu."""
     return readable(text, LONGEST)
+
+
+def isolated(text: str) -> str:
+    """Return a text that runs, in a window from right to left, in the direction of its own first letter."""
+    return f"\u2068{text}\u2069" if QGuiApplication.isRightToLeft() else text
 
 
 def as_tip(text: str) -> str:

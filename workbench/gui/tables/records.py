@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from workbench.gui.shell.foreign import as_line, as_tip
+from workbench.gui.shell.foreign import as_line, as_tip, isolated
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.copying import Index, offer_copies, selected_rows
 from workbench.gui.tables.fields import Field, as_text, order_of, plain
@@ -133,7 +133,7 @@ class RecordsModel(QAbstractTableModel):
 def heading(column: Field, role: int, unit: str) -> Any:
     """Return a role of a column's heading."""
     if role == Qt.ItemDataRole.DisplayRole:
-        return column.heading(unit)
+        return isolated(column.heading(unit))
     if role == Qt.ItemDataRole.ToolTipRole:
         return tr(column.tip or column.title)
     if role == RAW:

@@ -26,7 +26,7 @@ def context_of(change: Changed) -> str:
 FIELDS = (
     Number("KL", lambda change: change.kl, unit="nats",
            tip="Divergence from floating point at this token or sample; lower is better"),
-    Field("Flip", lambda change: change.flipped, lambda flipped: "flipped" if flipped else "",
+    Field("Flip", lambda change: change.flipped, lambda flipped: "flipped" if flipped else "", words=True,
           key=lambda change: not change.flipped, tip="The most likely answer is a different one"),
     Field("FP", lambda change: change.baseline, tip="The floating-point model's most likely answer"),
     Field("Quantized", lambda change: change.quantized, tip="The quantized model's most likely answer"),

@@ -27,7 +27,7 @@ from workbench.steps.step import Request
 
 FIELDS = (
     Field("Layer", lambda row: row[0][0]),
-    Field("Tensor", lambda row: row[0][1]),
+    Field("Tensor", lambda row: row[0][1], words=True),
     Number("Moved", lambda row: row[1] if np.isfinite(row[1]) else None, quantities.share, unit="share",
            tip="How far the last doubling of the data moved the range, of its width; at most 5 % is settled"),
     Number("Distance", lambda row: row[2], unit="σ",
@@ -36,13 +36,13 @@ FIELDS = (
 
 TOKENS = (
     Field("Layer", lambda row: row.layer),
-    Field("Tensor", lambda row: row.tap),
+    Field("Tensor", lambda row: row.tap, words=True),
     Number("Value", lambda row: row.value),
     Number("Std. dev.", lambda row: row.sigmas, partial(quantities.fixed, places=1), unit="σ",
            tip="The value's magnitude in standard deviations of all the tensor's values"),
     Field("Token", lambda row: row.token, tip="The token's text (its id where there is no tokenizer), or the pixel"),
-    Field("Position", lambda row: row.place_in_words, key=lambda row: row.place,
-          tip="Sample of the calibration data, and the position in it, both from 0"),
+    Field("Position", lambda row: row.place_in_words, key=lambda row: row.place, words=True,
+          tip="Sample of the calibration data, and the position in it, both from 1"),
     Number("Channel", lambda row: row.channel),
     Number(f"≥ {SIGMAS:g} s.d.", lambda row: None if row.share < 0 else row.share, quantities.share, unit="share",
            tip=f"Share of the tokens that reach {SIGMAS:g} standard deviations; images' pixels are not counted"),

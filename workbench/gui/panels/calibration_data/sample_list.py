@@ -7,7 +7,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QImage, QPixmap
 from PySide6.QtWidgets import QListView, QListWidget, QListWidgetItem, QPlainTextEdit, QToolButton, QWidget
 
-from workbench.gui.shell.foreign import as_line, as_tip
+from workbench.gui.shell.foreign import as_line, as_tip, isolated
 from workbench.gui.shell.widgets import button, combo, fill, fitted, named, row, splitter
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
@@ -98,7 +98,7 @@ class SampleList(QWidget):
 def _item(sample: Sample) -> QListWidgetItem:
     if sample.picture is None:
         text = " ".join(sample.text.split())
-        return QListWidgetItem(as_line(f"{sample.index + 1}: {text[:LINE]}{'…' if len(text) > LINE else ''}"))
+        return QListWidgetItem(isolated(as_line(f"{sample.index + 1}: {text[:LINE]}{'…' if len(text) > LINE else ''}")))
     item = QListWidgetItem(QIcon(picture(sample.picture)), "" if sample.label is None else str(sample.label))
     item.setToolTip(as_tip(in_full(sample)))
     return item
@@ -108,7 +108,8 @@ def in_full(sample: Sample) -> str:
     """Return everything that is known of a sample, its text last."""
     label = "" if sample.label is None else f", label {sample.label}"
     tokens = f", {quantities.whole(sample.tokens)} tokens" if sample.tokens else ""
-    return f"sample {quantities.whole(sample.index + 1)}{label}{tokens}\n{sample.text}"
+    heading = f"sample {quantities.whole(sample.index + 1)}{label}{tokens}"
+    return f"{tr(heading)}\n{sample.text}"
 
 
 def picture(pixels: np.ndarray) -> QPixmap:

@@ -68,7 +68,7 @@ class Tile(QWidget):
         """Show a figure."""
         self.title.say(*dict.fromkeys((figure.title, figure.title.partition(" (")[0])))
         self.value.setText(figure.value)
-        self.value.setMinimumWidth(self.value.fontMetrics().horizontalAdvance(figure.value))  # others give way
+        self.setMinimumWidth(self.value.fontMetrics().horizontalAdvance(figure.value) + 1)  # others give way
         self.detail.say(figure.detail, *filter(None, (figure.short,)))
         for place, line in enumerate(self.changes):
             known = place < len(figure.differences)
