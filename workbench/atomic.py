@@ -21,7 +21,7 @@ from workbench.plain_file import kind_of
 _HERE = f"{zlib.crc32(platform.node().encode()):08x}"
 """This machine in the names of temporary files: processes of others cannot be seen."""
 
-_TEMPORARY = re.compile(rf"\..+\.{_HERE}-(\d+)-[0-9a-f]{{8}}\.(?:part|old)", re.DOTALL)
+_TEMPORARY = re.compile(rf"\..+\.{_HERE}-(\d+)-([0-9a-f]{{8}})\.(?:part|old)", re.DOTALL)
 
 CLOCKS = 60.0
 """Seconds by which the clock of a file system may lie behind that of the processes."""
@@ -103,6 +103,37 @@ def replacing_folder(path: Path, error: type[WorkbenchError], what: str) -> Iter
 
 
 @contextlib.contextmanager
+def replacing_with_data(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tuple[Path, Path]]:
+    """Yield temporary places for a file and for one of data beside it, both with the names that they are going to have.
+
+    The file may so say where its data are; no other file's have that name.  Otherwise as :func:`replacing`: data that
+    were put in their place before the file was are removed with it, also by the next who writes there if this process
+    is killed.
+    """
+    with replacing(path, error, what) as temporary:
+        target, folder = Path(os.path.realpath(path)), temporary.with_suffix(".old")
+        folder.mkdir(mode=0o700)
+        data = folder / f"{target.name}.{_mark(temporary)}.data"
+        yield folder / target.name, data
+        shutil.copymode(temporary, data)
+        _flush(data)
+        os.replace(data, target.with_name(data.name))
+        os.replace(folder / target.name, temporary)
+
+
+@contextlib.contextmanager
+def temporary_folder(parent: Path, error: type[WorkbenchError], what: str) -> Iterator[Path]:
+    """Yield a new folder in ``parent``, removed afterwards: with the next one there, if this process is killed."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as failure:
+        raise error(_explain(failure, parent, what)) from failure
+    with _beside(parent / "temporary", error, what) as (_, folder):
+        folder.mkdir(mode=0o700)
+        yield folder
+
+
+@contextlib.contextmanager
 def _beside(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tuple[Path, Path]]:
     """Yield the real place of ``path`` and a temporary one beside it, which is removed at the end.
 
@@ -145,12 +176,25 @@ def abandon() -> None:
             _remove(temporary)
 
 
+def _mark(temporary: Path) -> str:
+    """Return what a temporary name has in common with those of its data."""
+    match = _TEMPORARY.fullmatch(temporary.name)
+    assert match is not None
+    return match[2]
+
+
 def _remove(temporary: Path) -> None:
-    if temporary.is_dir():
+    """Remove a temporary file or folder; with a file that did not get its place, the data beside it."""
+    if temporary.is_dir() and not temporary.is_symlink():
         shutil.rmtree(temporary, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):  # a file system that is read-only says so of what is not there, too
-            temporary.unlink(missing_ok=True)
+        return
+    with contextlib.suppress(OSError):  # a file system that is read-only says so of what is not there, too
+        if temporary.exists():
+            for data in temporary.parent.glob(f"*.{_mark(temporary)}.data"):
+                data.unlink()
+        temporary.unlink(missing_ok=True)
+    if temporary.suffix == ".part":
+        shutil.rmtree(temporary.with_suffix(".old"), ignore_errors=True)
 
 
 def _remove_left_over(folder: Path) -> None:
@@ -158,12 +202,8 @@ def _remove_left_over(folder: Path) -> None:
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             match = _TEMPORARY.fullmatch(entry.name)
-            if match is None or _lives(int(match[1]), entry):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            else:
-                Path(entry.path).unlink(missing_ok=True)
+            if match is not None and not _lives(int(match[1]), entry):
+                _remove(Path(entry.path))
 
 
 def _lives(number: int, entry: os.DirEntry[str]) -> bool:

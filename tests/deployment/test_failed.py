@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
+import signal as signals
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -163,3 +165,49 @@ def test_two_exports_to_one_path_at_once_leave_each_other_s_tensors(
     for _ in range(3):
         kept = [*export(made, model, out, silent)]
         assert sorted(tmp_path.iterdir()) == sorted([underway, *kept])
+
+
+def test_a_link_leads_to_the_graph_and_its_tensors(tmp_path: Path) -> None:
+    """The tensors came beside the link, and where that was on another disk the export failed."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model, there = open_model("demo:digits-classifier"), tmp_path / "there"
+    there.mkdir()
+    (tmp_path / "m.onnx").symlink_to(there / "real.onnx")
+    out, data = exporter("onnx", ["external=true"]).export(quantize(model, Plan()), model, tmp_path / "m.onnx", silent)
+    assert sorted(there.iterdir()) == sorted([out, data]) and sorted(os.listdir(tmp_path)) == ["m.onnx", "there"]
+    onnxruntime.InferenceSession(str(out))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.parametrize("signal", ["SIGKILL", "SIGTERM"])
+def test_killed_exports_of_two_files_leave_nothing_to_the_next(signal: str, tmp_path: Path) -> None:
+    """Killed at each change of a name: tensors stayed in the folder, empty or whole, and no graph named them."""
+    model, out = open_model("demo:digits-classifier"), tmp_path / "m.onnx"
+    made, export = quantize(model, Plan()), exporter("onnx", ["external=true"]).export
+    export(made, model, out, silent)
+    for name, count in (("mkdir", 1), ("replace", 4)):
+        for moment in range(count):
+            died = os.fork()
+            if not died:
+                _die_at(name, moment, signal)
+                export(made, model, out, silent)
+                os._exit(1)
+            assert os.waitstatus_to_exitcode(os.waitpid(died, 0)[1]) == -int(getattr(signals, signal))
+            if signal == "SIGTERM":
+                assert len(os.listdir(tmp_path)) == 2
+            kept = [*export(made, model, out, silent)]
+            assert sorted(tmp_path.iterdir()) == sorted(kept)
+
+
+def _die_at(name: str, moment: int, signal: str) -> None:
+    """End this process when ``os.name`` is called for the time ``moment`` (from 0), as the program does."""
+    call, calls = getattr(os, name), itertools.count()
+
+    def dies(*arguments: Any, **named: Any) -> Any:
+        if next(calls) == moment:
+            if signal == "SIGTERM":
+                atomic.abandon()
+            os.kill(os.getpid(), getattr(signals, signal))
+        return call(*arguments, **named)
+
+    setattr(os, name, dies)

@@ -19,7 +19,7 @@ import pytest
 
 from tests.session.sessions import full_session
 from workbench import atomic
-from workbench.atomic import replacing, replacing_folder
+from workbench.atomic import replacing, replacing_folder, temporary_folder
 from workbench.errors import ExportError, SessionError
 from workbench.planning.plan import Plan
 from workbench.session import shared_file
@@ -265,6 +265,27 @@ def test_a_folder_is_never_missing_while_it_is_replaced(tmp_path: Path, monkeypa
         (temporary / "x").write_text("newer")
     assert (target / "x").read_text() == "newer"
     assert not all(observed)  # the way of other systems has a moment without the folder
+
+
+def test_the_folder_of_a_killed_proof_goes_with_the_next(tmp_path: Path) -> None:
+    """A copy of the whole model lay in it, and stayed until the machine was started anew."""
+    parent = tmp_path / "a" / "scratch"
+    died = os.fork()
+    if not died:
+        with temporary_folder(parent, ExportError, "it") as folder:
+            (folder / "model").write_text("large")
+            os.kill(os.getpid(), 9)
+    os.waitpid(died, 0)
+    assert len(os.listdir(parent)) == 1
+    with temporary_folder(parent, ExportError, "it") as folder:
+        assert [*parent.iterdir()] == [folder] and not [*folder.iterdir()]
+    assert not os.listdir(parent)
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(ExportError, match="it could not be written to .*file.*: (Not a directory|File exists)"),
+        temporary_folder(tmp_path / "file" / "scratch", ExportError, "it"),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import glob
-import hashlib
 import os
-import shutil
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from workbench.atomic import replacing
+from workbench.atomic import replacing, replacing_with_data
 from workbench.deployment.failed import keeping_failed
 from workbench.deployment.tensors import check
 from workbench.errors import ExportError
@@ -106,39 +102,17 @@ class Onnx:
         return (out,)
 
     def _two_files(self, content: Content, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write the tensors to a file of a new name, which tells the plan, so that an earlier graph keeps its own."""
-        about = f"{content.quantized.fingerprint} {content.quantized.plan.hash} {self}"
-        data: Path | None = None
-        try:
-            with replacing(out, ExportError, "the ONNX file") as temporary:
-                data = _new_data(out, about)
-                folder = temporary.with_suffix(".old")
-                folder.mkdir()
-                try:
-                    _write(folder / out.name, folder / data.name, content, out, progress)
-                    os.replace(folder / data.name, data)
-                    os.replace(folder / out.name, temporary)
-                finally:
-                    shutil.rmtree(folder, ignore_errors=True)
-                former = _data_of(out)
-        except BaseException:
-            if data is not None:
-                data.unlink(missing_ok=True)
-            raise
+        """Write the tensors to a file of a new name, so that an earlier graph keeps its own.
+
+        Of a link, both are beside the file that it leads to: runtimes refuse data in another folder.
+        """
+        out = Path(os.path.realpath(out))
+        with replacing_with_data(out, ExportError, "the ONNX file") as (temporary, data):
+            _write(temporary, data, content, out, progress)
+            former = _data_of(out)
         for other in former:
             other.unlink(missing_ok=True)
-        return (out, data)
-
-
-def _new_data(out: Path, about: str) -> Path:
-    """Make an empty file for tensors under a name that nothing else has, another export to ``out`` included."""
-    for number in count():
-        mark = hashlib.sha256(f"{about}{number or ''}".encode()).hexdigest()[:8]
-        place = out.with_name(f"{out.name}.{mark}.data")
-        with contextlib.suppress(FileExistsError):
-            place.touch(exist_ok=False)
-            return place
-    raise AssertionError
+        return (out, out.with_name(data.name))
 
 
 def _data_of(out: Path) -> list[Path]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import importlib.util
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from workbench.atomic import temporary_folder
 from workbench.errors import BackendUnavailableError, ExportError
 from workbench.installed import too_old
+from workbench.memory import scratch_folder
 from workbench.progress import Progress
 
 SECONDS = 1800.0
@@ -53,10 +57,21 @@ def threads_of_machine() -> int:
     return (int(number) if number.isdecimal() else 0) or max((os.cpu_count() or 2) // 2, 1)
 
 
+def bytes_of(file: Path) -> int:
+    """Return the bytes of an exported file, with those of the tensors beside it."""
+    return sum(each.stat().st_size for each in (file, *file.parent.glob(f"{glob.escape(file.name)}*.data")))
+
+
 def memory_for(file: Path) -> int:
-    """Return the bytes that a process which runs ``file`` may hold; tensors beside it count."""
-    size = sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*") if each.is_file())
-    return int(MEMORY * size) + SPARE
+    """Return the bytes that a process which runs ``file`` may hold."""
+    return int(MEMORY * bytes_of(file)) + SPARE
+
+
+@contextlib.contextmanager
+def proof_folder() -> Iterator[Path]:
+    """Yield a folder for what a runtime runs and gives, on the disk for what is large, which is gone afterwards."""
+    with temporary_folder(scratch_folder(), ExportError, "what the runtime is to run") as folder:
+        yield folder
 
 
 def carry_out(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
+from workbench.deployment.proof.child import (
+    SECONDS,
+    carry_out,
+    memory_for,
+    proof_folder,
+    require_package,
+    threads_of_machine,
+)
 from workbench.progress import Progress, silent
 
 MARKS = ("error loading model", "GGML_ASSERT", "Error:", "error:", "failed")
@@ -44,14 +50,14 @@ def run(
     not installed.
     """
     require_llama_cpp()
-    with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
-        out = str(Path(folder) / "out")
+    with proof_folder() as folder:
+        out = str(folder / "out")
         request = {
             "file": str(file.absolute()), "out": out, "samples": [list(map(int, sample)) for sample in samples],
             "positions": list(positions), "vocabulary": vocabulary, "text": text, "embeddings": embeddings,
             "threads": threads or threads_of_machine(), "memory": memory_for(file),
         }  # fmt: skip
-        script, log = Path(__file__).with_name("llama_cpp_process.py"), Path(folder) / "log"
+        script, log = Path(__file__).with_name("llama_cpp_process.py"), folder / "log"
         carry_out(script, request, log, "llama.cpp", seconds, progress, MARKS)
         figures = json.loads(Path(out + ".json").read_text(encoding="utf-8"))
         values = np.load(out + ".npy")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,15 @@ import torch
 from workbench.deployment.onnx.capture import require_onnx
 from workbench.deployment.onnx.file import LARGE, content_of, prove, refusals, require_fit, write
 from workbench.deployment.proof import child
-from workbench.deployment.proof.child import SECONDS, carry_out, memory_for, require_package, threads_of_machine
+from workbench.deployment.proof.child import (
+    SECONDS,
+    bytes_of,
+    carry_out,
+    memory_for,
+    proof_folder,
+    require_package,
+    threads_of_machine,
+)
 from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
 from workbench.deployment.proof.onnx_layers import by_layers
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
@@ -67,7 +74,7 @@ def run(
     not installed.
     """
     require_runtime(runtime)
-    with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
+    with proof_folder() as folder:
         several = not isinstance(batch, Mapping)
         asked = {
             "output": output, "positions": list(positions), "taps": [], "memory": memory_for(file),
@@ -77,7 +84,7 @@ def run(
             arrays = _arrays(batch)
         else:
             arrays = {f"{at}:{name}": each for at, piece in enumerate(batch) for name, each in _arrays(piece).items()}
-        out = _carry_out(file, arrays, Path(folder), runtime, asked, threads, seconds, progress)
+        out = _carry_out(file, arrays, folder, runtime, asked, threads, seconds, progress)
         figures = json.loads(Path(out + ".json").read_text(encoding="utf-8"))
         values = np.load(out + ".npy", allow_pickle=False)
     return Run(values=values, runtime=figures["runtime"], seconds=figures["seconds"], peak_bytes=figures["peak_bytes"])
@@ -110,16 +117,16 @@ def _layers(
     """Return how the file's layers agree with the evaluation, each by itself, on the first sample: in words, and by how
     much."""
     piece = next(pieces_of(batch, model.inputs.batch or 1))
-    with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
+    with proof_folder() as folder:
 
         def run(file: Path, arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
             asked = {"output": "", "positions": [], "taps": list(names), "pieces": 0, "memory": memory_for(place)}
-            out = _carry_out(file, arrays, Path(folder), runtime, asked, threads, SECONDS, progress)
+            out = _carry_out(file, arrays, folder, runtime, asked, threads, SECONDS, progress)
             with np.load(f"{out}.npz", allow_pickle=False) as stored:
                 return {name: stored[str(at)] for at, name in enumerate(names)}
 
         try:
-            agreement = by_layers(place, quantized.bind(model), piece, _arrays(_named(model, piece)), run, Path(folder))
+            agreement = by_layers(place, quantized.bind(model), piece, _arrays(_named(model, piece)), run, folder)
         except ExportError as error:  # the file itself has run
             return f"its layers cannot be looked at one by one: {error}", math.nan
     return ("", math.nan) if agreement is None else (agreement.in_words, agreement.apart)
@@ -139,13 +146,13 @@ def prove_in_onnx(
     batch = {name: tensor for name, tensor in batch.items() if name != "labels"}
     require_fit(refusals(quantized, check(quantized, model), runtime), runtime)
     content = content_of(quantized, check(quantized, model))
-    with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
-        place = file or Path(folder) / "model.onnx"
+    with proof_folder() as folder:
+        place = file or folder / "model.onnx"
         if file is None:
             data_file = place.with_name("model.onnx.data") if content.nbytes > LARGE else None
             write(place, content, data_file, part_of(progress, 0.0, 0.2))
         prove(place, content, part_of(progress, 0.2, 0.3))
-        size = sum(each.stat().st_size for each in place.parent.glob(f"{place.name}*"))
+        size = bytes_of(place)
         rounded_there = as_in_onnx_runtime(quantized, place)
         answers = _run(model, place, batch, positions, runtime, threads, part_of(progress, 0.3, 0.6))
         layers = _layers(quantized, model, place, batch, runtime, threads, part_of(progress, 0.6, 0.7))

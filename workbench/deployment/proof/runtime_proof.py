@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import numpy as np
 import torch
 
 from workbench.deployment.gguf_file import Content, content_of, prove, write
+from workbench.deployment.proof.child import proof_folder
 from workbench.deployment.proof.llama_cpp import Run, require_llama_cpp, run
 from workbench.deployment.proof.losses import cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
@@ -38,8 +38,8 @@ def prove_in_llama_cpp(
     """
     require_llama_cpp()
     content = content_of(quantized, check(quantized, model))
-    with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
-        place, size = _file(content, file, Path(folder), part_of(progress, 0.0, 0.3))
+    with proof_folder() as folder:
+        place, size = _file(content, file, folder, part_of(progress, 0.0, 0.3))
         pooled = model.summary.output is OutputKind.EMBEDDING
         runtime = run(
             place, samples.tolist(), positions, model.inputs.vocabulary or 0, text=text, embeddings=pooled,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -13,7 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.deployment.checkpoints.write import Method, prove_checkpoint, write_checkpoint
-from workbench.deployment.proof.child import PACKAGES, SECONDS, carry_out, require_package, threads_of_machine
+from workbench.deployment.proof.child import (
+    PACKAGES,
+    SECONDS,
+    carry_out,
+    proof_folder,
+    require_package,
+    threads_of_machine,
+)
 from workbench.deployment.proof.llama_cpp import Run
 from workbench.deployment.proof.losses import cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
@@ -56,14 +62,14 @@ def prove_in_folder(
     method = _method(runtime, model.summary, int(samples.shape[1]))
     if missing := model.inputs.missing(["input_ids"]):
         raise ExportError(f"folders are run on tokens alone, and {model.summary.name} needs {', '.join(missing)} too")
-    with tempfile.TemporaryDirectory(prefix="workbench-proof-") as folder:
-        place = file or Path(folder) / "model"
+    with proof_folder() as folder:
+        place = file or folder / "model"
         make: Callable[..., object] = write_checkpoint if file is None else prove_checkpoint
         make(method, quantized, model, place, part_of(progress, 0.0, 0.3))
         size = sum(each.stat().st_size for each in place.iterdir())
         tensors = sum(each.nbytes for each in tensors_in_files(weight_files(place), ExportError).tensors.values())
         request = _request(model.summary, place, samples, positions, text, threads)
-        ran = _run(runtime, request, Path(folder), part_of(progress, 0.3, 0.7))
+        ran = _run(runtime, request, folder, part_of(progress, 0.3, 0.7))
     progress(0.7, "evaluating the same tokens")
     pooled = model.summary.output is OutputKind.EMBEDDING
     ours = [_answers(each, samples, positions) for each in (model, quantized.bind(model))]
