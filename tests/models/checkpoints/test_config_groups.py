@@ -19,10 +19,19 @@ pytest.importorskip("compressed_tensors", reason="compressed-tensors is not inst
 INT4 = {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32, "symmetric": True}
 INT8 = {"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": True}
 INT3 = {"num_bits": 3, "type": "int", "strategy": "channel", "symmetric": True}
+MX = {"type": "float", "strategy": "group", "group_size": 32, "symmetric": True, "scale_dtype": torch.uint8}
 GROUPS = (
     ("classes before expressions", [(["Linear"], INT4), (["re:.*down_proj$"], INT8)]),
     ("expressions before names", [(["re:.*layers.0.*"], INT4), (["model.layers.0.mlp.down_proj"], INT8)]),
     ("a class of tables", [(["Embedding"], INT8), (["Linear"], INT4)]),
+    (
+        "microscaling",
+        [
+            (["re:.*(q|k|v)_proj"], {**MX, "num_bits": 4}),
+            (["re:.*o_proj"], {**MX, "num_bits": 6}),
+            (["Linear"], {**MX, "num_bits": 8}),
+        ],
+    ),
     ("three of a kind", [(["re:.*mlp.*"], INT3), (["re:.*up_proj"], INT8), (["Linear"], INT4)]),
 )
 

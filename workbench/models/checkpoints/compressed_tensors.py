@@ -1,4 +1,4 @@
-"""compressed-tensors checkpoints: packed or whole integers, FP8, MXFP4, MXFP8 and NVFP4, one scheme a config group.
+"""compressed-tensors checkpoints: packed or whole integers, FP8, MXFP4, 6 and 8, NVFP4, one scheme a config group.
 
 Layouts: the package compressed-tensors (its compressors); see ``deployment/checkpoints/compressed_tensors``.
 """
@@ -34,6 +34,7 @@ from workbench.numerics.packing import pack, unpack
 from workbench.numerics.quantized_tensor import QuantizedTensor
 
 CLASSES = ("Linear", "Embedding")
+MICROSCALING = {4: "mxfp4", 6: "mxfp6-e2m3", 8: "mxfp8-e4m3"}
 TABLE = re.compile(r"(emb|wte|wpe)[^.]*$")  # a checkpoint does not say of which class a module is
 
 PARTS = ("weight_packed", "weight", "weight_scale", "weight_zero_point", "weight_global_scale", "weight_shape",
@@ -50,9 +51,7 @@ def read_compressed_tensors(store: TensorStore, config: Config, names: Names) ->
         )
     packed = {}
     for module in modules_with(store, "weight_scale"):
-        group = _group_of(config, module, names)
-        parts = tuple(f"{module}.{part}" for part in PARTS if f"{module}.{part}" in store.tensors)
-        packed[f"{module}.weight"] = _weight(store, module, group, parts)
+        packed[f"{module}.weight"] = read_group(store, module, _group_of(config, module, names))
     return packed
 
 
@@ -103,7 +102,9 @@ def _matches(expression: str, module: str) -> bool:
         raise NotAModelError(f"the target re:{expression[:80]} of config.json is not a regular expression") from None
 
 
-def _weight(store: TensorStore, module: str, group: Mapping[str, Any], parts: tuple[str, ...]) -> PackedWeight:
+def read_group(store: TensorStore, module: str, group: Mapping[str, Any]) -> PackedWeight:
+    """Return the packed weight of a module that a config group says the form of; NotAModelError where it does not."""
+    parts = tuple(f"{module}.{part}" for part in PARTS if f"{module}.{part}" in store.tensors)
     args = group["weights"]
     scheme = _scheme(store, module, args)
     wide = f"{module}.weight_packed" in store.tensors
@@ -112,7 +113,7 @@ def _weight(store: TensorStore, module: str, group: Mapping[str, Any], parts: tu
         raise NotAModelError(f"{module} has scales and no matrix that they are for; fetch the checkpoint again")
     shape = (stored.shape[0], stored.shape[1])
     if wide and stored.dtype == "uint8":
-        shape = (stored.shape[0], 2 * stored.shape[1])
+        shape = (stored.shape[0], 8 * stored.shape[1] // int(args["num_bits"]))
     elif wide:
         rows, columns = store.read(f"{module}.weight_shape").tolist()
         shape = int(rows), int(columns)
@@ -132,7 +133,7 @@ def _scheme(store: TensorStore, module: str, args: Mapping[str, Any]) -> str:
     bits, kind, strategy = int(args["num_bits"]), args["type"], args["strategy"]
     size, scales = args.get("group_size"), store.tensors[f"{module}.weight_scale"].dtype
     if kind == "float" and scales == "uint8":
-        return {4: "mxfp4", 8: "mxfp8-e4m3"}[bits]
+        return MICROSCALING[bits]
     if kind == "float" and strategy == "tensor_group":
         return "nvfp4"
     element = f"int{bits}" if kind == "int" else "fp8-e4m3" if bits == 8 else ""
@@ -203,7 +204,7 @@ def _input_scheme(args: Mapping[str, Any] | None) -> str | None:
         return None
     bits, kind, strategy, size = args["num_bits"], args["type"], args["strategy"], args.get("group_size")
     if kind == "float" and str(args.get("scale_dtype", "")).endswith("uint8"):
-        return {4: "mxfp4", 8: "mxfp8-e4m3"}.get(bits)
+        return MICROSCALING.get(bits)
     element = f"int{bits}" if kind == "int" else "fp8-e4m3"
     if strategy == "token":
         return f"{element}-token" + ("" if args["symmetric"] else "-asym")

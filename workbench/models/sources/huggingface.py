@@ -132,7 +132,7 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
         method = (settings if isinstance(settings, dict) else {}).get("quant_method", "an unknown method")
         raise NotAModelError(
             f"{folder} is already quantized ({method}), and of those gptq, awq, compressed-tensors, fp8, mxfp4, "
-            "torchao and mlx are read; open the floating-point model it came from"
+            "auto-round, torchao and mlx are read; open the floating-point model it came from"
         )
     return config
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, UnsafeModelError, first_line
+from workbench.models.checkpoints.auto_round import read_auto_round
 from workbench.models.checkpoints.compressed_tensors import cache_scheme, read_compressed_tensors
 from workbench.models.checkpoints.experts import Owners, joined, owners_of, pieces_of
 from workbench.models.checkpoints.float8 import read_float8, read_mxfp4
@@ -46,7 +47,8 @@ from workbench.plain_file import read_json
 
 READERS: Mapping[str, Reader] = {
     "gptq": read_gptq, "awq": read_awq, "compressed-tensors": read_compressed_tensors, "fp8": read_float8,
-    "mxfp4": read_mxfp4, "torchao": read_torchao, "mlx": read_mlx,
+    "mxfp4": read_mxfp4, "torchao": read_torchao, "mlx": read_mlx, "auto-round": read_auto_round,
+    "intel/auto-round": read_auto_round,
 }  # fmt: skip
 """What reads a checkpoint, by the ``quant_method`` that its config.json names (or by what MLX writes instead)."""
 
@@ -79,7 +81,7 @@ class QuantizedCheckpoint:
     """A quantized checkpoint: dequantized as it is read; the first plan says the scheme of every weight."""
 
     name = "quantized_checkpoint"
-    description = "a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, FP8, MXFP4, torchao, MLX)"
+    description = "a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, FP8, MXFP4, AutoRound, torchao, MLX)"
 
     def detects(self, path: Path) -> bool:
         """Recognize it by config.json naming a method that is read, or by a packed file of ours."""
