@@ -1,15 +1,17 @@
 """A GGUF file read without trust: every count, length and offset is checked against the file before it is used.
 
 Layout (ggml-org/ggml, docs/gguf.md): the magic ``GGUF``, a version, two counts, metadata, the facts of each tensor
-(name, sizes, fastest first, type, offset), filling up to the alignment, the tensors' bytes.  Little-endian.
+(name, sizes, fastest first, type, offset), filling up to the alignment, the tensors' bytes.  Little-endian.  Of a
+model in parts (``llama-gguf-split``) each is a file of its own, and the first has the metadata.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,14 +27,17 @@ VERSIONS = (2, 3)
 MOST = 1 << 24
 """Tensors and entries of metadata together: each takes some hundred bytes of memory, and a sparse file none."""
 
+PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf", re.DOTALL)
 _AXES = 4
 _ALIGNMENT = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBlocks:
-    """One tensor of the file: ``type`` is its GGML type's name, ``shape`` rows first, ``start`` from the file's."""
+    """One tensor of the file at ``path``: ``type`` is its GGML type's name, ``shape`` rows first, ``start`` from the
+    file's."""
 
+    path: Path
     name: str
     type: str
     shape: tuple[int, ...]
@@ -47,7 +52,7 @@ class StoredBlocks:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GgufFile:
-    """An opened file: ``metadata`` and ``tensors`` in its order, their bytes memory-mapped."""
+    """An opened file, or the first of the parts of a model: ``metadata`` and ``tensors`` in order, memory-mapped."""
 
     path: Path
     metadata: Mapping[str, Value]
@@ -59,6 +64,11 @@ class GgufFile:
         value = self.metadata.get("general.architecture")
         return str(value.plain) if value is not None and value.kind == STRING else ""
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that hold the tensors."""
+        return tuple({tensor.path: None for tensor in self.tensors.values()})
+
     @cached_property
     def plain(self) -> dict[str, Any]:
         """The metadata in Python's types."""
@@ -67,20 +77,58 @@ class GgufFile:
     def raw(self, name: str) -> np.ndarray:
         """Return a tensor's bytes, uint8 ``[rows, bytes of a row]``, mapped and never to be written into."""
         tensor = self.tensors[name]
-        raw = np.memmap(self.path, np.uint8, "r", tensor.start, (tensor.nbytes,)) if tensor.nbytes else np.zeros(0)
+        raw = np.memmap(tensor.path, np.uint8, "r", tensor.start, (tensor.nbytes,)) if tensor.nbytes else np.zeros(0)
         return np.asarray(raw, np.uint8).reshape(max(tensor.matrix[0], 1), -1)
 
 
 def read_gguf(path: Path) -> GgufFile:
-    """Return the file at ``path``; raises NotAModelError, in one line, for one that is foreign, damaged or cut short,
-    BackendUnavailableError without the package gguf."""
+    """Return the file at ``path``, with the other parts of its model where it is one of several.
+
+    Raises NotAModelError, in one line, for one that is foreign, damaged, cut short or without tensors, and where a part
+    is missing, BackendUnavailableError without the package gguf.
+    """
     library()
+    file = _one(path)
+    count = file.metadata.get("split.count", Value(UINT32, 1)).data
+    if isinstance(count, int) and count > 1:
+        file = _joined(file, count)
+    if not file.tensors:
+        raise NotAModelError(f"{path} is a GGUF file without tensors (a vocabulary?); weights were expected")
+    return file
+
+
+def _joined(one: GgufFile, count: int) -> GgufFile:
+    """Return the model of which ``one`` is a part; NotAModelError where another is missing or of another model."""
+    name, said = PART.fullmatch(one.path.name), f"{one.path} is one of the {count} parts of a model"
+    if name is None or int(name[3]) != count:
+        raise NotAModelError(f"{said}, and is not called so; name it NAME-00001-of-{count:05}.gguf, by its number")
+    places = [one.path.with_name(f"{name[1]}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
+    if missing := next((place for place in places if not place.is_file()), None):
+        raise NotAModelError(f"{said}, and {missing.name} is not beside it; fetch it too")
+    parts, left = list[GgufFile](), MOST
+    for number, place in enumerate(places):
+        parts.append(_one(place, left))
+        left -= len(parts[-1].tensors)
+        if (stated := [parts[-1].plain.get(f"split.{key}") for key in ("no", "count")]) != [number, count]:
+            raise NotAModelError(
+                f"{said}, and {place.name} says that its number and count are {stated}; fetch it again"
+            )
+    tensors = {tensor.name: tensor for part in parts for tensor in part.tensors.values()}
+    expected, found = parts[0].plain.get("split.tensors.count"), sum(len(part.tensors) for part in parts)
+    if not expected == found == len(tensors):
+        raise NotAModelError(f"{said}, which have {len(tensors)} tensors, {expected} were expected; fetch them again")
+    metadata = {key: value for key, value in parts[0].metadata.items() if not key.startswith("split.")}
+    return replace(parts[0], metadata=metadata, tensors=tensors)
+
+
+def _one(path: Path, most: int = MOST) -> GgufFile:
+    """Return one file."""
     try:
         size = path.stat().st_size
         data = np.memmap(path, np.uint8, "r") if size else np.zeros(0, np.uint8)
     except OSError as error:
         raise NotAModelError(f"{path} cannot be read: {error.strerror or error}") from error
-    cursor = _Cursor(path, memoryview(data), size)  # type: ignore[arg-type]
+    cursor = _Cursor(path, memoryview(data), size, most)  # type: ignore[arg-type]
     try:
         return _read(cursor)
     except (struct.error, OverflowError, UnicodeDecodeError) as error:
@@ -90,8 +138,8 @@ def read_gguf(path: Path) -> GgufFile:
 class _Cursor:
     """A place in the file, moved by reading; nothing is read beyond its end."""
 
-    def __init__(self, path: Path, data: memoryview, size: int) -> None:
-        self.path, self.data, self.size, self.at, self.left = path, data, size, 0, MOST
+    def __init__(self, path: Path, data: memoryview, size: int, most: int) -> None:
+        self.path, self.data, self.size, self.at, self.left = path, data, size, 0, most
 
     def damaged(self, reason: str) -> NotAModelError:
         return NotAModelError(f"{self.path} is not a whole GGUF file: {reason}; fetch it again")
@@ -129,10 +177,9 @@ def _read(cursor: _Cursor) -> GgufFile:
     version = cursor.number("I")
     if version not in VERSIONS:
         swapped = int.from_bytes(version.to_bytes(4, "little"), "big") in VERSIONS
-        raise NotAModelError(
-            f"{cursor.path} is a GGUF file " + ("of a big-endian machine; convert it on one" if swapped else
-            f"of version {version}, versions {VERSIONS[0]} and {VERSIONS[1]} are known; convert it again")
-        )  # fmt: skip
+        known = f"of version {version}, versions {VERSIONS[0]} and {VERSIONS[1]} are known; convert it again"
+        turn = "of a big-endian machine; turn it round with gguf-convert-endian FILE little"
+        raise NotAModelError(f"{cursor.path} is a GGUF file {turn if swapped else known}")
     tensors, values = cursor.listed(24, "tensors"), cursor.listed(13, "metadata")
     metadata: dict[str, Value] = {}
     for _ in range(values):
@@ -157,11 +204,7 @@ def _read(cursor: _Cursor) -> GgufFile:
                 f"the tensor {tensor.name} lies at {offset} with {tensor.nbytes} bytes, its data have "
                 f"{max(cursor.size - start, 0)} bytes in steps of {alignment}"
             )
-        stored[tensor.name] = StoredBlocks(
-            name=tensor.name, type=tensor.type, shape=tensor.shape, start=start + offset, nbytes=tensor.nbytes
-        )
-    if not stored:
-        raise NotAModelError(f"{cursor.path} is a GGUF file without tensors (a vocabulary?); weights were expected")
+        stored[tensor.name] = replace(tensor, start=start + offset)
     return GgufFile(path=cursor.path, metadata=metadata, tensors=stored)
 
 
@@ -205,4 +248,4 @@ def _facts(cursor: _Cursor) -> tuple[StoredBlocks, int]:
     if shape[-1] % width:
         raise cursor.damaged(f"the tensor {name} has rows of {shape[-1]}, {kind.name} stores blocks of {width}")
     nbytes = math.prod(shape) // int(width) * int(block_bytes)
-    return StoredBlocks(name=name, type=kind.name, shape=shape, start=0, nbytes=nbytes), offset
+    return StoredBlocks(path=cursor.path, name=name, type=kind.name, shape=shape, start=0, nbytes=nbytes), offset

@@ -38,6 +38,12 @@ PLAIN = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64
          "I32": "int32", "I64": "int64"}  # fmt: skip
 """The types that are torch's own dtypes."""
 
+NO_MODELS = {
+    "adapter": "is an adapter (LoRA), which changes another model; join the two with llama-export-lora and open that",
+    "imatrix": "is an importance matrix, not a model; open the model that it was made for, and calibrate that with it",
+}
+"""What ``general.type`` says of files that hold no model, and what to do."""
+
 
 @dataclass(frozen=True, slots=True)
 class GgufSource:
@@ -53,6 +59,8 @@ class GgufSource:
     def open(self, request: Opening) -> Model:
         """Read the header; build the network where its architecture is known, else weights only, with the reason."""
         file = read_gguf(request.path)
+        if (reason := NO_MODELS.get(str(file.plain.get("general.type")))) is not None:
+            raise NotAModelError(f"{request.path} {reason}")
         unknown = sorted({each.type for each in file.tensors.values() if each.type not in PLAIN and not _scheme(each)})
         if unknown:
             raise NotAModelError(f"{request.path} holds tensors of the type {few(unknown, 8)}, which is not read yet")
@@ -62,7 +70,7 @@ class GgufSource:
         except (NotAModelError, ModelTooLargeError) as error:
             reason = str(error)
         facts = {name: _facts(each) for name, each in file.tensors.items()}
-        store = TensorStore(facts, Reader(file), files=(file.path,))
+        store = TensorStore(facts, Reader(file), files=file.files)
         bare = weights_only_model(source, store, read=request.contents)
         fingerprint = contents_of(_raw_store(file), read=request.contents).fingerprint
         summary = replace(bare.summary, cannot_run=reason, fingerprint=fingerprint)
@@ -111,7 +119,7 @@ def _raw_store(file: GgufFile) -> TensorStore:
         return torch.from_numpy(np.require(file.raw(names[name].name).reshape(-1), requirements=["C", "W"]))
 
     facts = {name: StoredTensor(name=name, dtype="uint8", shape=(each.nbytes,)) for name, each in names.items()}
-    return TensorStore(facts, read, files=(file.path,))
+    return TensorStore(facts, read, files=file.files)
 
 
 class GgufWeights(WeightsOnlyModel):
@@ -121,7 +129,7 @@ class GgufWeights(WeightsOnlyModel):
         self, summary: ModelSummary, store: TensorStore, overrides: Overrides | None = None, *, file: GgufFile
     ) -> None:
         super().__init__(summary, store, overrides)
-        self.file = file
+        self.file, self.files = file, tuple(map(str, file.files))
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> GgufWeights:
         return GgufWeights(summary, self._store, overrides, file=self.file)
@@ -160,7 +168,7 @@ class GgufNetwork(NetworkModel):
         mapped: Mapped,
     ) -> None:  # fmt: skip
         super().__init__(summary, body, inputs, overrides)
-        self.mapped, self.file = mapped, mapped.file
+        self.mapped, self.file, self.files = mapped, mapped.file, tuple(map(str, mapped.file.files))
 
     def _view(self, summary: ModelSummary, overrides: Overrides) -> GgufNetwork:
         return GgufNetwork(summary, self.body, self.inputs, overrides, mapped=self.mapped)
