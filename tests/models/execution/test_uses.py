@@ -158,6 +158,19 @@ class Routed(nn.Module):
         return logits
 
 
+class Answering(nn.Module):
+    """A class and a box: the best class is an answer, which nothing else depends on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind, self.box = nn.Linear(8, 4), nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scores = torch.softmax(self.kind(x.mean(dim=1)), dim=-1)
+        best, box = scores.argmax(dim=-1, keepdim=True), self.box(x.mean(dim=1))
+        return torch.cat([scores, best, box], dim=-1)
+
+
 def built(kind: Callable[[], nn.Module]) -> nn.Module:
     torch.manual_seed(5)
     return kind()
@@ -170,6 +183,7 @@ def test_roles_axes_and_reasons_are_facts() -> None:
     assert layers["down"].matrix == (4 * 8, 12)
     assert "router" in layers["router"].keep and not layers["out"].keep and not layers["up"].keep
     assert "exp" in layers["A_log"].keep and "not as the matrix" in layers["bias"].keep
+    assert not any(layer.keep for layer in opened(built(Answering), OutputKind.EMBEDDING, VECTORS).summary.layers)
     functional = opened(built(Functional), OutputKind.CLASS_LOGITS, VECTORS).summary.by_name
     assert (functional["stored"].kind, functional["stored"].axes) == (LayerKind.LINEAR, (1, 0))
     assert (functional["heads"].matrix, functional["heads"].axes) == ((8, 8), (1, 2, 0))

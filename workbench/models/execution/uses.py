@@ -42,7 +42,7 @@ class Use:
 @dataclass(slots=True, kw_only=True)
 class Uses:
     """``products`` and the names of ``other`` functions by parameter; ``routers`` are parameters whose product is
-    ranked; ``derived`` those of which a product's weight is computed."""
+    ranked, and a later product depends on the ranks; ``derived`` those of which a product's weight is computed."""
 
     products: dict[str, list[Use]] = field(default_factory=dict)
     other: dict[str, set[str]] = field(default_factory=dict)
@@ -65,6 +65,7 @@ class UseRecorder(TorchFunctionMode):
         self._names = {place: name for name, tensor in parameters.items() for place in places([tensor])}
         self._origins: dict[int, frozenset[str]] = {}
         self._ranked: dict[int, str] = {}
+        self._chosen: dict[int, frozenset[str]] = {}
         self._alive: list[torch.Tensor] = []
         self._gathered: dict[int, tuple[str, torch.Tensor]] = {}
 
@@ -78,8 +79,10 @@ class UseRecorder(TorchFunctionMode):
     def _note(self, func: Any, args: Any, kwargs: Any, results: list[torch.Tensor]) -> None:
         reader, inputs = PRODUCTS.get(func), tensors_of((args, kwargs))
         self._alive += results
+        chosen = self._choose(plain_name(func), inputs, results)
         if reader is not None:
             products = reader(args, kwargs)
+            self.uses.routers |= chosen
             for product in products:
                 self._product(product, results[0], kwargs, args)
             counted = places([product.weight for product in products])
@@ -92,15 +95,24 @@ class UseRecorder(TorchFunctionMode):
             self.uses.other.setdefault(owner, set()).add(plain_name(func))
             return
         name, written = plain_name(func), places(results)
-        if name in CHOOSING or (name in PAIRED and len(results) == 2):
-            self.uses.routers |= {self._ranked[id(each)] for each in inputs if id(each) in self._ranked}
-        elif results and (rank := next((self._ranked[id(i)] for i in inputs if id(i) in self._ranked), "")):
+        rank = next((self._ranked[id(each)] for each in inputs if id(each) in self._ranked), "")
+        if rank and results and not _chooses(name, results):
             width = self._parameters[rank].shape
             self._ranked |= {id(each): rank for each in results if each.ndim and each.shape[-1] in width}
         for place in places(inputs) - written:
             if place in self._names:
                 self.uses.other.setdefault(self._names[place], set()).add(name)
         self._derive(inputs, results)
+
+    def _choose(self, name: str, inputs: list[torch.Tensor], results: list[torch.Tensor]) -> frozenset[str]:
+        """Return the parameters on the ranks of whose products a call depends; what it writes depends on them too."""
+        chosen = frozenset[str]().union(*(self._chosen.get(place, ()) for place in places(inputs)))
+        if _chooses(name, results):
+            chosen |= {self._ranked[id(each)] for each in inputs if id(each) in self._ranked}
+        if chosen:
+            for place in places(results or inputs[:1]):  # an assignment to places of a tensor returns nothing
+                self._chosen[place] = self._chosen.get(place, frozenset()) | chosen
+        return chosen
 
     def _product(self, product: Product, result: torch.Tensor, kwargs: Any, args: Any) -> None:
         (place,) = places([product.weight])
@@ -169,6 +181,10 @@ class UseRecorder(TorchFunctionMode):
     def _origin(self, tensor: torch.Tensor) -> frozenset[str]:
         (place,) = places([tensor])
         return frozenset((self._names[place],)) if place in self._names else self._origins.get(place, frozenset())
+
+
+def _chooses(name: str, results: list[torch.Tensor]) -> bool:
+    return name in CHOOSING or (name in PAIRED and len(results) == 2)
 
 
 PASSIVE = frozenset(
