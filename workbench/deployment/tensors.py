@@ -59,6 +59,11 @@ def check(quantized: QuantizedModel, model: Model | None, *, rotations: bool = F
             f"the plan rotates the inputs of {few(rotated, 8)} while the model runs (online-rotation), which this form "
             "cannot say; export to compressed-tensors or script, or take online-rotation out of the plan"
         )
+    if model.online and not rotations:
+        raise ExportError(
+            f"{model.summary.name} rotates activations while it runs ({few(model.online)} in transform_config of its "
+            "config.json), which this form cannot say; export to compressed-tensors or script"
+        )
     model = quantized.rewritten(model)
     for name, assignment in resolve(quantized.plan, model.summary.layers).items():
         layer = model.summary.by_name[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from workbench.errors import CannotRunError, ModelError
 from workbench.models.data.inputs import InputSpec
@@ -106,6 +106,11 @@ class Model(ABC):
         import torch
 
         return torch.device("cpu")
+
+    @property
+    def online(self) -> Mapping[str, Mapping[str, Any]]:
+        """By which the network itself rotates inputs and outputs of layers, as compressed-tensors says it: none."""
+        return {}
 
     @property
     def is_original(self) -> bool:

@@ -249,7 +249,7 @@ class CompressedTensorsMethod(Method):
             "format": formats[0] if len(formats) == 1 else MIXED if formats else "dense", "ignore": ignored,
             "kv_cache_scheme": cache, "quantization_status": "compressed",
             "global_compression_ratio": None, "sparsity_config": {},
-            "transform_config": transform_config(job.quantized.changes.rotated),
+            "transform_config": transform_config(job.quantized.changes.rotated, job.model.online),
         }}  # fmt: skip
 
     def adapt(self, folder: Path, job: Job) -> None:
@@ -319,16 +319,22 @@ def config_group(weights: str, inputs: str | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def transform_config(rotated: Mapping[str, int]) -> dict[str, Any]:
-    """Return what says that inputs are rotated, and nothing of weights: loaders would rotate them once more."""
-    if not rotated:
+def transform_config(rotated: Mapping[str, int], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what says that inputs are rotated, and nothing of weights: loaders would rotate them once more.
+
+    ``own`` are the rotations that the opened network has.
+    """
+    if not rotated and not own:
         return {}
     from compressed_tensors.transform import TransformArgs, TransformConfig, TransformScheme
 
-    groups = {}
+    groups = {name: TransformScheme.model_validate(group) for name, group in own.items()}
     for block in sorted(set(rotated.values())):
         inputs = TransformArgs(targets=[name for name in rotated if rotated[name] == block], location="input")
-        groups[f"R4_{block}"] = TransformScheme(type="hadamard", head_dim=block, apply=[inputs])
+        name = f"R4_{block}"
+        while name in own:
+            name += "_further"
+        groups[name] = TransformScheme(type="hadamard", head_dim=block, apply=[inputs])
     return dict(TransformConfig(config_groups=groups).model_dump(mode="json"))
 
 

@@ -250,7 +250,9 @@ class NetworkModel(Model):
             for name in self.body.hooks if layers is None else layers:
                 if tap is not None and name in self.body.hooks:
                     hook = _carried(partial(_tap, tap, name))
-                    stack.callback(self._module(name).register_forward_hook(hook, with_kwargs=True).remove)
+                    own = name not in outputs  # before the module's own hooks change what its weight gives
+                    added = self._module(name).register_forward_hook(hook, with_kwargs=True, prepend=own)
+                    stack.callback(added.remove)
             yield
 
     def _module(self, layer: str) -> nn.Module:

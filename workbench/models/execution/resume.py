@@ -239,7 +239,9 @@ def layer_outputs(model: Model, batch: Batch, layer: str, matrices: Sequence[tor
     One output for each time that the layer runs.  The network runs once, the layer alone for each matrix.
     """
     own = model.overrides
-    if not isinstance(model, NetworkModel) or own.inputs or layer in own.rotations or layer not in model.body.hooks:
+    module = model.body.network.get_submodule(model.body.hooks[layer]) if isinstance(model, NetworkModel) and \
+        layer in model.body.hooks else None  # fmt: skip
+    if module is None or own.inputs or layer in own.rotations or module._forward_pre_hooks or module._forward_hooks:
         return [_tapped(model.with_weights({layer: matrix}), batch, layer) for matrix in matrices]
     facts, body = model.summary.by_name[layer], model.body
     module = body.network.get_submodule(body.hooks[layer])

@@ -18,6 +18,7 @@ from workbench.models.checkpoints.float8 import read_float8, read_mxfp4
 from workbench.models.checkpoints.gptq import read_awq, read_gptq
 from workbench.models.checkpoints.mlx import read_mlx
 from workbench.models.checkpoints.names import loaded_names
+from workbench.models.checkpoints.online_transforms import Groups, online_groups, rotate, without_matrices
 from workbench.models.checkpoints.packed import Packed, PackedWeight, Reader
 from workbench.models.checkpoints.packed_file import TYPE, described_layers, is_packed_file, read_packed_file
 from workbench.models.checkpoints.torchao import read_torchao
@@ -110,6 +111,8 @@ class QuantizedCheckpoint:
             require_memory(memory_to_run(checkpoint.logical.tensors.values()), str(folder))
             return _network(folder, config, source, checkpoint)
         except (NotAModelError, UnsafeModelError, ModelTooLargeError) as error:
+            if checkpoint.online:  # weights alone would be taken for those of a network that rotates nothing
+                raise
             return _weights_alone(source, checkpoint, str(error))
 
     def _open_file(self, path: Path) -> Model:
@@ -126,8 +129,10 @@ def _checkpoint(where: Path, files: list[Path], config: Mapping[str, Any]) -> Ch
         return Checkpoint.of(raw, read_packed_file(raw, where))
     method, settings = quantization
     cached = cache_scheme(settings) if method == "compressed-tensors" else (None, "")
-    checkpoint = Checkpoint.of(raw, _packed(where, raw, method, settings, config), *cached)
-    if not checkpoint.packed and cached == (None, ""):
+    packed, (online, remarks) = _packed(where, raw, method, settings, config)
+    checkpoint = Checkpoint.of(raw, packed, *cached)
+    checkpoint = replace(checkpoint, online=online, remarks=remarks)
+    if not checkpoint.packed and cached == (None, "") and not online:
         form = f"{method}, {settings['format']}" if isinstance(settings.get("format"), str) else method
         raise NotAModelError(
             f"{where} says that it is quantized ({form[:80]}), but none of its tensors is in a form that is read"
@@ -157,7 +162,8 @@ class Checkpoint:
 
     ``owners`` are the modules whose experts are packed one by one, and one tensor in the network; ``cache`` is the
     scheme of keys and values, ``dropped_cache`` what the files say of them and no plan can say; ``names`` are those of
-    the network's parameters in the files, where transformers renames them.
+    the network's parameters in the files, where transformers renames them.  ``online`` are rotations while the network
+    runs, ``remarks`` notes on them.
     """
 
     raw: TensorStore
@@ -167,6 +173,8 @@ class Checkpoint:
     cache: str | None = None
     dropped_cache: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    online: Groups = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @staticmethod
     def of(raw: TensorStore, packed: Packed, cache: str | None = None, dropped_cache: str = "") -> Checkpoint:
@@ -201,7 +209,7 @@ class Checkpoint:
             reason = "no layer here makes them alone" if alone else "a plan rounds them token by token"
             cached = self.dropped_cache or self.cache
             notes.append(f"the files store keys and values as {cached}; {reason}, so they are left as computed")
-        return tuple(notes)
+        return (*notes, *self.remarks)
 
     def weight(self, layer: Layer) -> PackedWeight | None:
         """Return the packed weight that is the layer's own; names may differ in their first component."""
@@ -237,6 +245,10 @@ class _Encoded(Model):
     """What a model says of the weights, inputs and caches that its quantized checkpoint stores."""
 
     checkpoint: Checkpoint
+
+    @property
+    def online(self) -> Groups:
+        return self.checkpoint.online
 
     def encoding(self, layer: str) -> str | None:
         facts = self.summary.layer(layer)
@@ -283,8 +295,11 @@ class QuantizedNetwork(_Encoded, NetworkModel):
         return QuantizedNetwork(summary, self.body, self.inputs, overrides, checkpoint=self.checkpoint)
 
 
-def _packed(folder: Path, raw: TensorStore, method: str, settings: Any, config: Mapping[str, Any]) -> Packed:
-    """Return the packed weights; NotAModelError for a configuration that lacks what its method needs."""
+def _packed(
+    folder: Path, raw: TensorStore, method: str, settings: Any, config: Mapping[str, Any]
+) -> tuple[Packed, tuple[Groups, tuple[str, ...]]]:
+    """Return the packed weights, and the rotations while the network runs with notes on them; NotAModelError for a
+    configuration that lacks what its method needs."""
 
     @cache
     def networks() -> Mapping[str, str]:
@@ -293,7 +308,8 @@ def _packed(folder: Path, raw: TensorStore, method: str, settings: Any, config: 
         return {name.removesuffix(".weight"): new.removesuffix(".weight") for name, new in renamed.items()}
 
     try:
-        return READERS[method](raw, settings, lambda module: networks().get(module, module))
+        online = online_groups(settings) if method == "compressed-tensors" else ({}, ())
+        return READERS[method](raw, settings, lambda module: networks().get(module, module)), online
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError, ArithmeticError) as error:
         raise NotAModelError(
             f"{folder}: quantization_config of config.json does not say what {method} needs "
@@ -303,7 +319,9 @@ def _packed(folder: Path, raw: TensorStore, method: str, settings: Any, config: 
 
 def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoint: Checkpoint) -> QuantizedNetwork:
     """Build the network from the logical tensors; NotAModelError with the reason where transformers cannot."""
-    network, notes = load_network(folder, config, checkpoint.logical, torch.float32)
+    held = without_matrices(checkpoint.logical, checkpoint.online)
+    network, notes = load_network(folder, config, held, torch.float32)
+    rotate(network, checkpoint.online, checkpoint.raw)
     head = head_of(type(network).__name__)
     parts = find_layers(network, stored_dtypes(checkpoint.logical.tensors, "float32"))
     inputs = inputs_of(folder, config, network)
