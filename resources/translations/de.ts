@@ -4344,12 +4344,16 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>In Gleitkomma</translation>
     </message>
     <message>
-        <source>{n} experts saw {} to {} tokens, expert {} the fewest</source>
-        <translation>{n} Experten sahen {} bis {} Token, Experte {} am wenigsten</translation>
+        <source>{n} experts were sent {} to {} tokens, expert {} the fewest</source>
+        <translation>{n} Experten bekamen {} bis {} Token, Experte {} am wenigsten</translation>
     </message>
     <message>
-        <source>{n} experts saw {} tokens each</source>
-        <translation>{n} Experten sahen je {} Token</translation>
+        <source>{n} experts were sent {} tokens each</source>
+        <translation>{n} Experten bekamen je {} Token</translation>
+    </message>
+    <message>
+        <source>all experts were shown {} tokens</source>
+        <translation>allen Experten wurden {} Token gezeigt</translation>
     </message>
     <message>
         <source>not a valid regular expression: {}</source>

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.models.execution.test_uses import IDS, opened
+from tests.models.networks import Rows
 from workbench.measurement.calibrate import Calibration, calibrate
 from workbench.measurement.second_moments import SecondMoments
 from workbench.models.execution.network import NetworkModel
@@ -148,8 +149,9 @@ def test_all_experts_see_all_tokens_and_the_output_stays(style: str) -> None:
     (model, own), (_, usual) = seen(style, starved=3, all_experts=True), seen(style, starved=3)
     everything, name = IDS.tensors["input_ids"].numel(), "experts.up"
     tokens, before = own.curvature[name].counts, usual.curvature[name].counts
-    assert tokens is not None and tokens.tolist() == [everything] * COUNT
     assert before is not None and before[3] == 0 and before.sum() == CHOSEN * everything
+    assert tokens is not None and tokens.tolist() == before.tolist(), "what the router chose stays known"
+    assert (own.curvature[name].shown, usual.curvature[name].shown) == (everything, 0)
     x = Mixture(style, 3).embedding(IDS.tensors["input_ids"]).reshape(-1, WIDTH).detach().double()
     np.testing.assert_allclose(own.curvature[name].columns[3], x.square().mean(dim=0), rtol=1e-5)
     energy = [(each.rows.reshape(COUNT, -1) * each.columns.sum(axis=1, keepdims=True)).sum()
@@ -162,6 +164,25 @@ def test_all_experts_see_all_tokens_and_the_output_stays(style: str) -> None:
 def test_a_mixture_that_is_not_given_the_choice_says_so() -> None:
     _, own = seen("batched", all_experts=True)
     assert any("saw only the tokens that were sent to them" in note for note in own.notes)
+    assert not any("--all-experts" in note for note in own.notes), "which was given"
+
+
+def test_a_network_without_mixtures_says_that_all_experts_change_nothing() -> None:
+    network = nn.Sequential(nn.Embedding(13, WIDTH), nn.Linear(WIDTH, 13))
+    own = calibrate(opened(network, OutputKind.TOKEN_LOGITS, IDS), IDS, all_experts=True)
+    assert any("--all-experts changed nothing" in note for note in own.notes)
+
+
+def test_parts_shown_to_all_experts_merge_by_what_each_was_shown() -> None:
+    model, own = seen("loop", starved=3, all_experts=True)
+    first, second = (
+        calibrate(model, Rows(input_ids=IDS.tensors["input_ids"][at : at + 128]), first_sample=at, all_experts=True)
+        for at in (0, 128)
+    )
+    merged, whole = first.curvature["experts.up"].merge(second.curvature["experts.up"]), own.curvature["experts.up"]
+    assert merged.shown == whole.shown and merged.counts is not None and whole.counts is not None
+    np.testing.assert_array_equal(merged.counts, whole.counts)
+    np.testing.assert_allclose(merged.columns, whole.columns, rtol=1e-5)
 
 
 @pytest.mark.parametrize("all_experts", (False, True))

@@ -157,19 +157,21 @@ def _calibrate(arguments: argparse.Namespace, progress: Progress) -> Report:
 
 
 def _mixtures(session: Session) -> list[dict[str, Any]]:
-    """Return the tokens of each expert by layer."""
+    """Return the tokens that each expert was sent by layer, and how many all were shown."""
     known = [(layer.name, expert_tokens(session, layer)) for layer in session.model.layers]
-    return [{"layer": name, "tokens": counts.tolist()} for name, counts in known if counts is not None]
+    return [{"layer": name, "tokens": each[0].tolist(), "shown_to_all": each[1]} for name, each in known if each]
 
 
 def _experts_table(mixtures: Sequence[Mapping[str, Any]]) -> Table:
     """Return a row for each mixture: how many experts, and the tokens that the least and the most of them saw."""
     rows = [
         {"layer": each["layer"], "experts": len(each["tokens"]), "fewest": min(each["tokens"]),
-         "expert": int(np.argmin(each["tokens"])), "most": max(each["tokens"])}
+         "expert": int(np.argmin(each["tokens"])), "most": max(each["tokens"]), "shown": each["shown_to_all"]}
         for each in mixtures
     ]  # fmt: skip
-    return Table(rows=rows, columns="layer | experts | fewest=fewest tokens | expert=of expert | most=most tokens")
+    shown = " | shown=shown to all" * any(each["shown"] for each in rows)
+    columns = "layer | experts | fewest=fewest tokens sent | expert=of expert | most=most tokens sent"
+    return Table(rows=rows, columns=columns + shown)
 
 
 def _info(arguments: argparse.Namespace, progress: Progress) -> Report:

@@ -51,7 +51,7 @@ def entries_of(summary: ModelSummary, curvature: Mapping[str, Curvature]) -> dic
     for layer in summary.layers:
         known = curvature.get(layer.name)
         if known is not None and layer.kind in MULTIPLIED:
-            counts = np.full(len(known.by_run), known.count) if known.counts is None else known.counts
+            counts = np.full(len(known.by_run), known.count) if known.seen is None else known.seen
             means = known.by_run.astype(np.float32)
             squares = InputSquares(means=means, counts=counts.astype(np.int64))
             entries |= dict.fromkeys(names[layer.name], squares)
@@ -109,7 +109,9 @@ def _joined(layer: Layer, entry: InputSquares, known: Curvature | None, name: st
     if counts is not None and (counts == 0).any():  # what an expert without tokens would see is not known
         means = np.where(counts[:, None] > 0, means, means[counts > 0].mean(axis=0) if (counts > 0).any() else 1.0)
     several = len(means) > 1
-    facts = {"columns": means if several else means[0], "counts": counts if several else None, "full": None}
+    facts = {
+        "columns": means if several else means[0], "counts": counts if several else None, "full": None, "shown": 0,
+    }  # fmt: skip
     if known is not None:
         return replace(known, **facts, outputs=None)  # type: ignore[arg-type]
     return Curvature(rows=np.full(rows, np.nan), count=count, **facts)  # type: ignore[arg-type]

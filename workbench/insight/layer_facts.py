@@ -158,15 +158,20 @@ def layer_rows(session: Session, assignments: Mapping[str, Assignment], metric: 
     return rows
 
 
-def expert_tokens(session: Session, layer: Layer) -> np.ndarray | None:
-    """Return the tokens of each expert of ``layer``, int64 ``[experts]``; None where that is not known."""
+def expert_tokens(session: Session, layer: Layer) -> tuple[np.ndarray, int] | None:
+    """Return the tokens that each expert of ``layer`` was sent, int64 ``[experts]``, and how many all were shown
+    instead (0: none); None where that is not known."""
     known = session.curvature.get(layer.name) if layer.experts > 1 else None
-    return None if known is None or known.counts is None or len(known.counts) != layer.experts else known.counts
+    if known is None or known.counts is None or len(known.counts) != layer.experts:
+        return None
+    return known.counts, known.shown
 
 
-def tokens_in_words(counts: np.ndarray) -> str:
-    """Return ``counts`` as a clause: how many experts, the fewest and the most tokens, who had the fewest."""
+def tokens_in_words(counts: np.ndarray, shown: int) -> list[str]:
+    """Return ``counts`` in clauses: how many experts, the fewest and the most tokens, who had the fewest."""
     least, most = quantities.whole(int(counts.min())), quantities.whole(int(counts.max()))
+    everyone = [f"all experts were shown {quantities.whole(shown)} tokens"] if shown else []
     if least == most:
-        return f"{len(counts)} experts saw {least} tokens each"
-    return f"{len(counts)} experts saw {least} to {most} tokens, expert {int(counts.argmin())} the fewest"
+        return [f"{len(counts)} experts were sent {least} tokens each", *everyone]
+    few = int(counts.argmin())
+    return [f"{len(counts)} experts were sent {least} to {most} tokens, expert {few} the fewest", *everyone]

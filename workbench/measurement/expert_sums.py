@@ -73,10 +73,12 @@ class RoutedSums:
     sent: dict[str, torch.Tensor] = field(default_factory=dict)
     rows: dict[str, torch.Tensor] = field(default_factory=dict)
     scatter: dict[str, torch.Tensor] = field(default_factory=dict)
+    everywhere: set[str] = field(default_factory=set)
 
     def add(self, batch: ExpertSums) -> None:
         """Add a batch that proved finite."""
         everywhere = {name for name, again in batch.squares if again}
+        self.everywhere |= everywhere
         for (name, tap, again), statistics in batch.seen.items():
             if again or name not in everywhere:
                 old = self.statistics.get((name, tap))
@@ -105,7 +107,8 @@ class RoutedSums:
             lengths = columns.sum(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
             curvature[name] = Curvature(
                 rows=(squares / lengths).reshape(-1).cpu().numpy(), columns=columns.cpu().numpy(), full=None,
-                count=int(counts.sum()), counts=self.counts[name].cpu().numpy(),
+                count=int(counts.sum()), counts=self.sent[name].cpu().numpy(),
+                shown=int(counts[0]) if name in self.everywhere else 0,
                 error=relative_error(self.scatter[name]),
             )  # fmt: skip
         return curvature
@@ -113,6 +116,12 @@ class RoutedSums:
     def notes(self, layers: Mapping[str, Layer], all_experts: bool) -> list[str]:
         """Return sentences on experts that saw few tokens, and on mixtures that could not be shown all tokens."""
         notes = []
+        if all_experts and not self.counts:
+            notes.append(
+                "--all-experts changed nothing: no layer holds the weights of several experts (those that are modules "
+                "of their own see the tokens that they are sent)"
+            )
+        advice = "" if all_experts else ", or let all experts see all tokens (--all-experts)"
         for name, counts in self.counts.items():
             width = layers[name].matrix[1]
             few = [(int(tokens), expert) for expert, tokens in enumerate(counts.tolist()) if tokens < ENOUGH * width]
@@ -120,10 +129,9 @@ class RoutedSums:
                 least, expert = min(few)
                 notes.append(
                     f"{len(few)} of {len(counts)} experts of {name} saw fewer than {ENOUGH * width:.0f} tokens, one "
-                    f"for each of their inputs (expert {expert} saw {least}); calibrate on more samples, or let all "
-                    "experts see all tokens (--all-experts)"
+                    f"for each of their inputs (expert {expert} saw {least}); calibrate on more samples{advice}"
                 )
-        left = [name for name, counts in self.counts.items() if all_experts and len(set(counts.tolist())) > 1]
+        left = [name for name in self.counts if all_experts and name not in self.everywhere]
         if left:
             notes.append(
                 f"the experts of {left[0]}{f' and {len(left) - 1} more' if len(left) > 1 else ''} saw only the tokens "
@@ -178,8 +186,8 @@ class ExpertMoments:
 
 
 def shown_everything(curvature: Curvature | None) -> bool:
-    """Return whether all experts of a layer were shown the same number of tokens, as when each sees all."""
-    counts = None if curvature is None else curvature.counts
+    """Return whether all experts of a layer were shown all tokens; earlier sessions have them as their counts."""
+    counts = None if curvature is None else curvature.seen
     return counts is not None and len(counts) > 1 and bool((counts == counts[0]).all()) and counts[0] > 0
 
 

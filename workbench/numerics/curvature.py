@@ -29,7 +29,9 @@ class Curvature:
     A, float32 ``[columns, columns]``, or None; for a convolution ``[groups, columns, columns]``, of the unfolded inputs
     of each of its groups, which serve equal runs of rows.  ``outputs`` is the whole G of a linear layer, ``E[d d^T]``
     over drawn tokens, float32 ``[rows, rows]``, or None: GPTQ lets errors of different outputs cancel by it.  ``error``
-    is the relative standard error of these means, by how samples scatter; NaN where that is not known.
+    is the relative standard error of these means, by how samples scatter; NaN where that is not known.  ``counts``,
+    int64 ``[experts]``, are the tokens that each expert of a mixture was sent; where all of them were shown all tokens
+    for ``columns``, ``shown`` is how many, else 0.
     """
 
     rows: np.ndarray
@@ -39,6 +41,7 @@ class Curvature:
     outputs: np.ndarray | None = None
     error: float = math.nan
     counts: np.ndarray | None = None
+    shown: int = 0
 
     def __post_init__(self) -> None:
         if self.rows.ndim != 1 or self.columns.ndim not in (1, 2) or self.rows.size % len(self.by_run):
@@ -58,6 +61,11 @@ class Curvature:
     def by_run(self) -> np.ndarray:
         """``columns`` as ``[runs, columns]``: equal runs of rows see the same inputs, all of them but for experts."""
         return self.columns.reshape(-1, self.width) if self.columns.size else self.columns.reshape(1, -1)
+
+    @property
+    def seen(self) -> np.ndarray | None:
+        """The tokens of ``columns`` by expert, int64 ``[experts]``."""
+        return np.full_like(self.counts, self.shown) if self.counts is not None and self.shown else self.counts
 
     @property
     def has_gradients(self) -> bool:
@@ -83,14 +91,16 @@ class Curvature:
             columns=self._merged_columns(other, share),
             outputs=_mean(self.outputs, other.outputs, share),
             counts=None if self.counts is None or other.counts is None else self.counts + other.counts,
+            shown=self.shown + other.shown if self.shown and other.shown else 0,
             error=math.hypot((1 - share) * self.error, share * other.error),
         )  # fmt: skip
 
     def _merged_columns(self, other: Curvature, share: float) -> np.ndarray:
         """Return the mean of both, each expert's by its own tokens."""
-        if self.counts is None or other.counts is None:
+        seen, others = self.seen, other.seen
+        if seen is None or others is None:
             return np.asarray(self.columns + (other.columns - self.columns) * share)
-        own = (other.counts / np.maximum(self.counts + other.counts, 1))[:, None]
+        own = (others / np.maximum(seen + others, 1))[:, None]
         return np.asarray(self.columns + (other.columns - self.columns) * own)
 
 

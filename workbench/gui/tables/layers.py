@@ -231,7 +231,7 @@ class LayersModel(QAbstractItemModel):
             lines.append(f"kept in floating point unless a rule names it: {layer.keep}")
         counts = expert_tokens(self._state.session, layer) if self._state.session else None
         if counts is not None:
-            lines.append(tokens_in_words(counts))
+            lines += tokens_in_words(*counts)
         wrong = self._reason(layer)
         if wrong:
             lines.append(wrong)

@@ -233,15 +233,22 @@ def _as_stored(facts: Layer, matrices: Sequence[torch.Tensor], stored: torch.Ten
     return [facts.tensor_of(matrix).to(stored) for matrix in matrices]
 
 
+def _runs_alone(model: NetworkModel, layer: str) -> bool:
+    """Return whether a layer's module, given its own inputs once more, does what it did in the network: without hooks,
+    which would change them again."""
+    own, hooks = model.overrides, model.body.hooks
+    if own.inputs or layer in own.rotations or layer not in hooks:
+        return False
+    module = model.body.network.get_submodule(hooks[layer])
+    return not (module._forward_pre_hooks or module._forward_hooks)
+
+
 def layer_outputs(model: Model, batch: Batch, layer: str, matrices: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
     """Return, for each of ``matrices`` as its weight, what ``layer`` makes of its inputs in the model as it is.
 
     One output for each time that the layer runs.  The network runs once, the layer alone for each matrix.
     """
-    own = model.overrides
-    module = model.body.network.get_submodule(model.body.hooks[layer]) if isinstance(model, NetworkModel) and \
-        layer in model.body.hooks else None  # fmt: skip
-    if module is None or own.inputs or layer in own.rotations or module._forward_pre_hooks or module._forward_hooks:
+    if not isinstance(model, NetworkModel) or not _runs_alone(model, layer):
         return [_tapped(model.with_weights({layer: matrix}), batch, layer) for matrix in matrices]
     facts, body = model.summary.by_name[layer], model.body
     module = body.network.get_submodule(body.hooks[layer])
