@@ -6528,8 +6528,12 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>OpenVINO: ONNX-Dateien</translation>
     </message>
     <message>
-        <source>the program that runs the exported file</source>
-        <translation>das Programm, das die exportierte Datei ausführt</translation>
+        <source>the program that runs the exported file; auto is the one that the file, the target or the model is for</source>
+        <translation>das Programm, das die exportierte Datei ausführt; auto ist das, für das die Datei, das Ziel oder das Modell gedacht ist</translation>
+    </message>
+    <message>
+        <source>the one of the file, the target or the model</source>
+        <translation>die der Datei, des Ziels oder des Modells</translation>
     </message>
     <message>
         <source>Floating-point model too</source>

@@ -220,8 +220,11 @@ def _answers(model: Model, batch: Batch, positions: Sequence[int]) -> np.ndarray
 
 
 def _comparable(values: np.ndarray, model: Model) -> np.ndarray:
+    """Return log-probabilities; of an embedding all numbers of a sample as one vector, as the evaluation has them."""
     if model.summary.output is OutputKind.DETECTIONS:
         values = answers_of(torch.from_numpy(values)).numpy()
+    if model.summary.output is OutputKind.EMBEDDING:
+        values = values.reshape(len(values), -1)
     if model.summary.output is OutputKind.POSITION_CLASSES and values.ndim > 3:  # classes of pixels, along axis 1
         values = np.moveaxis(values.reshape(*values.shape[:2], -1), 1, -1)
     return log_softmax(values) if model.summary.output.is_logits else values.astype(np.float64)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.deployment.checkpoints.folder import ORIGINS
 from workbench.deployment.proof.record import RuntimeProof
+from workbench.deployment.targets import target
 from workbench.errors import DataError
 from workbench.models.model import Batch, Model
+from workbench.models.summary import OutputKind
 from workbench.planning.plan import Plan
 from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of
+from workbench.session.contents import ANY
 from workbench.session.results import StepResult
 from workbench.session.session import Session
 from workbench.steps import session_data
@@ -28,9 +33,12 @@ if TYPE_CHECKING:
     from workbench.quantization.quantized_model import QuantizedModel
 
 NAME = "runtime"
-TRANSFORMERS, LLAMA_CPP = "transformers", "llama.cpp"
+AUTO, TRANSFORMERS, LLAMA_CPP, ONNX_RUNTIME = "auto", "transformers", "llama.cpp", "onnxruntime"
 FOLDERS = (TRANSFORMERS, "torchao", "mlx")
 """Runtimes of folders of safetensors files."""
+OF_TARGETS = {"gguf": LLAMA_CPP, "vllm": TRANSFORMERS, "tensorrt": ONNX_RUNTIME}
+"""The runtimes that stand for targets of other names."""
+OF_FILES = {".gguf": LLAMA_CPP, ".onnx": ONNX_RUNTIME}
 BASELINE = "floating point"
 """The name of the row in which nothing is quantized."""
 
@@ -41,7 +49,7 @@ def runtimes() -> tuple[Choice, ...]:
         Choice(LLAMA_CPP, "llama.cpp: GGUF files"),
         Choice(TRANSFORMERS, "transformers: compressed-tensors folders, as vLLM loads them"),
         Choice("torchao", "transformers: torchao folders"), Choice("mlx", "mlx-lm: MLX folders"),
-        Choice("onnxruntime", "ONNX Runtime: ONNX files"), Choice("openvino", "OpenVINO: ONNX files"),
+        Choice(ONNX_RUNTIME, "ONNX Runtime: ONNX files"), Choice("openvino", "OpenVINO: ONNX files"),
     )  # fmt: skip
 
 
@@ -49,8 +57,9 @@ def runtimes() -> tuple[Choice, ...]:
 class RuntimeOptions:
     """Which runtime and file, and on which samples."""
 
-    runtime: str = option("llama.cpp", OptionInfo(
-        label="Runtime", choices=runtimes, help="the program that runs the exported file"
+    runtime: str = option(AUTO, OptionInfo(
+        label="Runtime", choices=lambda: (Choice(AUTO, "the one of the file, the target or the model"), *runtimes()),
+        help="the program that runs the exported file; auto is the one that the file, the target or the model is for",
     ))  # fmt: skip
     baseline: bool = option(True, OptionInfo(
         label="Floating-point model too", help="run the model as it is in the same runtime, as a row beside the plan"
@@ -79,6 +88,31 @@ USUAL_PASSES = 5.0
 """The same of other runtimes."""
 
 
+def runtime_of(session: Session, options: RuntimeOptions) -> str:
+    """Return the runtime that was chosen, else the one that the file, the session's target or the model is for."""
+    if options.runtime != AUTO:
+        return options.runtime
+    if options.file:
+        file = Path(options.file)
+        return _of_folder(file) if file.is_dir() else OF_FILES.get(file.suffix.lower(), LLAMA_CPP)
+    if session.target not in ("", ANY) and (chosen := target(session.target).runtime) is not None:
+        return OF_TARGETS.get(chosen.name, chosen.name)
+    model = session.model
+    texts = model.embeddings and model.output in (OutputKind.TOKEN_LOGITS, OutputKind.EMBEDDING)
+    is_read = model.source.kind == "gguf" or (texts and model.source.kind in ORIGINS)
+    return LLAMA_CPP if is_read else ONNX_RUNTIME
+
+
+def _of_folder(folder: Path) -> str:
+    """Return the runtime of an exported folder by what its settings say of its weights."""
+    try:
+        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        stated = settings.get("quantization_config", {}).get("quant_method", "mlx" * ("quantization" in settings))
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return TRANSFORMERS
+    return stated if stated in FOLDERS else TRANSFORMERS
+
+
 def proofs(session: Session) -> tuple[RuntimeProof, ...]:
     """Return the proofs that the session stores, the latest of every plan and runtime."""
     result = session.results.get(NAME)
@@ -88,6 +122,7 @@ def proofs(session: Session) -> tuple[RuntimeProof, ...]:
 def _run(context: Context, options: RuntimeOptions) -> StepResult:
     session = context.session
     model = session_data.shown_inputs(context.model(), session)
+    options = replace(options, runtime=runtime_of(session, options))
     run = _runner(options.runtime)
     dataset = session_data.for_evaluation(
         model, session, options.data or None, samples=options.samples, seed=options.seed
@@ -107,7 +142,7 @@ def _run(context: Context, options: RuntimeOptions) -> StepResult:
 
 def _has_baseline(session: Session, options: RuntimeOptions) -> bool:
     """Return whether the model as it is runs, too: folders of it are no quantized checkpoints."""
-    return options.baseline and bool(session.plan.rules) and options.runtime not in FOLDERS
+    return options.baseline and bool(session.plan.rules) and runtime_of(session, options) not in FOLDERS
 
 
 def _costs(context: Context, options: RuntimeOptions) -> Estimate | None:
@@ -122,7 +157,7 @@ def _costs(context: Context, options: RuntimeOptions) -> Estimate | None:
     calibration = None if record is None else session_data.recorded(model, record)
     return proof(
         model, session.plan, data, calibration, moments=moments_of(model, session),
-        plans=1 + _has_baseline(session, options), passes=PASSES.get(options.runtime, USUAL_PASSES),
+        plans=1 + _has_baseline(session, options), passes=PASSES.get(runtime_of(session, options), USUAL_PASSES),
         answers=options.samples * options.positions,
     )  # fmt: skip
 
@@ -221,7 +256,9 @@ RUNTIME: Step[RuntimeOptions, StepResult] = Step(
     runs_model=True, costs=_costs,
     name=NAME, title="Run in a runtime", options=RuntimeOptions, requires=(RUNS, PLAN_CALIBRATED), run=_run,
     summary="Runs the plan's file in the runtime that it is for: its answers beside the evaluation, speed, memory.",
-    heading=lambda options, session: f"Run {plan_name(session)} in {options.runtime}",
+    heading=lambda options, session: (
+        f"Run {plan_name(session)} in {runtime_of(session, options) if session else options.runtime}"
+    ),
     needs=lambda session, options: replace(with_moments(session), results={
         name: result for name, result in session.results.items() if name == NAME
     }),

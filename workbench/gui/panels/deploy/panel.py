@@ -17,7 +17,7 @@ from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.session.workspace import State
-from workbench.steps.checks.runtime import LLAMA_CPP, RUNTIME, TRANSFORMERS, RuntimeOptions, proofs, runtimes
+from workbench.steps.checks.runtime import AUTO, LLAMA_CPP, RUNTIME, TRANSFORMERS, RuntimeOptions, proofs, runtimes
 from workbench.steps.files.first_session import is_first_look
 
 FIELDS = (
@@ -62,7 +62,7 @@ WRITTEN = {
 class DeployPanel(Panel):
     """*Export* writes a form.  *Run* runs the plan's file in a runtime and adds a row for it and the model as it is."""
 
-    runtime = LLAMA_CPP
+    runtime = AUTO
     """The one chosen last."""
 
     def _build(self) -> None:
