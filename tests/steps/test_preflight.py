@@ -299,6 +299,10 @@ def test_what_an_exporter_does_before_it_writes_is_part_of_the_estimate(
     for kind, least in (("onnx", 1000.0), ("onnx-genai", 1000.0), ("safetensors", 0.0)):
         expected = wb.estimate("export", wb.start(model), model=model, plan=plan, kind=kind, out=str(tmp_path / "a"))
         assert expected is not None and least < expected.seconds < least + 500.0, kind
+    written = wb.apply(model, plan, "onnx", tmp_path / "written.onnx")
+    again = wb.open(written[0])  # whose own graph is written
+    expected = wb.estimate("export", wb.start(again), model=again, plan=wb.Plan(), kind="onnx", out=str(tmp_path / "a"))
+    assert expected is not None and expected.seconds < 500.0
 
 
 def test_writing_is_tried_where_the_file_goes(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,12 +24,14 @@ from workbench.steps.files.first_session import start
 class Boxes(torch.nn.Module):
     """Answers 6 numbers at each of 5 places, the first ones a hundred times as large."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: int = 30) -> None:
         super().__init__()
         torch.manual_seed(0)
-        self.hidden, self.out = torch.nn.Linear(8, 16), torch.nn.Linear(16, 30)
+        self.hidden, self.out = torch.nn.Linear(8, 16), torch.nn.Linear(16, numbers)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.out.out_features == 1:
+            return torch.sigmoid(self.out(torch.relu(self.hidden(x))))
         answers = self.out(torch.relu(self.hidden(x))).unflatten(-1, (5, 6))
         return answers * torch.tensor([100.0, 1, 1, 1, 1])[:, None]
 
@@ -60,3 +62,15 @@ def test_a_proof_measures_the_cosine_that_the_evaluation_measures() -> None:
     proof = onnx_proof.prove_in_onnx(quantized, model, None, rows, [], data="rows", threads=1)
     assert proof.plan_loss == pytest.approx(1 - evaluated, rel=1e-6) and proof.positions == 6
     assert proof.runtime_loss == pytest.approx(proof.plan_loss, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_number_for_each_sample_is_compared_by_its_error() -> None:
+    rows = {"inputs": torch.randn(6, 8, generator=torch.Generator().manual_seed(1))}
+    model = opened(Boxes(1), OutputKind.EMBEDDING, Rows(**rows))
+    quantized = quantize(model, Plan.uniform(model.summary.layers, "int4-channel", algorithm="rtn"))
+    own, rounded = (each.run(rows).double() for each in (model, quantized.bind(model)))
+    proof = onnx_proof.prove_in_onnx(quantized, model, None, rows, [], data="rows", threads=1)
+    assert proof.unit == "relative squared error"
+    expected = float((rounded - own).square().sum() / own.square().sum())
+    assert proof.plan_loss == pytest.approx(expected) and proof.runtime_loss == pytest.approx(expected, rel=1e-3)

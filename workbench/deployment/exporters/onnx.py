@@ -38,10 +38,11 @@ class Onnx:
     standard: bool = False
 
     def preparing(self, model: Model) -> float:
-        """Return the seconds that capturing the network takes."""
+        """Return the seconds that capturing the network takes; an ONNX file's own graph is written."""
         from workbench.deployment.onnx.capture_cost import capture_seconds
+        from workbench.models.sources.onnx_file import OnnxModel
 
-        return capture_seconds(model)
+        return 0.0 if isinstance(model, OnnxModel) else capture_seconds(model)
 
     def refuse(self, planned: QuantizedModel, model: Model) -> None:
         """See :class:`workbench.deployment.exporters.Refuses`."""

@@ -1,8 +1,14 @@
-"""How far answers lie apart: log-probabilities by their divergence, embeddings by their angle; arrays of float64."""
+"""How far answers lie apart: log-probabilities by their divergence, embeddings by their angle, numbers by their square.
+
+Arrays are of float64.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+
+COSINE_DISTANCE = "1 - cosine"
+"""The unit of the distance between embeddings."""
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
@@ -24,3 +30,9 @@ def cosine_distance(first: np.ndarray, second: np.ndarray) -> float:
     cosines = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
     cosines[(lengths[0] == 0) & (lengths[1] == 0)] = 1
     return float((1 - cosines).mean())
+
+
+def relative_squared_error(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the sum of the squared differences over that of ``first``: the cosine of single numbers is their sign."""
+    size = float(np.square(first).sum())
+    return float(np.square(second - first).sum()) / max(size, float(np.finfo(np.float64).tiny))

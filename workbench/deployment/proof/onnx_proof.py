@@ -24,12 +24,19 @@ from workbench.deployment.proof.child import (
     require_package,
     threads_of_machine,
 )
-from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax
+from workbench.deployment.proof.losses import (
+    COSINE_DISTANCE,
+    cosine_distance,
+    divergence,
+    log_softmax,
+    relative_squared_error,
+)
 from workbench.deployment.proof.onnx_layers import by_layers
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_onnx_runtime, repeated
 from workbench.deployment.tensors import check
 from workbench.errors import BackendUnavailableError, ExportError, nearest
+from workbench.measurement.units import NATS, RELATIVE_SQUARED_ERROR
 from workbench.models.data.inputs import arguments_for
 from workbench.models.model import Batch, Model
 from workbench.models.sources.exported_program import pieces_of
@@ -163,12 +170,15 @@ def prove_in_onnx(
     twin = repeated(quantized, model)
     again = None if twin is None else _answers(twin, batch, positions)
     logits = model.summary.output.is_logits
-    apart, same = divergence if logits else cosine_distance, _same if logits else lambda *_: math.nan
+    apart, unit = (divergence, NATS) if logits else (cosine_distance, COSINE_DISTANCE)
+    if not logits and ours.shape[-1] == 1:
+        apart, unit = relative_squared_error, RELATIVE_SQUARED_ERROR
+    same = _same if logits else lambda *_: math.nan
     per_run = next(iter(batch.values())).shape[:2].numel() if model.inputs.tokens else len(next(iter(batch.values())))
     proof = RuntimeProof(
         runtime=answers.runtime, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=size,
         tensor_bytes=content.nbytes, plan_loss=apart(reference, ours), runtime_loss=apart(reference, theirs),
-        difference=apart(ours, theirs), unit="nats" if logits else "1 - cosine",
+        difference=apart(ours, theirs), unit=unit,
         agreement=same(ours, theirs),
         positions=ours.size // max(ours.shape[-1], 1), prompt_speed=per_run / answers.seconds, generation_speed=0.0,
         peak_bytes=answers.peak_bytes, tokens="", data=data, rounding=apart(ours, rounded),

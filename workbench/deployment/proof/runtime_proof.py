@@ -13,10 +13,11 @@ import torch
 from workbench.deployment.gguf_file import Content, content_of, prove, write
 from workbench.deployment.proof.child import proof_folder
 from workbench.deployment.proof.llama_cpp import Run, require_llama_cpp, run
-from workbench.deployment.proof.losses import cosine_distance, divergence
+from workbench.deployment.proof.losses import COSINE_DISTANCE, cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_llama_cpp
 from workbench.deployment.tensors import check
+from workbench.measurement.units import NATS
 from workbench.models.gguf.values import value_of
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
@@ -53,7 +54,7 @@ def prove_in_llama_cpp(
     proof = RuntimeProof(
         runtime=f"llama.cpp (xllamacpp {runtime.version})", plan=quantized.plan.hash, plan_name=quantized.plan.name,
         file_bytes=size, tensor_bytes=content.nbytes, plan_loss=plan_loss, runtime_loss=runtime_loss,
-        difference=difference, agreement=agreement, unit="1 - cosine" if pooled else "nats",
+        difference=difference, agreement=agreement, unit=COSINE_DISTANCE if pooled else NATS,
         positions=len(samples) * max(len(positions), 1), prompt_speed=runtime.prompt_tokens_per_second,
         generation_speed=runtime.generated_tokens_per_second, peak_bytes=runtime.peak_bytes,
         tokens=_tokens(runtime.tokens, ids, text), data=data,

@@ -21,11 +21,12 @@ from workbench.deployment.proof.child import (
     threads_of_machine,
 )
 from workbench.deployment.proof.llama_cpp import Run
-from workbench.deployment.proof.losses import cosine_distance, divergence
+from workbench.deployment.proof.losses import COSINE_DISTANCE, cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_transformers
 from workbench.deployment.proof.runtime_proof import _answers, _embedding_losses, _token_losses, _tokens
 from workbench.errors import ExportError
+from workbench.measurement.units import NATS
 from workbench.models.model import Model
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.stored import tensors_in_files
@@ -79,7 +80,7 @@ def prove_in_folder(
     proof = RuntimeProof(
         runtime=ran.version, plan=quantized.plan.hash, plan_name=quantized.plan.name, file_bytes=size,
         tensor_bytes=tensors, plan_loss=plan_loss, runtime_loss=runtime_loss, difference=difference,
-        agreement=agreement, unit="1 - cosine" if pooled else "nats",
+        agreement=agreement, unit=COSINE_DISTANCE if pooled else NATS,
         positions=len(samples) * max(len(positions), 1), prompt_speed=ran.prompt_tokens_per_second,
         generation_speed=ran.generated_tokens_per_second, peak_bytes=ran.peak_bytes,
         tokens=_tokens(ran.tokens, ids, text), data=data,

@@ -6,6 +6,7 @@ that of a weights-only model; layers that only the network tells (tied ones, kin
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,12 +29,13 @@ def start(model: Model, progress: Progress = silent) -> Session:
 
     summary = model.summary
     plan = Plan(model=summary.name, fingerprint=summary.fingerprint)
+    alone = {tensor.name for tensor in summary.others if math.prod(tensor.shape) == 1}  # what a mask is filled with
     return Session(
         model=summary, environment=Environment.here(ran_on(model)), plan=as_stored(model, plan),
         statistics=weight_statistics(model, progress), active_ranges=_ranges(model),
         notes=(
-            *(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite), *_unread(summary),
-            *model.notes, *filter(None, [summary.without_layers]),
+            *(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite if name not in alone),
+            *_unread(summary), *model.notes, *filter(None, [summary.without_layers]),
         ),
     )  # fmt: skip
 
