@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import workbench as wb
 from tests.models.onnx.made import initializers, numbers, onnxruntime_output, output_of, refusal, save
 from workbench.deployment.exporters import exporter
 from workbench.errors import DataError
+from workbench.models.onnx.operators import evaluate
+from workbench.models.onnx.recurrent import NoCounterpartError
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
 from workbench.progress import silent
@@ -236,3 +239,25 @@ def test_data_that_reach_what_torch_does_not_run_are_not_called_wrong(tmp_path: 
     assert output_of(model, values) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
     with pytest.raises(DataError, match=r"torch does not run its Pad \(node wider\) in If \(node chosen\): "):
         model.run({name: torch.from_numpy(each) for name, each in values.items()})
+
+
+@pytest.mark.parametrize("peepholes", (False, True))
+def test_a_branch_that_is_not_made_for_an_input_is_passed_over_and_an_operator_that_is_missing_is_not(
+    peepholes: bool,
+) -> None:
+    """Of Silero's detector: the branch of another rate has a recurrent layer, which takes three axes."""
+    from onnx import helper
+
+    names = ["x", "w", "r", *(("", "", "", "", "p") if peepholes else ())]
+    recurrent = helper.make_node("LSTM", names, ["y"], hidden_size=3)
+    outputs = [helper.make_tensor_value_info("y", 1, None)]
+    branches = {
+        "then_branch": helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "then", [], outputs),
+        "else_branch": helper.make_graph([recurrent], "else", [], outputs),
+    }
+    known = {"c": torch.tensor(True), "x": torch.randn(2, 2, 2, 4), "w": torch.randn(1, 12, 4),
+             "r": torch.randn(1, 12, 3), "p": torch.randn(1, 9)}  # fmt: skip
+    nodes = [helper.make_node("If", ["c"], ["z"], **branches)]
+    with pytest.raises(NoCounterpartError, match="peepholes") if peepholes else nullcontext():
+        evaluate(nodes, known, 17, both=True)
+        torch.testing.assert_close(known["z"], known["x"].relu())

@@ -53,7 +53,7 @@ def _branch(node: Any, known: Mapping[str, Tensor | None], opset: int, both: boo
             evaluate(branch.g.node, inside, opset, both)
             outputs = [inside[value.name] for value in branch.g.output]
         elif both:
-            with suppress(RuntimeError, IndexError, TypeError):  # what it is not made for
+            with suppress(RuntimeError, IndexError, TypeError, ValueError):  # what it is not made for
                 evaluate(branch.g.node, inside, opset, both)
     return outputs
 

@@ -18,7 +18,7 @@ PLAIN = {"Sigmoid", "Tanh"}
 ODD = ("activation_alpha", "activation_beta", "clip", "input_forget", "layout")
 
 
-class NoCounterpartError(ValueError):
+class NoCounterpartError(Exception):
     """An operator has options that its counterpart in torch has not."""
 
 
