@@ -4732,6 +4732,10 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{} liest Tabellen von Positionen und Tokenarten und Gatter von Experten nur in float32</translation>
     </message>
     <message>
+        <source>{} is given no network of the architecture {} yet, only of {}</source>
+        <translation>{} bekommt noch keine Netze der Architektur {}, nur solche der Architekturen {}</translation>
+    </message>
+    <message>
         <source>{} reads the config.json and the tokenizer of a Hugging Face folder; {} has none</source>
         <translation>{} liest die config.json und den Tokenizer eines Hugging-Face-Ordners; {} hat keine</translation>
     </message>

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.deployment.exporters.llamas import folder_of
 from workbench.cli import main
 from workbench.insight.legality import refusals
 from workbench.planning.plan import Plan
@@ -48,6 +49,16 @@ def test_a_target_names_what_it_refuses(session: Path, capsys: pytest.CaptureFix
     assert main(["check", str(session), "--target", "vllm"]) == 1
     text = capsys.readouterr().out
     assert "nf4-b64" in text and "refuses" in text and "why" in text.splitlines()[2]
+
+
+def test_a_target_without_the_network_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tmp_path / "plan.json"
+    Plan().save(plan)
+    folder = folder_of("gpt2", tmp_path / "gpt2")
+    for more in ([], ["--repair"]):
+        answer = call(capsys, 1, "check", str(plan), "--model", str(folder), "--target", "mlx", *more)
+        assert "no network of the architecture gpt2 yet, only of llama," in answer["network"]
+    assert "network" not in call(capsys, 0, "check", str(plan), "--model", str(folder), "--target", "gguf")
 
 
 def test_a_plan_file_is_repaired_in_place_or_elsewhere(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import json
 import os
 import signal as signals
 from collections.abc import Callable
@@ -14,13 +15,17 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 
+from tests.deployment.exporters.llamas import folder_of
 from tests.deployment.exporters.models import plan_of, quantized, tensor_model
 from workbench import atomic
+from workbench.deployment.checkpoints import write
 from workbench.deployment.exporters import exporter, huggingface, packed_safetensors, state_dict
 from workbench.deployment.failed import keeping_failed
 from workbench.errors import ExportError
 from workbench.models.sources import open_model
+from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.quantization.quantize import quantize
@@ -70,6 +75,100 @@ def test_a_hugging_face_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(ExportError, match=DIFFERS):
             exporter("huggingface").export(result, model, out, silent)
     assert os.listdir(out.parent) == ["m.failed"] and (out.parent / "m.failed" / "config.json").is_file()
+
+
+Q = "model.layers.0.self_attn.q_proj"
+
+
+def _changed(path: Path, tensor: str) -> None:
+    """Flip a bit in the middle of a tensor of a safetensors file."""
+    raw = bytearray(path.read_bytes())
+    start = 8 + int.from_bytes(raw[:8], "little")
+    first, last = json.loads(raw[8:start])[tensor]["data_offsets"]
+    raw[start + (first + last) // 2] ^= 1
+    path.write_bytes(raw)
+
+
+@pytest.mark.parametrize(("kind", "weights", "inputs"), [
+    ("gptq", "int4-g32-asym", None), ("mlx", "mxfp4", None), ("mlx", "int4-g32", None),
+    ("torchao", "int8-channel", "int8-token"), ("compressed-tensors", "int4-g32-asym", None),
+    ("compressed-tensors", "int8-channel", "int8-tensor"), ("compressed-tensors", "nvfp4", "nvfp4"),
+])  # fmt: skip
+def test_a_bit_of_any_tensor_of_a_checkpoint(
+    kind: str, weights: str, inputs: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shape of compressed-tensors and the scales of inputs, which decode no weight, could be anything."""
+    if kind in ("torchao", "compressed-tensors"):
+        pytest.importorskip(kind.replace("-", "_"))
+    model = open_model(folder_of("llama", tmp_path / "source", attention_bias=True))
+    made = quantize(model, Plan().assign([Q], weights=weights, algorithm="rtn"))
+    if inputs in ("int8-tensor", "nvfp4"):
+        made = replace(made, ranges={(Q, "input"): Range(low=-2.0, high=2.0, method="min-max", clipped=0.0)})
+    made = replace(made, plan=made.plan.assign([Q], inputs=inputs))
+    (tmp_path / "made").mkdir()
+    exporter(kind).export(made, model, tmp_path / "made" / "whole", silent)
+    names, written = [*load_file(tmp_path / "made" / "whole" / "model.safetensors")], write.write_safetensors
+    for name in (each for each in names if each.startswith(Q)):
+
+        def otherwise(path: Path, *rest: Any, name: str = name) -> None:
+            written(path, *rest)
+            _changed(path, name)
+
+        monkeypatch.setattr(write, "write_safetensors", otherwise)
+        with pytest.raises(
+            ExportError, match=r"q_proj.* reads back as .* (was|were) .* is kept as .*\.failed"
+        ) as failed:
+            exporter(kind).export(made, model, tmp_path / "made" / "m", silent)
+        assert "\n" not in str(failed.value)
+        assert sorted(os.listdir(tmp_path / "made")) == ["m.failed", "whole"]
+
+
+def test_a_bit_of_any_tensor_or_operator_of_an_onnx_file(tmp_path: Path) -> None:
+    """The scale of static inputs, constants and operators could be anything."""
+    onnx = pytest.importorskip("onnx")
+    from workbench.deployment.onnx import file
+
+    model, path = open_model("demo:digits-classifier"), tmp_path / "m.onnx"
+    names = [layer.name for layer in model.summary.stored]
+    made = quantize(model, Plan().assign(names[:1], weights="int8-channel", algorithm="rtn"), ranges={})
+    range_ = Range(low=-2.0, high=2.0, method="min-max", clipped=0.0)
+    made = replace(made, plan=made.plan.assign(names[:1], inputs="int8-tensor"), ranges={(names[0], "input"): range_})
+    content = file.content_of(made, model)
+    file.write(path, content, None, silent)
+    file.prove(path, content, silent, graph=True)
+    whole = onnx.load(path)
+    assert f"{names[0]}.input.scale" in {tensor.name for tensor in whole.graph.initializer}
+    for place, tensor in enumerate(whole.graph.initializer):
+        other, raw = onnx.load(path), bytearray(tensor.raw_data)
+        raw[len(raw) // 2] ^= 1
+        other.graph.initializer[place].raw_data = bytes(raw)
+        onnx.save(other, tmp_path / "other.onnx")
+        with pytest.raises(ExportError, match=rf"{tensor.name.partition('.codes')[0].partition('.scales')[0]}.* reads"):
+            file.prove(tmp_path / "other.onnx", content, silent, graph=True)
+    whole.graph.node[-1].name = "other"
+    onnx.save(whole, tmp_path / "other.onnx")
+    with pytest.raises(ExportError, match="the operator .* reads back otherwise than it was written"):
+        file.prove(tmp_path / "other.onnx", content, silent, graph=True)
+
+
+def test_an_onnx_genai_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxscript")
+    from workbench.deployment.onnx import file
+
+    model = open_model(folder_of("llama", tmp_path / "source", num_hidden_layers=1))
+    made, whole = quantize(model, Plan().assign([Q], weights="int4-g32", algorithm="rtn")), file.write
+
+    def otherwise(path: Path, content: Any, data: Path, *rest: Any) -> None:
+        whole(path, content, data, *rest)
+        raw = bytearray(data.read_bytes())
+        raw[0] ^= 1
+        data.write_bytes(raw)
+
+    monkeypatch.setattr(file, "write", otherwise)
+    with pytest.raises(ExportError, match=r"\[.*\] reads back as .*, .* was .*The folder is kept as .*m.failed"):
+        exporter("onnx-genai").export(made, model, tmp_path / "m", silent)
+    assert sorted(os.listdir(tmp_path)) == ["m.failed", "source"]
+    assert (tmp_path / "m.failed" / "genai_config.json").is_file()
 
 
 def test_a_second_failure_of_an_onnx_file_with_its_data_takes_the_place_of_the_first(tmp_path: Path) -> None:

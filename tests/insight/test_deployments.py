@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.gui import sessions
+from workbench.deployment.networks import unknown_network
+from workbench.errors import PlanError
 from workbench.insight.deployments import FORMS, unfit
-from workbench.insight.legality import Refusal, by_reason
+from workbench.insight.legality import Refusal, by_reason, within_target
 from workbench.models.summary import ModelSource, OutputKind
+from workbench.planning.constraints import Constraints
 
 
 @pytest.mark.parametrize(("output", "kinds"), [
@@ -34,6 +37,34 @@ def test_weights_without_a_network_are_offered_in_no_form_that_needs_it(tmp_path
     assert "config.json" in reasons["gguf"] and model.name in reasons["gguf"]
     (tmp_path / "config.json").touch()
     assert not unfit(FORMS[0], model) and not unfit(FORMS[1], model), "the folder holds the rest"
+
+
+@pytest.mark.parametrize(("architecture", "unknown"), [
+    ("llama", set()), ("gpt2", {"mlx"}), ("olmo", {"mlx"}), ("mixtral", {"gguf"}), ("vit", {"gguf", "mlx"}),
+])  # fmt: skip
+def test_an_architecture_that_a_runtime_does_not_have_is_said_before_the_export(
+    architecture: str, unknown: set[str], tmp_path: Path
+) -> None:
+    """Only the export said so, after the hours in which the plan was made."""
+    (tmp_path / "config.json").write_text(f'{{"model_type": "{architecture}"}}')
+    source = ModelSource(kind="huggingface", path=str(tmp_path))
+    model = replace(sessions.summary(1), source=source, output=OutputKind.TOKEN_LOGITS)
+    reasons = {form.kind: unfit(form, model) for form in FORMS}
+    assert {kind for kind, reason in reasons.items() if f"architecture {architecture} yet" in reason} == unknown
+    for target in ("gguf", "mlx", "mlx@nvidia-9.0", "vllm", "onnxruntime"):
+        if target.partition("@")[0] in unknown:
+            with pytest.raises(PlanError, match=f"no network of the architecture {architecture}.*choose another"):
+                within_target(Constraints(), target, model)
+        else:
+            assert within_target(Constraints(), target, model).target
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "{", '{"model_type": 3}'])
+def test_a_folder_that_does_not_say_its_architecture_is_left_to_the_export(text: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(text)
+    model = replace(sessions.summary(1), source=ModelSource(kind="huggingface", path=str(tmp_path)))
+    assert unknown_network("gguf", model) == unknown_network("", model) == ""
+    assert unknown_network("gguf", replace(model, source=ModelSource(kind="huggingface", path="gone"))) == ""
 
 
 @pytest.mark.parametrize(("kind", "kinds"), [

@@ -9,6 +9,7 @@ from pathlib import Path
 from workbench.console.command import Command
 from workbench.console.flags import TRUST, flag
 from workbench.console.report import Report, Row, Table, row
+from workbench.deployment.networks import unknown_network
 from workbench.deployment.targets import target
 from workbench.insight.legality import Pair, Refusal, refusals, repair
 from workbench.models.summary import ModelSummary
@@ -35,6 +36,8 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
     plan.require_model(model)
     refused = _rows(refusals(plan, model.layers, arguments.target), plan, model)
     facts: Row = {"plan": plan.name, "target": arguments.target, "refused": refused}
+    if reason := unknown_network(arguments.target, model):
+        return Report(facts={**facts, "network": reason}, parts=[reason], exit_code=1)
     if not arguments.repair:
         return _report(facts, refused, [])
     repaired = repair(plan, model.layers, arguments.target)

@@ -8,11 +8,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.deployment.checkpoints.folder import ORIGINS, has_settings
 from workbench.deployment.endings import ENDINGS
+from workbench.deployment.networks import has_folder, unknown_network
 from workbench.insight import quantities
 from workbench.insight.legality import Refusal, by_reason, refusals
-from workbench.models.summary import ModelSource, ModelSummary, OutputKind
+from workbench.models.summary import ModelSummary, OutputKind
 from workbench.session.workspace import State
 
 LISTED = 3
@@ -109,15 +109,13 @@ def unfit(form: Form, model: ModelSummary) -> str:
     """Return why a form cannot hold a model, whatever its plan; empty where it can."""
     if form.kind == "onnx" and model.cannot_run:
         return f"{model.name} has no network to write: {model.cannot_run}"
-    if form.kind not in ("onnx", "safetensors", model.source.kind) and not _has_folder(model.source):
+    if form.kind not in ("onnx", "safetensors", model.source.kind) and not has_folder(model.source):
         return f"{form.loads} reads the config.json and the tokenizer of a Hugging Face folder; {model.name} has none"
+    if reason := unknown_network(form.target, model):
+        return reason
     if not form.generates or model.output in (OutputKind.TOKEN_LOGITS, OutputKind.NONE):  # of weights alone, none knows
         return ""
     return f"{form.loads} only generates text; {model.name} does not: its outputs are {NOUNS[model.output]}"
-
-
-def _has_folder(source: ModelSource) -> bool:
-    return source.kind in ORIGINS or source.kind == "safetensors" and has_settings(Path(source.path))
 
 
 def place(state: State, form: Form) -> Path:

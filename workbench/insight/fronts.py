@@ -74,7 +74,7 @@ def front_of(session: Session, table: Sensitivity, batch: int | None, target: st
 
     Raises WorkbenchError where there is none.
     """
-    rules = within_target(Constraints(locked=session.locked, keep_inputs=True), target, session.model.layers)
+    rules = within_target(Constraints(locked=session.locked, keep_inputs=True), target, session.model)
     _, inputs, cache = session.tables(table.metric)
     times = None if batch is None else MeasuredTimes.from_timings(session.timings, batch)
     return pareto(session.model, table, session.plan, constraints=rules, inputs=inputs, cache=cache, times=times)

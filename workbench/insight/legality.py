@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from workbench.deployment.networks import unknown_network
 from workbench.deployment.targets import Target
 from workbench.deployment.targets import target as target_of
 from workbench.errors import PlanError
@@ -70,12 +71,15 @@ class Repaired:
     left: tuple[Refusal, ...] = field(default=())
 
 
-def within_target(rules: Constraints, target: str, layers: Sequence[Layer]) -> Constraints:
-    """Return ``rules`` with what a target (empty: any) refuses and joins; PlanError for an unknown one."""
+def within_target(rules: Constraints, target: str, model: ModelSummary) -> Constraints:
+    """Return ``rules`` with what a target (empty: any) refuses and joins; PlanError for an unknown one, and for one
+    that runs no network of the model's architecture."""
     if not target:
         return rules
-    runtime = target_of(target).among(layers)
-    return replace(rules, legal=runtime.legal, bonds=runtime.bonds(tuple(layers)), target=runtime.title)
+    if reason := unknown_network(target, model):
+        raise PlanError(f"{reason}; choose another target")
+    runtime = target_of(target).among(model.layers)
+    return replace(rules, legal=runtime.legal, bonds=runtime.bonds(model.layers), target=runtime.title)
 
 
 def refusals(

@@ -77,7 +77,7 @@ def constraints_of(
     rules = Constraints(
         locked=locked, schemes=None if schemes is None else tuple(schemes), allowed=tuple(allowed.items())
     )
-    return within_target(rules, target or "", session.model.layers)
+    return within_target(rules, target or "", session.model)
 
 
 def input_names(session: Session, names: Sequence[str], target: str | None, weights: str = "") -> tuple[str, ...]:

@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 BAND = 1 << 19
 """Weights that a library decodes at a time: 2 MB in float32 stay in a core's cache."""
 
+FEW = 64
+"""Bytes of a tensor up to which it may be one that no weight is decoded from: a shape, the scale of inputs."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Job:
@@ -322,7 +325,7 @@ def _prove(method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: 
         layer = replace(layer, parameter=name)
         _prove_weight(method, layer, tensors, stored, {**config, "__metadata__": store.metadata})
         put_away_again()
-        read |= {name for name in modules[module] if not name.endswith(".bias")}
+        read |= {each for each in modules[module] if not each.endswith(".bias") and store.tensors[each].nbytes > FEW}
     others = [entry for entries in shards.values() for entry in entries if entry.name not in read]
     prove_bytes(store, others)
 

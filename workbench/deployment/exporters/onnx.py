@@ -129,4 +129,4 @@ def _write(path: Path, data: Path | None, content: Content, out: Path, progress:
 
     write(path, content, data, part_of(progress, 0.0, 0.6))
     with keeping_failed(path if data is None else path.parent, out):
-        prove(path, content, part_of(progress, 0.6, 1.0))
+        prove(path, content, part_of(progress, 0.6, 1.0), graph=True)

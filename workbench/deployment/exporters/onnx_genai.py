@@ -67,6 +67,6 @@ class OnnxGenai:
             write(file, content, temporary / "model.onnx.data", part_of(progress, 0.3, 0.7))
             files = mark(quantized, temporary, self.name)
             with keeping_failed(temporary, out):
-                prove(file, content, part_of(progress, 0.7, 1.0))
+                prove(file, content, part_of(progress, 0.7, 1.0), graph=True)
         progress(1.0, f"wrote {out.name}")
         return tuple(out / name for name in files)

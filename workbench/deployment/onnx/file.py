@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,10 @@ from workbench.deployment.onnx.rewrite import rewrite
 from workbench.deployment.onnx.source_graph import graph_of
 from workbench.deployment.onnx.values import Decoder
 from workbench.deployment.targets import target
-from workbench.deployment.tensors import decoded, require_that_all_fit
+from workbench.deployment.tensors import decoded, require_same_bytes, require_that_all_fit
 from workbench.errors import ExportError
 from workbench.models.dtypes import tensor_bytes
-from workbench.models.layer import Layer
+from workbench.models.layer import Layer, StoredTensor
 from workbench.models.sources.onnx_file import OnnxModel
 from workbench.planning.plan import KEEP, resolve
 from workbench.progress import Progress
@@ -113,13 +114,18 @@ def write(path: Path, content: Content, data: Path | None, progress: Progress) -
     onnx_ir.save(content.graph, path, format="protobuf", external_data=external, callback=wrote if external else None)
 
 
-def prove(path: Path, content: Content, progress: Progress) -> None:
-    """Raise ExportError unless the package onnx reads the very values back that were evaluated, bit for bit."""
+def prove(path: Path, content: Content, progress: Progress, *, graph: bool = False) -> None:
+    """Raise ExportError unless the package onnx reads the very values back that were evaluated, bit for bit.
+
+    ``graph``: and the very operators and constants, whose names may be others in a file of another process.
+    """
     try:
         _check(path, content.model)
         decoder = Decoder(path)
     except Exception as error:  # the checker has errors of many kinds
         raise ExportError(f"the package onnx does not read what was written: {error}") from error
+    if graph:
+        _compare_graph(decoder, content)
     layers = [layer for layer in content.model.summary.stored if layer.parameter in content.weights]
     for place, layer in enumerate(layers):
         progress(place / max(len(layers), 1), f"comparing {layer.name}")
@@ -128,8 +134,25 @@ def prove(path: Path, content: Content, progress: Progress) -> None:
         if tensor.name in content.weights:
             own = content.model.other(tensor.name)
             expected = content.quantized.others.get(tensor.name, own).to(own.dtype)
-            if not np.array_equal(decoder.raw_bytes(tensor.name), tensor_bytes(expected)):
-                raise ExportError(f"{tensor.name} does not read back as it was written; please report")
+            require_same_bytes(tensor, decoder.raw_bytes(tensor.name), tensor_bytes(expected), "please report")
+
+
+def _compare_graph(decoder: Decoder, content: Content) -> None:
+    """Raise ExportError naming the first operator or constant that the file holds otherwise than it was written."""
+    from onnx_ir.serde import serialize_node
+
+    written, nodes = content.graph.graph, decoder.model.graph.node
+    for node, read in zip_longest(written, nodes):
+        if node is None or read is None or serialize_node(node).SerializeToString() != read.SerializeToString():
+            named = getattr(node, "name", None) or getattr(read, "name", "")
+            raise ExportError(f"the operator {named} reads back otherwise than it was written; please report")
+    for name, value in written.initializers.items():
+        constant = value.const_value
+        if name not in content.tensors and constant.dtype.name != "STRING":
+            expected = np.frombuffer(constant.tobytes(), np.uint8)
+            shape = tuple(constant.shape.numpy()) if constant.dtype.bitwidth >= 8 else expected.shape
+            stored = StoredTensor(name=name, dtype=constant.dtype.numpy().name, shape=shape)
+            require_same_bytes(stored, decoder.raw_bytes(name), expected, "please report")
 
 
 def _check(path: Path, model: Model) -> None:

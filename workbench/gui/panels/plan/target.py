@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from workbench.deployment.networks import unknown_network
 from workbench.deployment.targets import RUNTIMES, target, target_names
 from workbench.gui.context.context import Context
 from workbench.gui.panels.panel import PanelPart
@@ -48,11 +49,13 @@ class PlanTarget(PanelPart):
             latest_refusals(session.plan, session.model.layers, new.target, new.assignments) if session else ()
         )  # fmt: skip
         layers = len({name for refusal in self._refusals for name in refusal.layers})
+        unknown = unknown_network(new.target, session.model) if session else ""
         refused = f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
-        short = refused if new.target else "every scheme is allowed"
-        self.verdict.say(*(f"{short}: {refusal.sentence}" for refusal in self._refusals[:1]), short)
-        self.verdict.setToolTip(by_reason(self._refusals))
-        set_role(self.verdict, "error" if layers else "muted")
+        short = "not this model" if unknown else refused if new.target else "every scheme is allowed"
+        reasons = [unknown] if unknown else [refusal.sentence for refusal in self._refusals[:1]]
+        self.verdict.say(*(f"{short}: {reason}" for reason in reasons), short)
+        self.verdict.setToolTip(unknown or by_reason(self._refusals))
+        set_role(self.verdict, "error" if unknown or layers else "muted")
         for action in (self.select_button, self.repair_button):
             action.setVisible(bool(layers))
 
