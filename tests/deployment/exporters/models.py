@@ -38,6 +38,10 @@ class TensorModel:
     def encoded(self, layer: str) -> None:
         return None
 
+    @property
+    def online(self) -> Mapping[str, Mapping[str, Any]]:
+        return {}
+
     def other(self, name: str) -> torch.Tensor:
         return self.tensors[name]
 
