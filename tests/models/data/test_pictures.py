@@ -240,3 +240,13 @@ def test_folders_of_splits_with_classes_in_them_are_named(tmp_path: Path) -> Non
         Image.new("RGB", (4, 4)).save(tmp_path / split / "cat" / "a.png")
     with pytest.raises(DataError, match="pictures in the folders of train, val; give one of these"):
         open_dataset(tmp_path, model(tokens=False, channels=3))
+
+
+def test_a_folder_that_says_nothing_of_its_pictures_is_told(tmp_path: Path) -> None:
+    """One of timm's in transformers' wrapper, without ``pretrained_cfg``: pictures went in as they came, silently."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text(json.dumps({"model_type": "timm_wrapper"}))
+    pictures(tmp_path / "pictures", ((16, 16),))
+    known = model(tokens=False, folder=tmp_path / "model", channels=3)
+    (note,) = open_dataset(tmp_path / "pictures", known).notes
+    assert "says nothing of how its pictures are made" in note and "pretrained_cfg" in note and "as they come" in note

@@ -132,3 +132,9 @@ def test_complex_weights_stay_and_are_named(tmp_path: Path) -> None:
     torch.testing.assert_close(model.run({"x": x}), network(x))
     assert [layer.name for layer in model.summary.layers] == ["first", "last"]
     assert any("complex numbers have no formats, and spectrum stays as stored" in note for note in model.notes)
+
+
+def test_a_weight_that_is_normalised_is_named_and_its_scale_is_none(tmp_path: Path) -> None:
+    network = seeded(lambda: nn.Sequential(nn.utils.weight_norm(nn.Linear(16, 80)), nn.ReLU(), nn.Linear(80, 4)))
+    model = opened(tmp_path, network, (torch.randn(2, 16),))
+    assert {layer.name: bool(layer.keep) for layer in model.summary.layers} == {"0.weight_v": True, "2": False}

@@ -74,7 +74,18 @@ def read_pictures(sources: Sequence[Path | bytes], classes: Classes, spec: Input
         return tensors
 
     stored = processor is not None and not processor.compact
-    return Stored(count=len(sources), load=load, prepare=None if stored else preparation(spec), notes=classes.notes)
+    unsaid = processor is None and spec.folder is not None and spec.mean is None
+    notes = (*classes.notes, _unsaid(spec)) if unsaid else classes.notes
+    return Stored(count=len(sources), load=load, prepare=None if stored else preparation(spec), notes=notes)
+
+
+def _unsaid(spec: InputSpec) -> str:
+    sized = "as they come" if spec.size is None else f"resized to {spec.size[0]} x {spec.size[1]} pixels"
+    return (
+        "the model's folder says nothing of how its pictures are made (preprocessor_config.json; for timm, "
+        f"pretrained_cfg of config.json): they are {sized} and scaled to 0..1; add the file, or give arrays (.npz of "
+        "pixel_values)"
+    )
 
 
 def _stack(paths: list[Path | bytes], spec: InputSpec) -> dict[str, torch.Tensor]:

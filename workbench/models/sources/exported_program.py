@@ -224,6 +224,10 @@ def pieces_of(batch: Batch, size: int) -> Iterator[Batch]:
         yield {name: tensor[rows] for name, tensor in batch.items()}
 
 
+WEIGHT_NORM = "_weight_norm"
+"""Makes a weight of its first argument, which a note names: the layer multiplies what comes of it."""
+
+
 class Graphs:
     """The roles of parameters by the operations that use them in the graphs of an unflattened program."""
 
@@ -250,7 +254,8 @@ class Graphs:
         operation = str(user.target).removeprefix("aten.").split(".")[0]
         role = _role_in(operation, user, node, shape)
         if role is None:
-            return None if is_norm(operation) else unknown_role(shape)
+            kept = user.args[0] is not node if operation == WEIGHT_NORM else is_norm(operation)
+            return None if kept else unknown_role(shape)
         alone = owner is module and name == "weight" and _runs_alone(module, user)
         return replace(
             role, hookable=role.hookable and alone, named_by_module=role.named_by_module and name == "weight"

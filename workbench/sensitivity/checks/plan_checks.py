@@ -23,7 +23,10 @@ BEYOND = 0.5
 """How much wider the range gets, as a logarithm, where the loss is e times that of the coarsest plan measured."""
 
 TRUSTED = 1.0
-"""The factor of the finest plan measured holds for finer ones if its loss is at most this; else it is lost with it."""
+"""The factor of the finest plan measured says something of finer ones if its loss is at most this; else it is lost."""
+
+FADES = 1.8
+"""The most that a factor's logarithm may change below the finest plan: a larger loss stays larger."""
 
 STEEPEST = 0.9
 """A measured loss grows at least with the predicted one to the power of one minus this: a larger loss stays larger."""
@@ -76,7 +79,7 @@ class PlanChecks:
         """Return what a plan of that second-order loss is predicted to cost: the loss times the factor there.
 
         The factor's logarithm is linear between the measured plans: in the loss where it grows, in the loss's logarithm
-        where a lost model loses no more.  It is constant beyond them, but see TRUSTED.
+        where a lost model loses no more.  Above them it is constant, below see TRUSTED and :meth:`_least`.
         """
         return float(self.wholes(np.array([loss]))[0])
 
@@ -90,8 +93,24 @@ class PlanChecks:
             first, share = float(self.factors[0]), at / self.predicted[0]
             finer = first * share if first > 0 else -np.log1p(math.expm1(-first) * share)
             factors = np.where(share < 1, finer, factors)
+        else:
+            share, least = np.minimum(at / self.predicted[0], 1.0), self._least
+            factors = np.where(share < 1, least + (float(self.factors[0]) - least) * np.sqrt(share), factors)
         wholes: np.ndarray = np.where(known, losses * np.exp(factors), losses)
         return wholes
+
+    @cached_property
+    def _least(self) -> float:
+        """The factor's logarithm where the loss is least: what is left of the finest plan's factor where it goes on as
+        from the next plan to that one.  Higher orders grow with the errors, the root of the loss; what the second order
+        itself says wrongly does not, and then both plans have one factor.  One plan alone has higher orders.
+        """
+        first, least = float(self.factors[0]), 0.0
+        if self.factors.size > 1:
+            steps = math.sqrt(self.predicted[1] / self.predicted[0]) - 1
+            least = first - float(self.factors[1] - first) / steps
+        low, high = (max(first - FADES, 0.0), first) if first > 0 else (first, min(first + FADES, 0.0))
+        return min(max(least, low), high)
 
     def second_order(self, loss: float) -> float:
         """Return the largest second-order loss of plans that are predicted to cost no more than ``loss``."""
