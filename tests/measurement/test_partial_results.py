@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -206,3 +206,12 @@ def records_in(hint: Any) -> Iterator[type]:
 def test_every_record_within_a_saved_one_can_be_saved(kinds: tuple[type, ...]) -> None:
     within = {record for kind in kinds for hint in get_type_hints(kind).values() for record in records_in(hint)}
     assert within <= {*kinds}
+    parts = {part for kind in kinds for hint in get_type_hints(kind).values() for part in (hint, *parts_of(hint))}
+    assert not parts & {set, frozenset}
+
+
+def parts_of(hint: Any) -> Iterator[Any]:
+    """Yield the containers of a hint and what they contain."""
+    yield get_origin(hint)
+    for each in get_args(hint):
+        yield from (each, *parts_of(each))

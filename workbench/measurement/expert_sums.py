@@ -73,12 +73,12 @@ class RoutedSums:
     sent: dict[str, torch.Tensor] = field(default_factory=dict)
     rows: dict[str, torch.Tensor] = field(default_factory=dict)
     scatter: dict[str, torch.Tensor] = field(default_factory=dict)
-    everywhere: set[str] = field(default_factory=set)
+    everywhere: dict[str, bool] = field(default_factory=dict)
 
     def add(self, batch: ExpertSums) -> None:
         """Add a batch that proved finite."""
         everywhere = {name for name, again in batch.squares if again}
-        self.everywhere |= everywhere
+        self.everywhere |= dict.fromkeys(sorted(everywhere), True)  # what is saved of a run holds no sets
         for (name, tap, again), statistics in batch.seen.items():
             if again or name not in everywhere:
                 old = self.statistics.get((name, tap))
