@@ -58,7 +58,7 @@ class Panel(IsolatedPages):
         self._own: QAbstractButton | None = None
         self.next_step = button("", self._take_step, name="Next step")
         self.show_pages(self.body, page(None, self._hint, row(None, self.next_step, None), None))
-        self._is_empty = self._recolour_due = False
+        self._is_empty = self._recolour_due = self.is_due = False  # is_due: it gets the state in a turn of its own
         self._drawn = State()
         self._build()
 
@@ -86,6 +86,7 @@ class Panel(IsolatedPages):
 
     def show_state(self, state: State) -> None:
         """Show ``state``, the newest, where the panel is seen; else what is newest when it is."""
+        self.is_due = False
         if self.is_seen:
             self._draw(state)
 
@@ -96,13 +97,13 @@ class Panel(IsolatedPages):
 
     def catch_up(self) -> None:
         """Draw what happened while the panel was not seen."""
-        if self.isVisible():
+        if self.isVisible() and not self.is_due:
             self._draw(self.state)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up with what happened while the panel was hidden."""
         super().showEvent(event)
-        if self.is_seen:
+        if self.is_seen and not self.is_due:
             self._draw(self.state)
 
     def say_empty(self, text: str, step: str = "", own: QAbstractButton | None = None) -> None:

@@ -187,9 +187,11 @@ class RecordsView(QTableView):
         header.sortIndicatorChanged.connect(lambda column, _: header.setSortIndicatorShown(column >= 0))
 
     def show_records(self, records: Sequence[Any], unit: str = "") -> None:
-        """Show other records, losses in ``unit``; the selected ones stay selected, columns are fitted to the first."""
+        """Show other records, losses in ``unit``; the selected ones stay selected, columns are fitted to the first; those
+        of a short table only grow while it changes, for fitting takes half a frame and makes them jump."""
         self.records.show_unit(unit)
-        if len(records) == len(self.records.records):
+        before = len(self.records.records)
+        if len(records) == before:
             self.records.show_records(records)
             self._widen()
             return
@@ -199,7 +201,8 @@ class RecordsView(QTableView):
         self.records.show_records(records)
         self._select(selected, focused, current.column())
         if records and not self.horizontalHeader().stretchLastSection():
-            self._fit_columns()
+            grown = self._fitted and 0 < before <= FEW and len(records) <= FEW
+            self._widen() if grown else self._fit_columns()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Give the headings of an empty table the room that they need in the window's style; widths that were set stay
