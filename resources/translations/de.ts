@@ -7093,5 +7093,9 @@ Auf {}.</translation>
         <source>measured here with {n} threads: a copy of {n} MiB, an FP32 product of {n} × {n}</source>
         <translation>hier mit {n} Threads gemessen: eine Kopie von {n} MiB, ein FP32-Produkt von {n} × {n}</translation>
     </message>
+    <message>
+        <source>refused in {} of {} layers</source>
+        <translation>abgelehnt in {} von {} Schichten</translation>
+    </message>
 </context>
 </TS>

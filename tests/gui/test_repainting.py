@@ -15,11 +15,14 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.gui.panel_updates import PanelUpdates
+from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.shell import icons, theme
 from workbench.gui.tables.layer_columns import BITS, INPUTS
+from workbench.gui.window import Window
 from workbench.session.session import Session
 from workbench.session.table import of_tap
+from workbench.session.workspace import State
 
 Q, UP = "model.layers.0.self_attn.q_proj", "model.layers.1.mlp.up_proj"
 
@@ -27,6 +30,32 @@ Q, UP = "model.layers.0.self_attn.q_proj", "model.layers.1.mlp.up_proj"
 def _picture(view: QAbstractScrollArea) -> np.ndarray:
     image = view.viewport().grab().toImage()
     return np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), -1)[:, : image.width() * 4].copy()
+
+
+def test_the_page_is_turned_before_any_panel_draws(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All panels at once, when a model is opened, held the loop for three frames."""
+    drawn, turned, draw, turn = list[str](), list[list[str]](), Panel._draw, Window._turn_page
+
+    def drawing(panel: Panel, state: State) -> None:
+        drawn.extend([] if state is panel._drawn else [type(panel).__name__])
+        draw(panel, state)
+
+    def turning(window: Window, force: bool) -> bool:
+        before = len(drawn)
+        result = turn(window, force)
+        turned.extend([drawn[before:]] if result else [])
+        return result
+
+    monkeypatch.setattr(Panel, "_draw", drawing)
+    monkeypatch.setattr(Window, "_turn_page", turning)
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        assert turned[-1] == [] and {"LayersPanel", "PlanPanel", "SensitivityPanel", "DistributionsPanel"} <= {*drawn}
+        await person.act(lambda: person.window.reveal("accuracy"))
+        assert drawn[-1] == "AccuracyPanel", "a panel that comes to the front still draws itself"
+
+    live(story, size=(1920, 1080))
 
 
 def test_rows_and_cells_that_are_kept_are_those_of_a_fresh_window(live: Callable[..., None]) -> None:

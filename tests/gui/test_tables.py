@@ -9,13 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.tables.fields import Field
 from workbench.gui.tables.layer_columns import NAME, SCHEME
 from workbench.gui.tables.layer_rows import tree
+from workbench.gui.tables.records import RecordsView
 from workbench.gui.tables.row_painter import bar_heights
-from workbench.insight import schemes
+from workbench.insight import quantities, schemes
 from workbench.insight.arrangement import by_family
 from workbench.insight.dashboard import Dashboard
 from workbench.insight.fronts import uniform_plans
@@ -196,3 +199,25 @@ def test_names_that_are_cut_still_differ(live: Callable[..., None]) -> None:
         assert len(names) > 1 and len(shown) == len(names) and all("…" in text for text in shown)
 
     live(story)
+
+
+def test_columns_of_a_short_table_only_grow_while_it_changes(qapp: QApplication) -> None:
+    view = RecordsView("Names", (Field("Name", str),))
+    view.show_records(("a" * 12,))
+    width = view.columnWidth(0)
+    view.show_records(("a", "b"))
+    assert view.columnWidth(0) == width, "they do not jump while a slider moves"
+    view.show_records(("a" * 20, "b", "c"))
+    assert view.columnWidth(0) > width
+    view.show_records([str(number) for number in range(80)])
+    assert view.columnWidth(0) < width, "those of a long one are fitted anew"
+    view.deleteLater()
+
+
+@pytest.mark.parametrize(
+    ("value", "narrow", "text"),
+    [(0.66, False, "6.6e-1"), (0.96, False, "9.6e-1"), (0.996, False, "1.0"), (-0.996, False, "−1.0"),
+     (1.04, False, "1.0"), (0.94, True, "9e-1"), (0.96, True, "1.0"), (120.0, True, "1e2"), (120.0, False, "120")],
+)  # fmt: skip
+def test_cells_of_heatmaps_have_one_style_below_1(value: float, narrow: bool, text: str) -> None:
+    assert quantities.cell(value, narrow) == text

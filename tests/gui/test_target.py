@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QComboBox, QListWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -119,5 +119,24 @@ def test_the_front_and_its_slider_keep_to_the_target(live: Callable[..., None]) 
         layers, plan = person.state.session.model.layers, person.state.session.plan
         searched = {layer.name for layer in quantizable(layers)}
         assert not [refusal for refusal in refusals(plan, layers, "vllm") if searched & set(refusal.layers)]
+
+    live(story)
+
+
+def test_a_form_says_which_schemes_the_target_refuses(live: Callable[..., None]) -> None:
+    """Before hours of scoring, not after: K-quants take rows of 256 values."""
+    session = sessions.opened()
+    narrow = [replace(layer, shape=(layer.shape[0], 576)) for layer in session.model.layers[1:2]]
+    layers = (*session.model.layers[:1], *narrow, *session.model.layers[2:])
+
+    async def story(person: Person) -> None:
+        await person.open(replace(session, model=replace(session.model, layers=layers)))
+        await person.act(lambda: person.context.workspace.show_target("gguf"))
+        await person.act(lambda: person.context.trigger("score"))
+        await person.until(lambda: person.dialog("form"), 10)
+        box = person.dialog("form").findChild(QListWidget)
+        entries = {text.partition(" ")[0]: text for text in (box.item(row).text() for row in range(box.count()))}
+        assert "refused in" in entries["q4_k"] and "refused" not in entries["q4_0"]
+        await person.act(person.dialog("form").reject)
 
     live(story)

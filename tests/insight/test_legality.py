@@ -31,6 +31,15 @@ def test_no_target_refuses_nothing_and_offers_everything() -> None:
     assert "nf4-b64" in legality.weight_choices(SESSION, ASSIGNMENTS, layers=[Q])
 
 
+def test_layers_that_are_refused_are_counted_before_they_are_scored() -> None:
+    """K-quants take rows of 256 values, other GGUF blocks rows of 32."""
+    own = [layer for layer in LAYERS if not layer.tied_to]
+    narrow = [replace(layer, shape=(layer.shape[0], 576)) if layer.name in (Q, UP) else layer for layer in LAYERS]
+    wide = sum(layer.matrix[1] % 256 != 0 for layer in own)
+    counted, total = legality.refused_layers(narrow, "gguf", ("q4_k", "q4_0", "int4-g64"))
+    assert counted == {"q4_k": wide + 2, "q4_0": 0, "int4-g64": total} and total == len(own)
+
+
 def test_an_unknown_target_is_named() -> None:
     with pytest.raises(PlanError, match="vlm"):
         legality.refusals(PLAN, LAYERS, "vlm")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from workbench.insight import schemes
 from workbench.insight.latest import Latest
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
-from workbench.models.summary import ModelSummary, quantizable
+from workbench.models.summary import ModelSummary, quantizable, searchable
 from workbench.numerics.formats import activation_schemes, parse_scheme, standard_schemes
 from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
@@ -228,6 +229,18 @@ def target_schemes(layers: Iterable[Layer], target: str) -> tuple[str, ...]:
     names = {*COMMON, *_examples()}
     legal = (name for name in names if any(accepted.legal(layer, name, None) is None for layer in kinds))
     return tuple(sorted(legal, key=lambda name: (schemes.reference_bits(name), name)))
+
+
+def refused_layers(layers: Sequence[Layer], target: str, names: Iterable[str]) -> tuple[dict[str, int], int]:
+    """Return in how many of the layers with weights of their own a target refuses each scheme, and how many these are.
+
+    Layers of one kind are asked once.
+    """
+    runtime = target_of(target).among(layers)
+    own = {runtime.kind_of(layer): layer for layer in searchable(layers) if not layer.tied_to}
+    counts = Counter(runtime.kind_of(layer) for layer in searchable(layers) if not layer.tied_to)
+    refused = {name: sum(counts[kind] for kind, layer in own.items() if runtime.legal(layer, name)) for name in names}
+    return refused, counts.total()
 
 
 def weight_choices(

@@ -96,8 +96,8 @@ def cell(value: float, narrow: bool = False) -> str:
         return ""
     if value == 0:
         return "0"
-    if 0.95 <= abs(value) < (100 if narrow else 1e4):
-        return number(value, 2)
+    if (0.95 if narrow else 0.995) <= abs(value) < (100 if narrow else 1e4):  # what rounds to 1 is no power of ten
+        return number(math.copysign(max(abs(value), 1.0), value), 2)
     return typeset(f"{value:.{0 if narrow else 1}e}")
 
 

@@ -22,13 +22,14 @@ from workbench.gui.shell.forms import Form
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
+from workbench.insight.legality import refused_layers
 from workbench.insight.roles import role
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
 from workbench.models.placement import Placement
 from workbench.sensitivity.metrics import SCORED, metric_title
 from workbench.session.session import Session
-from workbench.steps.options import Choice
+from workbench.steps.options import Choice, scheme_choices
 from workbench.steps.preflight.estimate import FORECAST
 from workbench.steps.score import SCORE
 from workbench.steps.session_data import in_fields, offered_data
@@ -126,7 +127,9 @@ class Command:
         ask = self.context.runner.ask
         runs = session is None or not session.model.cannot_run
         options = self._remembered(options, step.options, [each for each in REMEMBERED if runs or each != "metric"])
-        choices = {"metric": _metrics(session)} if step is SCORE else {}
+        choices = {}
+        if step is SCORE:
+            choices = {"metric": _metrics(session), "schemes": _schemes(session, self.context.workspace.state.target)}
         form = Form(options, choices, missing=missing, folder=folder_of(session), bundled=bundled, model=model)
         _show_known_count(form, session)
         if step.costs is not None and runs:
@@ -169,6 +172,18 @@ def _metrics(session: Session | None) -> tuple[Choice, ...]:
     units = {name: shown_unit(session, name) for name in SCORED}
     return tuple(
         Choice(name, f"{tr(metric_title(name, unit))} ({tr(short_unit(unit) or unit)})") for name, unit in units.items()
+    )
+
+
+def _schemes(session: Session | None, target: str) -> tuple[Choice, ...]:
+    """Return the schemes to score, with the layers that the target refuses them: their columns cannot be used there."""
+    listed = scheme_choices()
+    if session is None or not target:
+        return listed
+    refused, count = refused_layers(session.model.layers, target, [each.value for each in listed])
+    return tuple(
+        replace(each, label=f"{each.label} · refused in {number} of {count} layers") if number else each
+        for each, number in zip(listed, refused.values(), strict=True)
     )
 
 

@@ -187,8 +187,10 @@ class RecordsView(QTableView):
         header.sortIndicatorChanged.connect(lambda column, _: header.setSortIndicatorShown(column >= 0))
 
     def show_records(self, records: Sequence[Any], unit: str = "") -> None:
-        """Show other records, losses in ``unit``; the selected ones stay selected, columns are fitted to the first; those
-        of a short table only grow while it changes, for fitting takes half a frame and makes them jump."""
+        """Show other records, losses in ``unit``; the selected ones stay selected, columns are fitted to the first.
+
+        Those of a short table only grow while it changes: fitting takes half a frame, and they would jump.
+        """
         self.records.show_unit(unit)
         before = len(self.records.records)
         if len(records) == before:
