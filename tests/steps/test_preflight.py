@@ -14,6 +14,7 @@ import torch
 import workbench as wb
 from tests.engine.fakes import Fake
 from tests.engine.inline_engine import InlineEngine
+from tests.planning.synthetic import linear
 from workbench import preflight
 from workbench.deployment.onnx import capture_cost
 from workbench.engine.jobs import Jobs
@@ -303,6 +304,12 @@ def test_what_an_exporter_does_before_it_writes_is_part_of_the_estimate(
     again = wb.open(written[0])  # whose own graph is written
     expected = wb.estimate("export", wb.start(again), model=again, plan=wb.Plan(), kind="onnx", out=str(tmp_path / "a"))
     assert expected is not None and expected.seconds < 500.0
+
+
+def test_rounding_is_tried_on_a_layer_of_the_size_in_which_most_weights_lie() -> None:
+    few = [linear(str(number), rows=4, columns=1) for number in range(20)]
+    large = [linear("large", rows=30, columns=10), linear("small", rows=9, columns=10)]
+    assert rounding._usual([*few, *large]).name == "large" and rounding._usual(few).parameters == 4
 
 
 def test_writing_is_tried_where_the_file_goes(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -46,13 +48,20 @@ def rounding_seconds(model: Model, cells: Sequence[Cell], *, stores: bool = Fals
         calls[key] += 1
     if not work or sum(work.values()) < SHORT_WEIGHTS:
         return 0.0
-    layer = sorted((layer for layer, _ in cells), key=lambda each: each.parameters)[len(cells) // 2]
-    total = 0.0
+    layer, total = _usual([layer for layer, _ in cells]), 0.0
     for (scheme, algorithm), weights in work.items():
         fixed, each = _rate(model, layer, scheme, algorithm, stores, scores)
         number = min(calls[scheme, algorithm], -(-weights // STACKED) * 2) if scores else calls[scheme, algorithm]
         total += number * fixed + each * weights
     return total
+
+
+def _usual(layers: Sequence[Layer]) -> Layer:
+    """Return the layer in whose size, or in smaller ones, half of all weights lie: of the median one a network of many
+    small layers and a large one has next to none."""
+    ordered = sorted(layers, key=lambda each: each.parameters)
+    sums = list(accumulate(each.parameters for each in ordered))
+    return ordered[bisect_left(sums, sums[-1] / 2)]
 
 
 def _rate(model: Model, layer: Layer, scheme: str, algorithm: str, stores: bool, scores: bool) -> tuple[float, float]:
