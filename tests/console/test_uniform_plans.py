@@ -87,4 +87,4 @@ def test_a_session_that_cannot_be_written_still_gives_a_plan(
 def test_an_unknown_runtime_is_a_usage_error(calibrated: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["runtime", str(calibrated), "--runtime", "ONNX Runtime"])
-    assert "choose from llama.cpp, transformers, torchao, mlx, onnxruntime, openvino" in capsys.readouterr().err
+    assert "choose from auto, llama.cpp, transformers, torchao, mlx, onnxruntime, openvino" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ import workbench as wb
 from workbench.errors import BudgetError, MissingResultError, PlanError, SchemeError
 from workbench.models.model import Model
 from workbench.models.summary import quantizable
+from workbench.numerics.formats.gguf import inputs
 from workbench.planning.budgets import MeasuredTimes, plan_microseconds
 from workbench.planning.plan import KEEP, Plan, resolve
 from workbench.planning.totals import plan_totals
 from workbench.session.session import Session
+from workbench.steps.search_rules import rounding_remark
 from workbench.steps.timing.candidates import candidate_timings
 
 SCHEMES = ("int3-g32-asym", "int4-g32", "int8-channel")
@@ -118,3 +121,19 @@ def test_strategies_are_compared_at_one_size(scored: Session) -> None:
     assert losses["optimal"] == min(losses.values())
     with pytest.raises(PlanError, match="minimises nothing"):
         wb.search(scored, bits_per_weight=9.0, strategy="top-k", minimise="nbytes")
+
+
+def test_what_llama_cpp_rounds_is_counted_once_it_is_scored(model: Model, tokens: Path, scored: Session) -> None:
+    session = wb.score(scored, model=model, schemes=("q4_0", "q8_0"))
+    assert rounding_remark(session, "vllm", "predicted_kl") == rounding_remark(session, None, "predicted_kl") == ""
+    remark = rounding_remark(session, "llama.cpp", "predicted_kl")
+    assert remark.endswith("--metric predicted_kl_inputs --schemes int8-g32,int8-g256")
+    known = wb.score(session, "predicted_kl_inputs", model=model, schemes=inputs.SCHEMES)
+    assert rounding_remark(known, "llama.cpp", "predicted_kl") == ""
+    within = partial(wb.search, bits_per_weight=20.0, target="gguf", schemes=("q4_0", "q8_0"))
+    plain = resolve(within(session), session.model.layers)
+    first = next(name for name, each in plain.items() if each.weights != KEEP and ".mlp." in name)
+    table = known.sensitivities["predicted_kl_inputs"]
+    costly = replace(table, score=np.where([[name == first] for name in table.layers], 1e3, 0.0 * table.score))
+    known = replace(known, sensitivities={**known.sensitivities, costly.metric: costly})
+    assert within(known).of(first).weights == KEEP

@@ -29,7 +29,7 @@ from workbench.session.shared_file import SharedFile
 from workbench.steps.options import scheme_name
 from workbench.steps.score import complete_table
 from workbench.steps.search import SEARCH, SearchOptions
-from workbench.steps.search_rules import input_names, with_activations, with_range_method
+from workbench.steps.search_rules import input_names, rounding_remark, with_activations, with_range_method
 
 BUDGETS = ("bits_per_weight", "size", "microseconds", "loss")
 WITH_UNIFORM = ("metric", "cache", "batch", "corrected", "schemes", "range_method", "inputs", "target")
@@ -72,7 +72,9 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
             now, plan=plan, sensitivities={**now.sensitivities, **tables}, target=aim or now.target))  # fmt: skip
     if arguments.out:
         plan.save(arguments.out)
-    return planned(session, plan, options.metric, corrected=options.corrected)
+    counted = arguments.uniform or not session.sensitivities
+    remark = "" if counted else rounding_remark(session, options.target, session.require_table(options.metric).metric)
+    return planned(session, plan, options.metric, corrected=options.corrected, remark=remark)
 
 
 def _uniform(session: Session, scheme: str, options: SearchOptions) -> Plan:

@@ -19,6 +19,9 @@ from workbench.sensitivity.table import Sensitivity
 
 Legal = Callable[[Layer, str, str | None], str | None]
 
+Rounding = Callable[[str], str | None]
+"""The scheme in which a target rounds inputs beside weights in a scheme, None for as computed."""
+
 Request = tuple[Sequence[Layer], str | None, tuple[str, ...] | None]
 """Layers that get one candidate together, their present input scheme, and the schemes that they may take."""
 
@@ -80,7 +83,10 @@ class _Menu:
 
 @dataclass(slots=True, kw_only=True)
 class Builder:
-    """Makes the candidates of groups, remembering what depends on shapes only."""
+    """Makes the candidates of groups, remembering what depends on shapes only.
+
+    The losses of ``rounded`` for what ``rounding`` says add to those of the weights, and decide nothing else.
+    """
 
     table: Sensitivity
     names: tuple[str, ...]
@@ -88,6 +94,8 @@ class Builder:
     times: Times | None
     algorithms: tuple[Sensitivity, ...]
     inputs: Sensitivity | None
+    rounding: Rounding | None = None
+    rounded: Sensitivity | None = None
     _menus: dict[Any, _Menu] = field(default_factory=dict)
 
     def groups(self, requests: Sequence[Request]) -> list[Group]:
@@ -196,6 +204,9 @@ class Builder:
                 weights.append((table, table.column[candidate.weights], index))
             if self.inputs is not None and others.get("inputs") is not None:
                 activations.append((self.inputs, self.inputs.column[str(others["inputs"])], index))
+            beside = self.rounding(candidate.weights) if self.rounding else None
+            if self.rounded is not None and beside in self.rounded.column:
+                activations.append((self.rounded, self.rounded.column[beside], index))
         cells = [*weights, *activations]
         return [
             (table, *np.array([(column, index) for other, column, index in cells if other is table]).T.copy())

@@ -9,11 +9,13 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from workbench.errors import PlanError, nearest
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary, searchable
 from workbench.planning.budgets import Times, plan_microseconds
-from workbench.planning.candidates import Builder, Group, require_columns
+from workbench.planning.candidates import Builder, Group, Rounding, require_columns
 from workbench.planning.groups import Bond, sharing_groups
 from workbench.planning.patterns import matching
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
@@ -36,7 +38,8 @@ class Constraints:
     model.  ``legal`` is the target's answer, ``target`` its name in messages.  With ``keep_inputs`` a table of
     activation losses adds what the base plan's activation schemes cost, and nothing is chosen by it.  Layers that the
     output does not depend on stay as they are and count in no bits per weight, since another output may need them;
-    with ``shrink_unused`` they get the smallest scheme.
+    with ``shrink_unused`` they get the smallest scheme.  ``rounding`` says in which scheme the target rounds inputs on
+    its own account beside weights: what that costs, by a table of activation losses, counts in the choice.
     """
 
     locked: frozenset[str] = frozenset()
@@ -47,6 +50,7 @@ class Constraints:
     target: str = "the target"
     keep_inputs: bool = False
     shrink_unused: bool = False
+    rounding: Rounding | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,6 +112,7 @@ def search_space(
     builder = Builder(
         table=table, names=tuple(name for name in names if name != KEEP), legal=rules.legal, times=times,
         algorithms=tuple(algorithms), inputs=None if rules.keep_inputs else inputs,
+        rounding=rules.rounding, rounded=_rounded(summary, table, inputs) if rules.rounding and inputs else None,
     )  # fmt: skip
     groups, reasons = _split(summary, assignments, builder, rules)
     searched = {name for group in groups for name in group.layers}
@@ -124,6 +129,19 @@ def search_space(
         fixed_loss=math.fsum(loss for loss in (*losses, *costs.values()) if not math.isnan(loss)),
         fixed_microseconds=0.0 if times is None else plan_microseconds(summary, fixed, times), fixed=reasons,
         unscored=tuple(place for place, loss in costs.items() if math.isnan(loss)),
+    )  # fmt: skip
+
+
+def _rounded(summary: ModelSummary, table: Sensitivity, inputs: Sensitivity) -> Sensitivity:
+    """Return the losses of inputs for the layers of ``table``: 0 where none is known, those of tied layers with the
+    owner's."""
+    score = np.nan_to_num(inputs.cells(table.layers, inputs.schemes))
+    for layer in summary.tied:
+        if layer.tied_to in table.row:
+            score[table.row[layer.tied_to]] += np.nan_to_num(inputs.cells([layer.name], inputs.schemes))[0]
+    return Sensitivity(
+        metric=inputs.metric, unit=inputs.unit, layers=table.layers, schemes=inputs.schemes, score=score,
+        samples=inputs.samples, seed=inputs.seed,
     )  # fmt: skip
 
 

@@ -20,7 +20,14 @@ from workbench.session.session import Session
 from workbench.steps.options import BITS_PER_WEIGHT, SCHEMES, Choice, OptionInfo, choices_of, option, scheme_name
 from workbench.steps.requirements import SCORED, tables, without_results
 from workbench.steps.score import metric_name
-from workbench.steps.search_rules import constraints_of, correction_of, input_names, with_activations, with_range_method
+from workbench.steps.search_rules import (
+    constraints_of,
+    correction_of,
+    input_names,
+    rounding_of,
+    with_activations,
+    with_range_method,
+)
 from workbench.steps.step import Step
 from workbench.steps.timing.candidates import candidate_timings
 from workbench.steps.timing.kernels import BATCH
@@ -165,7 +172,7 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     """
     table = session.require_table(options.metric)
     rules = constraints_of(session, options.target, options.lock, options.schemes or None, options.allow, table)
-    rules = replace(rules, shrink_unused=options.shrink_unused)
+    rules = replace(rules, shrink_unused=options.shrink_unused, rounding=rounding_of(options.target))
     base, rules, activations = with_activations(
         session,
         rules,

@@ -25,8 +25,13 @@ from workbench.steps.session_data import totals_of
 Assignments = Mapping[str, Assignment]
 
 
-def planned(session: Session, plan: Plan, metric: str | None = None, *, corrected: bool = False) -> Report:
-    """Return a plan's totals and every layer's scheme; the loss ``corrected`` by the session's audit if asked for."""
+def planned(
+    session: Session, plan: Plan, metric: str | None = None, *, corrected: bool = False, remark: str = ""
+) -> Report:  # fmt: skip
+    """Return a plan's totals and every layer's scheme; the loss ``corrected`` by the session's audit if asked for.
+
+    ``remark`` is a sentence on how the plan was found.
+    """
     layers, assignments = session.model.layers, resolve(plan, session.model.layers)
     scores = session.require_table(metric) if session.sensitivities.keys() & set(TABLE_METRICS) else None
     sums = totals_of(session, plan, scores.metric if scores else "")
@@ -43,8 +48,8 @@ def planned(session: Session, plan: Plan, metric: str | None = None, *, correcte
         + ("no prediction" if sums.predicted is None else f"predicted {sums.predicted:.4g}")
         + ("" if bounds is None else f" ({bounds[0]:.3g} to {bounds[1]:.3g})")
     ]
-    remark = scores.remark(sums.second_order) if scores else ""
-    lines += filter(None, [resolution(sums.predicted, sums.error, sums.samples), remark])
+    of_loss = scores.remark(sums.second_order) if scores else ""
+    lines += filter(None, [resolution(sums.predicted, sums.error, sums.samples), of_loss, remark])
     if counts not in (None, "weights"):
         lines.append(f"the prediction counts {counts}")
     if correction:

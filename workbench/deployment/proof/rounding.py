@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from workbench.models.layer import LayerKind
 from workbench.numerics.formats import parse_scheme
+from workbench.numerics.formats.gguf.inputs import inputs_beside
 from workbench.numerics.formats.scaled import ScaledScheme
 from workbench.numerics.granularity import PerGroup
 from workbench.planning.plan import KEEP, Plan, resolve
@@ -29,9 +30,6 @@ CASTS = {"float16": "fp16", "bfloat16": "bf16", "fp16": "fp16", "bf16": "bf16"}
 
 NOISE = 1e-7
 """How far sums of float32 numbers differ by their order, relative."""
-
-BLOCKS_OF_256 = ("q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq1_", "iq2_", "iq3_", "iq4_xs", "tq")
-"""Types whose inputs llama.cpp rounds to 8 bits in blocks of 256; those of the others in blocks of 32."""
 
 
 def as_in_llama_cpp(quantized: QuantizedModel) -> QuantizedModel:
@@ -142,7 +140,7 @@ def _scheme(quantized: QuantizedModel, owner: str) -> str:
 def _beside(weights: str, dtype: str) -> str | None:
     if weights in (KEEP, *CASTS, "fp32"):
         return CASTS.get(dtype if weights == KEEP else weights)
-    return "int8-g256" if weights.startswith(BLOCKS_OF_256) else "int8-g32"
+    return inputs_beside(weights)
 
 
 def _with_inputs(quantized: QuantizedModel, inputs: Mapping[str, str | None]) -> QuantizedModel:
