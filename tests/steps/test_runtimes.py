@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +51,13 @@ def test_the_runtime_is_that_of_the_choice_the_file_the_target_or_the_model(llam
                               ({"quantization": {"bits": 4}}, "mlx"), ([], "transformers")):  # fmt: skip
         config.write_text(json.dumps(settings))
         assert runtime_of(replace(texts, target="onnxruntime"), RuntimeOptions(file=str(tmp_path))) == runtime
+    os.truncate(config, 1 << 40)
+    assert runtime_of(texts, RuntimeOptions(file=str(tmp_path))) == "transformers"
+    shutil.copytree(llama, tmp_path / "other")
+    settings = json.loads((llama / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "other" / "config.json").write_text(json.dumps({**settings, "model_type": "helium"}))
+    elsewhere = replace(texts.model, source=replace(texts.model.source, path=str(tmp_path / "other")))
+    assert runtime_of(replace(texts, model=elsewhere), RuntimeOptions()) == "onnxruntime"
     pictures = start(wb.open("demo:digits-classifier"))
     assert runtime_of(pictures, RuntimeOptions()) == "onnxruntime"
 

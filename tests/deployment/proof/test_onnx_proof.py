@@ -26,6 +26,7 @@ for package in ("onnx", "onnxscript", "onnxruntime"):
 from tests.deployment.onnx.test_plans import MODELS, with_ranges  # noqa: E402
 from workbench.deployment.onnx.capture import _CAPTURED, capture  # noqa: E402
 from workbench.deployment.proof import onnx_proof  # noqa: E402
+from workbench.deployment.proof.child import bytes_of  # noqa: E402
 from workbench.deployment.targets import target  # noqa: E402
 from workbench.numerics.formats import all_schemes  # noqa: E402
 
@@ -84,6 +85,20 @@ def test_a_file_of_another_plan_is_told_by_its_first_tensor(llama: Model, tmp_pa
     other = Plan().assign(["model.layers.0.mlp.up_proj"], weights="int8-channel", algorithm="rtn")
     with pytest.raises(ExportError, match=r"model.layers.0.mlp.up_proj.weight\[0, 0\] reads back as"):
         onnx_proof.prove_in_onnx(quantize(llama, other), llama, out, TOKENS, [2], data="tokens")
+
+
+def test_tensors_beside_a_file_count_under_the_names_of_other_programs_too(tmp_path: Path) -> None:
+    for name in (
+        "m.onnx",
+        "m.onnx.0a1b2c3d.data",
+        "m.onnx.data",
+        "m.onnx_data",
+        "m.onnx_data_1",
+        "m.onnx.failed",
+        "n.data",
+    ):
+        (tmp_path / name).write_bytes(bytes(8))
+    assert bytes_of(tmp_path / "m.onnx") == 5 * 8
 
 
 def test_damage_and_hangs_end_in_one_line(tmp_path: Path) -> None:

@@ -172,6 +172,18 @@ def made(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+def test_what_their_library_does_not_take_is_one_line(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "newer")
+    config = json.loads((made / "config.json").read_text(encoding="utf-8"))
+    config["quantization_config"]["transform_config"]["config_groups"]["R4"]["note"] = 1
+    (tmp_path / "newer" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    model = open_model(tmp_path / "newer")
+    with pytest.raises(ExportError, match="does not take the model's own rotations: .* note Extra inputs") as refused:
+        plan = Plan().assign(["model.layers.0.*"], weights="int4-g32", algorithm="rtn")
+        exporter("compressed-tensors").export(quantize(model, plan), model, tmp_path / "out", silent)
+    assert "\n" not in str(refused.value)
+
+
 def test_what_is_rotated_already_is_not_rotated_again(made: Path) -> None:
     from workbench.errors import TransformError
 

@@ -171,6 +171,20 @@ class Answering(nn.Module):
         return torch.cat([scores, best, box], dim=-1)
 
 
+class Reading(nn.Module):
+    """A mixture at the end, which gives Python the numbers of the experts."""
+
+    def __init__(self, read: Callable[[torch.Tensor], list[int]]) -> None:
+        super().__init__()
+        self.read, self.router = read, nn.Linear(8, 4)
+        self.experts = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.mean(dim=1)
+        chosen = self.read(self.router(x).argmax(dim=-1))
+        return torch.stack([self.experts[expert](row) for expert, row in zip(chosen, x, strict=True)])
+
+
 def built(kind: Callable[[], nn.Module]) -> nn.Module:
     torch.manual_seed(5)
     return kind()
@@ -192,6 +206,15 @@ def test_roles_axes_and_reasons_are_facts() -> None:
     pictures = opened(built(Pictures), OutputKind.CLASS_LOGITS, IMAGES).summary
     reasons = {layer.name: layer.keep for layer in pictures.layers}
     assert "weight normalization" in reasons["normed.parametrizations.weight.original1"] and not reasons["first"]
+
+
+@pytest.mark.parametrize("read", [
+    torch.Tensor.tolist, lambda chosen: [each.item() for each in chosen], lambda chosen: list(map(int, chosen)),
+    lambda chosen: list(chosen.numpy()), lambda chosen: [0 if each == 0 else 1 for each in chosen],
+])  # fmt: skip
+def test_a_router_of_which_python_reads_the_ranks(read: Callable[[torch.Tensor], list[int]]) -> None:
+    layers = opened(built(partial(Reading, read)), OutputKind.EMBEDDING, VECTORS).summary.by_name
+    assert "router" in layers["router"].keep and not layers["experts.0"].keep
 
 
 class Biased(nn.Module):

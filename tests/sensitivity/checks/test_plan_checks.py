@@ -92,6 +92,11 @@ def test_a_small_loss_keeps_the_factor_of_the_finest_plan() -> None:
     assert known.whole(0.001) == pytest.approx(0.0012, rel=0.01), "all plans have it: the second order is wrong by it"
 
 
+def test_two_plans_of_the_same_loss_but_for_its_last_bit() -> None:
+    known = checks((0.1, 0.12), (math.nextafter(0.1, 1), 0.13))
+    assert 0.0005 < known.whole(0.001) < 0.0012
+
+
 VOVNET = ((0.05292, 0.02003), (0.7293, 0.03668))
 """Second-order and measured losses of plans of 5.5 and 4.8 bits of a VoVNet, whose largest errors few pictures have."""
 

@@ -322,13 +322,19 @@ def config_group(weights: str, inputs: str | None) -> dict[str, Any]:
 def transform_config(rotated: Mapping[str, int], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return what says that inputs are rotated, and nothing of weights: loaders would rotate them once more.
 
-    ``own`` are the rotations that the opened network has.
+    ``own`` are the rotations that the opened network has; ExportError for what the package does not know of them.
     """
     if not rotated and not own:
         return {}
     from compressed_tensors.transform import TransformArgs, TransformConfig, TransformScheme
 
-    groups = {name: TransformScheme.model_validate(group) for name, group in own.items()}
+    try:
+        groups = {name: TransformScheme.model_validate(group) for name, group in own.items()}
+    except ValueError as error:
+        what = " ".join(str(error).split())
+        raise ExportError(
+            f"the package compressed-tensors does not take the model's own rotations: {what:.200}"
+        ) from None
     for block in sorted(set(rotated.values())):
         inputs = TransformArgs(targets=[name for name in rotated if rotated[name] == block], location="input")
         name = f"R4_{block}"

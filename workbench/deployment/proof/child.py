@@ -59,7 +59,8 @@ def threads_of_machine() -> int:
 
 def bytes_of(file: Path) -> int:
     """Return the bytes of an exported file, with those of the tensors beside it."""
-    return sum(each.stat().st_size for each in (file, *file.parent.glob(f"{glob.escape(file.name)}*.data")))
+    beside = file.parent.glob(f"{glob.escape(file.name)}*[._]data*")  # ours, and model.onnx_data of other programs
+    return sum(each.stat().st_size for each in (file, *beside) if each.is_file())
 
 
 def memory_for(file: Path) -> int:

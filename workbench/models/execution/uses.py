@@ -18,6 +18,9 @@ from workbench.models.layer import LayerKind
 CHOOSING, PAIRED = frozenset(("topk", "argmax", "kthvalue", "argsort")), frozenset(("max", "sort"))
 """Functions that pick by rank, and those that do where they return the places too."""
 
+READING = frozenset(("item", "tolist", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__"))
+"""Functions by which Python gets numbers: on what it does with them, everything may depend."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
@@ -42,7 +45,8 @@ class Use:
 @dataclass(slots=True, kw_only=True)
 class Uses:
     """``products`` and the names of ``other`` functions by parameter; ``routers`` are parameters whose product is
-    ranked, and a later product depends on the ranks; ``derived`` those of which a product's weight is computed."""
+    ranked, and a later product, or what Python does, depends on the ranks; ``derived`` those of which a product's
+    weight is computed."""
 
     products: dict[str, list[Use]] = field(default_factory=dict)
     other: dict[str, set[str]] = field(default_factory=dict)
@@ -80,9 +84,10 @@ class UseRecorder(TorchFunctionMode):
         reader, inputs = PRODUCTS.get(func), tensors_of((args, kwargs))
         self._alive += results
         chosen = self._choose(plain_name(func), inputs, results)
+        if reader is not None or getattr(func, "__name__", "") in READING:
+            self.uses.routers |= chosen
         if reader is not None:
             products = reader(args, kwargs)
-            self.uses.routers |= chosen
             for product in products:
                 self._product(product, results[0], kwargs, args)
             counted = places([product.weight for product in products])

@@ -52,9 +52,13 @@ class StoredBlocks:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GgufFile:
-    """An opened file, or the first of the parts of a model: ``metadata`` and ``tensors`` in order, memory-mapped."""
+    """An opened file, or the first of the parts of a model: ``metadata`` and ``tensors`` in order, memory-mapped.
+
+    ``files`` are all parts, those without tensors too.
+    """
 
     path: Path
+    files: tuple[Path, ...]
     metadata: Mapping[str, Value]
     tensors: Mapping[str, StoredBlocks]
 
@@ -63,11 +67,6 @@ class GgufFile:
         """What the file calls its architecture; empty where it does not say."""
         value = self.metadata.get("general.architecture")
         return str(value.plain) if value is not None and value.kind == STRING else ""
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that hold the tensors."""
-        return tuple({tensor.path: None for tensor in self.tensors.values()})
 
     @cached_property
     def plain(self) -> dict[str, Any]:
@@ -118,7 +117,7 @@ def _joined(one: GgufFile, count: int) -> GgufFile:
     if not expected == found == len(tensors):
         raise NotAModelError(f"{said}, which have {len(tensors)} tensors, {expected} were expected; fetch them again")
     metadata = {key: value for key, value in parts[0].metadata.items() if not key.startswith("split.")}
-    return replace(parts[0], metadata=metadata, tensors=tensors)
+    return replace(parts[0], files=tuple(places), metadata=metadata, tensors=tensors)
 
 
 def _one(path: Path, most: int = MOST) -> GgufFile:
@@ -205,7 +204,7 @@ def _read(cursor: _Cursor) -> GgufFile:
                 f"{max(cursor.size - start, 0)} bytes in steps of {alignment}"
             )
         stored[tensor.name] = replace(tensor, start=start + offset)
-    return GgufFile(path=cursor.path, metadata=metadata, tensors=stored)
+    return GgufFile(path=cursor.path, files=(cursor.path,), metadata=metadata, tensors=stored)
 
 
 def _value(cursor: _Cursor, kind: int, key: str) -> Value:

@@ -107,8 +107,8 @@ class PlanChecks:
         """
         first, least = float(self.factors[0]), 0.0
         if self.factors.size > 1:
-            steps = math.sqrt(self.predicted[1] / self.predicted[0]) - 1
-            least = first - float(self.factors[1] - first) / steps
+            steps = math.sqrt(float(self.predicted[1]) / float(self.predicted[0])) - 1
+            least = first - float(self.factors[1] - first) / max(steps, math.ulp(1.0))
         low, high = (max(first - FADES, 0.0), first) if first > 0 else (first, min(first + FADES, 0.0))
         return min(max(least, low), high)
 

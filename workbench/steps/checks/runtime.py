@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.deployment.checkpoints.folder import ORIGINS
+from workbench.deployment.networks import unknown_network
 from workbench.deployment.proof.record import RuntimeProof
 from workbench.deployment.targets import target
 from workbench.errors import DataError
 from workbench.models.model import Batch, Model
 from workbench.models.summary import OutputKind
+from workbench.plain_file import read_json
 from workbench.planning.plan import Plan
 from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of
@@ -99,16 +100,16 @@ def runtime_of(session: Session, options: RuntimeOptions) -> str:
         return OF_TARGETS.get(chosen.name, chosen.name)
     model = session.model
     texts = model.embeddings and model.output in (OutputKind.TOKEN_LOGITS, OutputKind.EMBEDDING)
-    is_read = model.source.kind == "gguf" or (texts and model.source.kind in ORIGINS)
-    return LLAMA_CPP if is_read else ONNX_RUNTIME
+    is_written = texts and model.source.kind in ORIGINS and not unknown_network("gguf", model)
+    return LLAMA_CPP if is_written or model.source.kind == "gguf" else ONNX_RUNTIME
 
 
 def _of_folder(folder: Path) -> str:
     """Return the runtime of an exported folder by what its settings say of its weights."""
     try:
-        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        settings = read_json(folder / "config.json")
         stated = settings.get("quantization_config", {}).get("quant_method", "mlx" * ("quantization" in settings))
-    except (OSError, ValueError, RecursionError, AttributeError):
+    except (OSError, ValueError, AttributeError):
         return TRANSFORMERS
     return stated if stated in FOLDERS else TRANSFORMERS
 

@@ -29,12 +29,15 @@ def start(model: Model, progress: Progress = silent) -> Session:
 
     summary = model.summary
     plan = Plan(model=summary.name, fingerprint=summary.fingerprint)
-    alone = {tensor.name for tensor in summary.others if math.prod(tensor.shape) == 1}  # what a mask is filled with
+    single = {tensor.name for tensor in summary.others if math.prod(tensor.shape) == 1}
+    broken = [  # a mask is filled with a number that is infinite
+        name for name in summary.non_finite if name not in single or model.other(name).isnan().any()
+    ]  # fmt: skip
     return Session(
         model=summary, environment=Environment.here(ran_on(model)), plan=as_stored(model, plan),
         statistics=weight_statistics(model, progress), active_ranges=_ranges(model),
         notes=(
-            *(f"the weights of {name} hold NaN or infinite values" for name in summary.non_finite if name not in alone),
+            *(f"the weights of {name} hold NaN or infinite values" for name in broken),
             *_unread(summary), *model.notes, *filter(None, [summary.without_layers]),
         ),
     )  # fmt: skip
