@@ -217,6 +217,32 @@ def test_a_router_of_which_python_reads_the_ranks(read: Callable[[torch.Tensor],
     assert "router" in layers["router"].keep and not layers["experts.0"].keep
 
 
+class Ranking(nn.Module):
+    """Two products, and what one gives between them."""
+
+    def __init__(self, between: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.between, self.up, self.out = between, nn.Linear(8, 16), nn.Linear(16, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.out(self.between(torch.relu(self.up(x))))
+        return logits
+
+
+@pytest.mark.parametrize("between, routes", [
+    (lambda x: x.max(dim=1)[0], False), (lambda x: torch.max(x, 1, keepdim=True)[0][:, 0], False),
+    (lambda x: x.topk(2, dim=1)[0].mean(dim=1), False), (lambda x: x.amax(dim=1), False),
+    (lambda x: (x * (x == x.max(dim=-1, keepdim=True)[0])).mean(dim=1), True),
+    (lambda x: (x * (x >= x.topk(2)[0][..., 1:])).mean(dim=1), True),
+    (lambda x: x.gather(1, x.max(dim=1, keepdim=True)[1])[:, 0], True),
+])  # fmt: skip
+def test_the_largest_of_positions_pool_and_the_largest_of_outputs_route(
+    between: Callable[[torch.Tensor], torch.Tensor], routes: bool
+) -> None:
+    layers = opened(built(partial(Ranking, between)), OutputKind.CLASS_LOGITS, VECTORS).summary.by_name
+    assert ("router" in layers["up"].keep) == routes
+
+
 class Biased(nn.Module):
     """Attention with a table of biases, looked up by places in a row, as Swin's."""
 

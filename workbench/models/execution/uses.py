@@ -111,13 +111,14 @@ class UseRecorder(TorchFunctionMode):
 
     def _choose(self, name: str, inputs: list[torch.Tensor], results: list[torch.Tensor]) -> frozenset[str]:
         """Return the parameters on the ranks of whose products a call depends; what it writes depends on them too."""
-        chosen = frozenset[str]().union(*(self._chosen.get(place, ()) for place in places(inputs)))
-        if _chooses(name, results):
-            chosen |= {self._ranked[id(each)] for each in inputs if id(each) in self._ranked}
-        if chosen:
-            for place in places(results or inputs[:1]):  # an assignment to places of a tensor returns nothing
-                self._chosen[place] = self._chosen.get(place, frozenset()) | chosen
-        return chosen
+        before = frozenset[str]().union(*(self._chosen.get(place, ()) for place in places(inputs)))
+        ranks = {self._ranked.get(id(each), "") for each in inputs if _chooses(name, results)} - {""}
+        for each in results or inputs[:1]:  # an assignment to places of a tensor returns nothing
+            pooled = ranks and each is results[0] and len(results) == 2 and not _among_outputs(inputs[0], each)
+            if chosen := before if pooled else before | ranks:
+                for place in places([each]):
+                    self._chosen[place] = self._chosen.get(place, frozenset()) | chosen
+        return before
 
     def _product(self, product: Product, result: torch.Tensor, kwargs: Any, args: Any) -> None:
         (place,) = places([product.weight])
@@ -190,6 +191,11 @@ class UseRecorder(TorchFunctionMode):
 
 def _chooses(name: str, results: list[torch.Tensor]) -> bool:
     return name in CHOOSING or (name in PAIRED and len(results) == 2)
+
+
+def _among_outputs(x: torch.Tensor, values: torch.Tensor) -> bool:
+    """Return whether ``values`` are the largest of ``x`` along its last axis; along others they pool, without jumps."""
+    return x.shape[:-1] in (values.shape, values.shape[:-1])
 
 
 PASSIVE = frozenset(
