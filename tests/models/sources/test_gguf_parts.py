@@ -15,6 +15,7 @@ from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment.exporters import exporter
 from workbench.errors import NotAModelError
 from workbench.models.data.inputs import fast_tokenizer
+from workbench.models.gguf import container
 from workbench.models.sources import open_model
 from workbench.models.sources.files import own_files
 from workbench.planning.plan import Plan
@@ -93,6 +94,16 @@ def test_what_lacks_is_one_line(damage: Any, message: str, parts: list[Path]) ->
     with pytest.raises(NotAModelError, match=message) as refused:
         open_model(parts[0])
     assert "\n" not in str(refused.value)
+
+
+def test_all_parts_together_have_as_many_entries_as_a_file_may(
+    parts: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = gguf.GGUFReader(parts[0]).fields.values()
+    entries = sum(1 + len(each.data) * (len(each.types) > 1) for each in fields if not each.name.startswith("GGUF."))
+    monkeypatch.setattr(container, "MOST", entries + 1)
+    with pytest.raises(NotAModelError, match=f"m-00002-of-00004.gguf .* {entries + 1} are the most of everything"):
+        open_model(parts[0])
 
 
 def test_a_part_under_another_name(parts: list[Path]) -> None:

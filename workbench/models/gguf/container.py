@@ -87,7 +87,7 @@ def read_gguf(path: Path) -> GgufFile:
     is missing, BackendUnavailableError without the package gguf.
     """
     library()
-    file = _one(path)
+    file, _ = _one(path)
     count = file.metadata.get("split.count", Value(UINT32, 1)).data
     if isinstance(count, int) and count > 1:
         file = _joined(file, count)
@@ -106,9 +106,9 @@ def _joined(one: GgufFile, count: int) -> GgufFile:
         raise NotAModelError(f"{said}, and {missing.name} is not beside it; fetch it too")
     parts, left = list[GgufFile](), MOST
     for number, place in enumerate(places):
-        parts.append(_one(place, left))
-        left -= len(parts[-1].tensors)
-        if (stated := [parts[-1].plain.get(f"split.{key}") for key in ("no", "count")]) != [number, count]:
+        part, left = _one(place, left)
+        parts.append(part)
+        if (stated := [part.plain.get(f"split.{key}") for key in ("no", "count")]) != [number, count]:
             raise NotAModelError(
                 f"{said}, and {place.name} says that its number and count are {stated}; fetch it again"
             )
@@ -120,8 +120,8 @@ def _joined(one: GgufFile, count: int) -> GgufFile:
     return replace(parts[0], files=tuple(places), metadata=metadata, tensors=tensors)
 
 
-def _one(path: Path, most: int = MOST) -> GgufFile:
-    """Return one file."""
+def _one(path: Path, most: int = MOST) -> tuple[GgufFile, int]:
+    """Return one file of ``most`` tensors and entries of metadata, and how many more there may be."""
     try:
         size = path.stat().st_size
         data = np.memmap(path, np.uint8, "r") if size else np.zeros(0, np.uint8)
@@ -129,7 +129,7 @@ def _one(path: Path, most: int = MOST) -> GgufFile:
         raise NotAModelError(f"{path} cannot be read: {error.strerror or error}") from error
     cursor = _Cursor(path, memoryview(data), size, most)  # type: ignore[arg-type]
     try:
-        return _read(cursor)
+        return _read(cursor), cursor.left
     except (struct.error, OverflowError, UnicodeDecodeError) as error:
         raise cursor.damaged(f"its header is cut short or garbled ({error})") from None
 
