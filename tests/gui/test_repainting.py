@@ -196,6 +196,30 @@ def test_one_turn_draws_one_panel(live: Callable[..., None], monkeypatch: pytest
     live(story)
 
 
+def test_a_panel_that_fails_leaves_the_others_their_turns(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+
+        def fail(self: PanelUpdates) -> None:
+            self._due.pop()
+            raise ValueError("a defect")
+
+        def show_and_fail() -> None:
+            person.context.workspace.show_metric("weight_error")
+            person.window._turns.draw()
+            with monkeypatch.context() as broken, pytest.raises(ValueError, match="a defect"):
+                broken.setattr(PanelUpdates, "_next_panel", fail)
+                person.window._turns.stop()  # as when its timer has gone off
+                person.window._turns.draw()
+
+        await person.act(show_and_fail)
+        await person.until(lambda: person.window.is_drawn, 5)
+
+    live(story)
+
+
 def test_other_colours_read_no_drawing_again_and_english_asks_no_catalogue(
     live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,12 +51,14 @@ class PanelUpdates:
         if self._turn_page(False):
             self._soon.start()  # laying out the page is enough for one turn of the event loop
             return
-        if self._is_outdated:
-            self._begin()
-        else:
-            self._next_panel()
-        if self._due:
-            self._soon.start()
+        try:
+            if self._is_outdated:
+                self._begin()
+            else:
+                self._next_panel()
+        finally:  # a panel that fails leaves the others their turns
+            if self._due:
+                self._soon.start()
 
     def draw_all(self) -> None:
         """Draw everything at once."""
