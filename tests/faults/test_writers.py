@@ -268,7 +268,7 @@ def test_a_folder_is_never_missing_while_it_is_replaced(tmp_path: Path, monkeypa
 
 
 def test_the_folder_of_a_killed_proof_goes_with_the_next(tmp_path: Path) -> None:
-    """A copy of the whole model lay in it, and stayed until the machine was started anew."""
+    """A copy of the whole model lay in it, and stayed until the machine was restarted."""
     parent = tmp_path / "a" / "scratch"
     died = os.fork()
     if not died:

@@ -210,7 +210,7 @@ def test_columns_of_a_short_table_only_grow_while_it_changes(qapp: QApplication)
     view.show_records(("a" * 20, "b", "c"))
     assert view.columnWidth(0) > width
     view.show_records([str(number) for number in range(80)])
-    assert view.columnWidth(0) < width, "those of a long one are fitted anew"
+    assert view.columnWidth(0) < width, "those of a long one are fitted again"
     view.deleteLater()
 
 

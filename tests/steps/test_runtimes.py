@@ -43,7 +43,8 @@ def test_the_runtime_is_that_of_the_choice_the_file_the_target_or_the_model(llam
     assert runtime_of(texts, RuntimeOptions(runtime="mlx", file="model.gguf")) == "mlx"
     assert runtime_of(texts, RuntimeOptions()) == "llama.cpp"
     for name, runtime in (("vllm", "transformers"), ("onnxruntime", "onnxruntime"), ("tensorrt", "onnxruntime"),
-                          ("any runtime", "llama.cpp"), ("gguf", "llama.cpp"), ("openvino", "openvino")):  # fmt: skip
+                          ("any runtime", "llama.cpp"), ("a later one", "llama.cpp"),
+                          ("gguf", "llama.cpp"), ("openvino", "openvino")):  # fmt: skip
         assert runtime_of(replace(texts, target=name), RuntimeOptions()) == runtime
     assert runtime_of(texts, RuntimeOptions(file="m.onnx")) == "onnxruntime"
     config = tmp_path / "config.json"

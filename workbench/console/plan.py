@@ -72,8 +72,9 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
             now, plan=plan, sensitivities={**now.sensitivities, **tables}, target=aim or now.target))  # fmt: skip
     if arguments.out:
         plan.save(arguments.out)
-    counted = arguments.uniform or not session.sensitivities
-    remark = "" if counted else rounding_remark(session, options.target, session.require_table(options.metric).metric)
+    remark = ""
+    if not arguments.uniform:
+        remark = rounding_remark(session, options.target, session.require_table(options.metric).metric)
     return planned(session, plan, options.metric, corrected=options.corrected, remark=remark)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from workbench.errors import PlanError, nearest
+from workbench.errors import PlanError, WorkbenchError, nearest
 from workbench.models.layer import Layer, LayerKind
 from workbench.planning.acceptance import Acceptance, refusal
 from workbench.planning.groups import (
@@ -179,3 +179,11 @@ def target(name: str) -> Target:
         f"there is no target {name!r}{nearest(name, target_names())}; choose one of {', '.join(target_names())}, or "
         "runtime@hardware such as vllm@nvidia-9.0"
     )
+
+
+def known_target(name: str) -> str:
+    """Return the name of a target, empty for one of a later version, or of a package that is not installed here."""
+    try:
+        return target(name).name if name else ""
+    except WorkbenchError:
+        return ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from workbench.deployment.targets import target
+from workbench.deployment.targets import known_target
 from workbench.errors import WorkbenchError
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.measurement.evaluation import Ceilings
@@ -141,7 +141,7 @@ class Workspace:
         One without a target, or with one that is not known here, is for the target that is chosen."""
         self._undo.clear()
         self._redo.clear()
-        aim = "" if session.target == ANY else _known_target(session.target) or self.state.target
+        aim = "" if session.target == ANY else known_target(session.target) or self.state.target
         session = session if session.target in (aim, ANY) else replace(session, target=aim)
         self.on_disk = None if unsaved else session
         view = replace(
@@ -273,13 +273,6 @@ class Workspace:
         self.state = _resolved(old, state)
         for listener in tuple(self._listeners):
             listener(old, self.state)
-
-
-def _known_target(name: str) -> str:
-    try:
-        return target(name).name if name else ""
-    except WorkbenchError:  # of a later version, or of a package that is not installed here
-        return ""
 
 
 def _data_hash(state: State) -> str:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.deployment.exporters.llamas import folder_of
-from tests.models.checkpoints.test_imports import Q, awq_words, rewritten
+from tests.models.checkpoints.test_imports import Q, awq_layer, rewritten
 from workbench.errors import NotAModelError
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -87,12 +87,7 @@ def test_narrow_integers(bits: int, tmp_path: Path) -> None:
 
 
 def test_words_along_the_outputs(tmp_path: Path) -> None:
-    generator = np.random.default_rng(0)
-    codes, zeros = generator.integers(0, 16, (64, 64)), generator.integers(0, 16, (2, 64))
-    scales = generator.uniform(0.01, 0.1, (2, 64)).astype(np.float16)
-    values = (codes - zeros.repeat(32, 0)).astype(np.float32) * scales.astype(np.float32).repeat(32, 0)
-    tensors = {f"{Q}.qweight": awq_words(codes), f"{Q}.qzeros": awq_words(zeros),
-               f"{Q}.scales": torch.from_numpy(scales)}  # fmt: skip
+    values, tensors = awq_layer()
     settings = {**INTEGERS, "quant_method": "auto-round", "sym": False, "packing_format": "auto_round:auto_awq"}
     model = opened(tmp_path / "llama", settings, tensors, f"{Q}.weight")
     assert np.array_equal(model.weight(Q).numpy(), values.T)

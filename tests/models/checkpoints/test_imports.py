@@ -41,14 +41,20 @@ def awq_words(codes: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(out.view(np.int32))
 
 
-def test_awq(tmp_path: Path) -> None:
-    folder = folder_of("llama", tmp_path / "llama")
+def awq_layer() -> tuple[np.ndarray, dict[str, torch.Tensor]]:
+    """Return a matrix (inputs x outputs, groups of 32 inputs) and the tensors in which AWQ stores it."""
     generator = np.random.default_rng(0)
     codes, zeros = generator.integers(0, 16, (64, 64)), generator.integers(0, 16, (2, 64))
     scales = generator.uniform(0.01, 0.1, (2, 64)).astype(np.float16)
     values = (codes - zeros.repeat(32, 0)).astype(np.float32) * scales.astype(np.float32).repeat(32, 0)
     tensors = {f"{Q}.qweight": awq_words(codes), f"{Q}.qzeros": awq_words(zeros),
                f"{Q}.scales": torch.from_numpy(scales)}  # fmt: skip
+    return values, tensors
+
+
+def test_awq(tmp_path: Path) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    values, tensors = awq_layer()
     settings = {"quant_method": "awq", "bits": 4, "group_size": 32, "zero_point": True, "version": "gemm"}
     model = open_model(rewritten(folder, settings, f"{Q}.weight", **tensors))
     assert model.summary.cannot_run is None

@@ -19,7 +19,10 @@ ODD = ("activation_alpha", "activation_beta", "clip", "input_forget", "layout")
 
 
 class NoCounterpartError(Exception):
-    """An operator has options that its counterpart in torch has not."""
+    """An operator has options that its counterpart in torch has not.
+
+    No ValueError: those say that a branch was not made for an input, which is no reason to give up gradients.
+    """
 
 
 def lstm(attributes: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[Tensor, ...]:

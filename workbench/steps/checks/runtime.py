@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.deployment.checkpoints.folder import ORIGINS
 from workbench.deployment.networks import unknown_network
 from workbench.deployment.proof.record import RuntimeProof
-from workbench.deployment.targets import target
+from workbench.deployment.targets import known_target, target
 from workbench.errors import DataError
 from workbench.models.model import Batch, Model
 from workbench.models.summary import OutputKind
@@ -96,7 +96,8 @@ def runtime_of(session: Session, options: RuntimeOptions) -> str:
     if options.file:
         file = Path(options.file)
         return _of_folder(file) if file.is_dir() else OF_FILES.get(file.suffix.lower(), LLAMA_CPP)
-    if session.target not in ("", ANY) and (chosen := target(session.target).runtime) is not None:
+    aim = "" if session.target == ANY else known_target(session.target)
+    if aim and (chosen := target(aim).runtime) is not None:
         return OF_TARGETS.get(chosen.name, chosen.name)
     model = session.model
     texts = model.embeddings and model.output in (OutputKind.TOKEN_LOGITS, OutputKind.EMBEDDING)
