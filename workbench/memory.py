@@ -287,6 +287,7 @@ def passing(data: mmap.mmap, address: int, nbytes: int) -> None:
 
 def let_go(values: np.ndarray | torch.Tensor) -> None:
     """Have the pages of what was read out of a passing file leave the memory; nothing happens to other arrays."""
+    values = getattr(values, "stored", values)  # of numbers that compute in float32, those that the file holds
     start = values.ctypes.data if hasattr(values, "ctypes") else values.data_ptr()
     for data, (address, nbytes) in tuple(_passing.items()):
         if address <= start < address + nbytes:

@@ -154,8 +154,10 @@ def matrix_tensor(
     kind = file_type(layer, None if stored is None else stored.scheme, name)
 
     def own(part: slice) -> torch.Tensor:
-        weight = model.weight(layer.name)
-        rows = weight[part] if order is None else _ordered(weight, order[part])
+        from workbench.models.execution.widened import stored_values
+
+        weight = stored_values(model.weight(layer.name))
+        rows = weight[part].clone() if order is None else _ordered(weight, order[part])
         let_go(weight[part])
         return rows
 

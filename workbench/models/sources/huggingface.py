@@ -43,7 +43,6 @@ from workbench.models.sources.stored import (
     contents_of,
     fits,
     memory_to_run,
-    require_largest,
     tensors_in_files,
 )
 from workbench.models.summary import ModelSource, OutputKind
@@ -84,8 +83,9 @@ class HuggingFaceFolder:
         require_possible(config, store, folder / "config.json")
         if limit() is not None:
             _import_class(architecture_of(config))
-        own = _copied_or_mapped(store, dtype, str(folder))
-        network, notes = load_network(folder, config, own, dtype)
+        mapped = not fits(memory_to_run(store.tensors.values(), dtype.itemsize))
+        store = tensors_in_files(_weights(folder), passing=True) if mapped else store
+        network, notes = load_network(folder, config, _computing_in(dtype, store) if mapped else store, dtype)
         head = head_of(type(network).__name__)
         contents = contents_of(store, read=request.contents)
         dtypes = stored_dtypes(store.tensors, _usual_dtype(store))
@@ -207,11 +207,8 @@ def _loaded_dtype(request: Opening, store: TensorStore) -> torch.dtype:
     return own if stored == {str(own).removeprefix("torch.")} else torch.float32
 
 
-def _copied_or_mapped(store: TensorStore, dtype: torch.dtype, what: str) -> TensorStore:
-    """Return the tensors to load: as they are where a copy fits, else such that they stay in the file, mapped."""
-    if fits(memory_to_run(store.tensors.values(), dtype.itemsize)):
-        return store
-    require_largest(store, what)
+def _computing_in(dtype: torch.dtype, store: TensorStore) -> TensorStore:
+    """Return the tensors such that they stay in their file, mapped, and compute in ``dtype``."""
 
     def read(name: str) -> torch.Tensor:
         stored = store.read(name)

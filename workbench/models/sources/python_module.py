@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,10 +23,11 @@ from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of,
 from workbench.models.execution.folded import fold_weights
 from workbench.models.execution.network import Call, Forward, NetworkModel
 from workbench.models.execution.stacked import tensors_of
+from workbench.models.execution.unread import unread
 from workbench.models.model import Batch, Model
 from workbench.models.sources.layers import NetworkParts, find_layers, stored_dtypes
 from workbench.models.sources.quantized_checkpoint import Checkpoint, QuantizedNetwork
-from workbench.models.sources.roles import MOST_WORK, SAMPLES
+from workbench.models.sources.roles import MOST_READ, SAMPLES
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, absolute, guessed_inputs, network_model
 from workbench.models.sources.state_dict_file import SUFFIXES, load_state_dict
@@ -258,13 +260,13 @@ def with_tokens(inputs: InputSpec, network: nn.Module, call: Call) -> InputSpec:
 
     The order in which modules are defined does not tell: a head, or a table of positions, may come first.
     """
-    size = sum(parameter.numel() for parameter in network.parameters())
-    if inputs.preprocess is not None or len(inputs.requires) > 1 or size > MOST_WORK:
+    if inputs.preprocess is not None or len(inputs.requires) > 1:
         return inputs
+    large = sum(parameter.numel() for parameter in network.parameters()) > MOST_READ
     ids = torch.randint(0, 2, (SAMPLES, TOKENS), generator=torch.Generator().manual_seed(0))
     look_ups = _LookUps(ids)
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]), look_ups:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]), unread(network) if large else nullcontext(), look_ups:
             call(network.eval(), {"input_ids": ids})
     except Exception:  # a network that takes something else raises whatever it likes
         return inputs

@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch import nn
 from workbench.errors import WorkbenchError
 from workbench.models.execution.network import NetworkModel
 from workbench.models.execution.products import NO_PRODUCT
+from workbench.models.execution.unread import unread
 from workbench.models.execution.uses import Use, UseRecorder, Uses
 from workbench.models.layer import ROUTER, Layer, LayerKind
 from workbench.models.model import Batch
@@ -28,8 +29,8 @@ from workbench.models.tracing import run_accepted
 SAMPLES = 3
 """Samples of the traced batch: few, and seldom the size of anything else in a network."""
 
-MOST_WORK = 1 << 31
-"""Most weights that are traced: beyond, a forward pass would hold up opening."""
+MOST_READ = 1 << 28
+"""Most weights that are read for the trace: beyond, that would hold up opening, and large ones are not."""
 
 POSITIONS = "a table of positions: it is looked up by place and added"
 NORMALIZED = "the layer multiplies a weight that is computed from it (weight normalization)"
@@ -47,13 +48,12 @@ def trace_uses(model: NetworkModel) -> tuple[Uses, Counter[str], str]:
     """
     network = model.body.network
     parameters = dict(network.named_parameters())
-    if sum(tensor.numel() for tensor in parameters.values()) > MOST_WORK:
-        return Uses(), Counter(), "the model is too large to be run at opening"
+    large = sum(tensor.numel() for tensor in parameters.values()) > MOST_READ
     samples, modules = model.inputs.batch or SAMPLES, dict(network.named_modules())
 
     def traced(batch: Batch) -> tuple[Uses, Counter[str]]:
         recorder, calls = UseRecorder(parameters, samples), Counter[str]()
-        with torch.no_grad(), ExitStack() as stack, recorder:
+        with torch.no_grad(), unread(network) if large else nullcontext(), ExitStack() as stack, recorder:
             for path in set(model.body.hooks.values()):
 
                 def count(*_: Any, path: str = path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
-from workbench.memory import available_memory, left_text, let_go, limit, size_text, uncollected
+from workbench.memory import available_memory, let_go, limit, uncollected
 from workbench.models.contents import Contents, are_large, identity, keep, known
 from workbench.models.dtypes import FLOATING, dtype_name
 from workbench.models.layer import StoredTensor
@@ -32,9 +32,6 @@ PIECE = 1 << 23
 
 SMALL = 1 << 16
 """Bytes that are hashed sooner than another thread begins."""
-
-LARGEST_COPIES = 2
-"""A weight is rounded beside itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,18 +229,6 @@ def memory_to_run(tensors: Iterable[StoredTensor], itemsize: int = 4) -> int:
 def fits(needed: int) -> bool:
     """Return whether ``needed`` bytes may be taken; under a limit, such that as much is left for the work."""
     return needed * (1 if limit() is None else 2) <= available_memory()
-
-
-def require_largest(store: TensorStore, what: str) -> None:
-    """Raise ModelTooLargeError, with the numbers, unless the largest tensor can be worked on where all others wait."""
-    largest = max(store.tensors.values(), key=lambda tensor: math.prod(tensor.shape))
-    count, available = math.prod(largest.shape), available_memory()
-    if LARGEST_COPIES * 4 * count > available:
-        raise ModelTooLargeError(
-            f"{what}: {largest.name} ({' x '.join(map(str, largest.shape))}) takes {size_text(4 * count)} in float32 "
-            f"and, to be worked on, {size_text(LARGEST_COPIES * 4 * count)}; {left_text(available)}; "
-            "allow more (--memory), close other programs, or use a machine with more memory"
-        )
 
 
 def require_memory(needed: int, what: str) -> None:

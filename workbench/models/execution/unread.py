@@ -1,0 +1,123 @@
+"""A network that runs without its large weights being read, as what it does with them does not depend on their numbers.
+
+Reading and multiplying 16 GB to see which function uses which parameter takes a minute.  Here the shapes of results are
+computed alone (on torch's meta device), and their values are noise; only what is picked out of a table is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from workbench.models.execution.widened import PICKS, VIEWS
+
+LEAST = 1 << 16
+"""Smaller parameters are used as they are: norms, biases, small routers."""
+
+MOST_NOISE = 1 << 23
+"""Numbers of a result that are made up; of a larger one, as of weights gathered for every token, none are."""
+
+DEVIATION = 0.5
+"""Of the noise: no function overflows."""
+
+
+class Unread(torch.Tensor):
+    """``own``, which nothing computes with: a view of it is another, and what a function makes of it is noise."""
+
+    own: torch.Tensor
+    noise: torch.Generator
+
+    @staticmethod
+    def __new__(cls, own: torch.Tensor, noise: torch.Generator) -> Unread:
+        tensor: Unread = torch.Tensor._make_wrapper_subclass(
+            cls, own.size(), strides=own.stride(), storage_offset=own.storage_offset(), dtype=own.dtype,
+            device=own.device, requires_grad=False,
+        )  # fmt: skip
+        tensor.own, tensor.noise = own, noise
+        return tensor
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return f"Unread({tuple(self.shape)}, {self.dtype})"
+
+    def data_ptr(self) -> int:
+        """Return where the numbers lie."""
+        return int(self.own.data_ptr())
+
+    def untyped_storage(self) -> torch.UntypedStorage:
+        """Return what holds them."""
+        return self.own.untyped_storage()
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        with torch._C.DisableTorchFunction():  # who watches functions sees the one that was called
+            return _dispatched(func, args, kwargs or {})
+
+
+def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
+    noise = next(leaf.noise for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Unread))
+    first, rest = args[0], (args[1:], kwargs)
+    if isinstance(first, Unread) and func in VIEWS:
+        return _map(lambda view: Unread(view, noise), func(first.own, *args[1:], **kwargs))
+    if not func._schema.is_mutable:
+        try:
+            shapes = func(*_map(_shape, args), **_map(_shape, kwargs))
+        except (NotImplementedError, RuntimeError):  # what results look like depends on the numbers
+            shapes = None
+        picks = isinstance(first, Unread) and func in PICKS and not _any_unread(rest)
+        results = [leaf for leaf in pytree.tree_leaves(shapes) if isinstance(leaf, torch.Tensor)]
+        small = all(result.numel() <= MOST_NOISE for result in results)
+        if results and all(result.is_floating_point() for result in results) and not (picks and small):
+            device = first.device if isinstance(first, torch.Tensor) else torch.device("cpu")
+            return _map(lambda result: _made_up(result, device, noise), shapes)
+    args, kwargs = pytree.tree_map_only(Unread, lambda tensor: tensor.own, (args, kwargs))
+    return func(*args, **kwargs)
+
+
+def _map(function: Any, values: Any) -> Any:
+    return pytree.tree_map_only(torch.Tensor, function, values)
+
+
+def _any_unread(values: Any) -> bool:
+    return any(isinstance(leaf, Unread) for leaf in pytree.tree_leaves(values))
+
+
+def _shape(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta")
+
+
+def _made_up(shape: torch.Tensor, device: torch.device, noise: torch.Generator) -> torch.Tensor:
+    """Return noise of a small result, of a large one a tensor that takes no memory, as nothing reads it either."""
+    if shape.numel() > MOST_NOISE:
+        return Unread(torch.zeros(shape.shape, dtype=shape.dtype, device=device), noise)
+    values = torch.empty(shape.shape).normal_(0, DEVIATION, generator=noise)
+    return values.to(device=device, dtype=shape.dtype)
+
+
+@contextmanager
+def unread(network: nn.Module) -> Iterator[None]:
+    """Have no large parameter of ``network`` read while it runs.
+
+    The parts of a TorchScript program take nothing but plain tensors and stay as they are.
+    """
+    noise, known = torch.Generator().manual_seed(0), dict[int, Unread]()
+    replaced = [
+        (module._parameters, name, parameter)
+        for module in network.modules() if not isinstance(module, torch.jit.ScriptModule)
+        for name, parameter in module._parameters.items()
+        if parameter is not None and parameter.is_floating_point() and parameter.numel() >= LEAST
+    ]  # fmt: skip
+    for parameters, name, parameter in replaced:
+        shared = known.setdefault(id(parameter), Unread(parameter.detach(), noise))
+        parameters[name] = shared  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        for parameters, name, parameter in replaced:
+            parameters[name] = parameter
