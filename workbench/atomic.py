@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import platform
 import re
@@ -22,6 +23,12 @@ _HERE = f"{zlib.crc32(platform.node().encode()):08x}"
 """This machine in the names of temporary files: processes of others cannot be seen."""
 
 _TEMPORARY = re.compile(rf"\..+\.{_HERE}-(\d+)-([0-9a-f]{{8}})\.(?:part|old)", re.DOTALL)
+
+_DATA = re.compile(r"[^/]+\.[0-9a-f]{8}\.data", re.DOTALL)
+"""The name of a file of data beside another one."""
+
+FORMER = ".former"
+"""Where it is listed which data go once the file is replaced that names them."""
 
 CLOCKS = 60.0
 """Seconds by which the clock of a file system may lie behind that of the processes."""
@@ -106,18 +113,22 @@ def replacing_folder(path: Path, error: type[WorkbenchError], what: str) -> Iter
 def replacing_with_data(path: Path, error: type[WorkbenchError], what: str) -> Iterator[tuple[Path, Path]]:
     """Yield temporary places for a file and for one of data beside it, both with the names that they are going to have.
 
-    The file may so say where its data are; no other file's have that name.  Otherwise as :func:`replacing`: data that
-    were put in their place before the file was are removed with it, also by the next who writes there if this process
-    is killed.
+    The file may so say where its data, if any, are; no other file's have that name, so that an earlier file keeps its
+    own.  Both are put beside the file that a link at ``path`` leads to.  Otherwise as :func:`replacing`: data that were
+    put in their place before the file was are removed with it, and those that the file at ``path`` names once it is
+    replaced; also by the next who writes there if this process is killed.
     """
     with replacing(path, error, what) as temporary:
         target, folder = Path(os.path.realpath(path)), temporary.with_suffix(".old")
         folder.mkdir(mode=0o700)
         data = folder / f"{target.name}.{_mark(temporary)}.data"
         yield folder / target.name, data
-        shutil.copymode(temporary, data)
-        _flush(data)
-        os.replace(data, target.with_name(data.name))
+        if data.exists():
+            shutil.copymode(temporary, data)
+            _flush(data)
+            os.replace(data, target.with_name(data.name))
+        (folder / FORMER).write_bytes(b"\n".join(os.fsencode(each.name) for each in _data_of(target)))
+        _flush(folder)
         os.replace(folder / target.name, temporary)
 
 
@@ -183,8 +194,26 @@ def _mark(temporary: Path) -> str:
     return match[2]
 
 
+def _data_of(file: Path) -> list[Path]:
+    """Return the data beside a file that it names; others may be those of an export underway, or of a renamed file."""
+    places = [each for each in file.parent.glob(f"{glob.escape(file.name)}.*.data") if _DATA.fullmatch(each.name)]
+    named = file.read_bytes() if places and file.is_file() else b""
+    return [place for place in places if os.fsencode(place.name) in named]
+
+
+def _remove_former(folder: Path) -> None:
+    """Remove the data of a file that was replaced, which ``folder`` lists; nothing where it was not replaced yet."""
+    if folder.with_suffix(".part").exists() or not (folder / FORMER).is_file():
+        return
+    for name in map(os.fsdecode, (folder / FORMER).read_bytes().splitlines()):
+        if _DATA.fullmatch(name):
+            (folder.parent / name).unlink(missing_ok=True)
+
+
 def _remove(temporary: Path) -> None:
     """Remove a temporary file or folder; with a file that did not get its place, the data beside it."""
+    with contextlib.suppress(OSError):
+        _remove_former(temporary.with_suffix(".old"))
     if temporary.is_dir() and not temporary.is_symlink():
         shutil.rmtree(temporary, ignore_errors=True)
         return

@@ -284,7 +284,7 @@ def test_killed_exports_of_two_files_leave_nothing_to_the_next(signal: str, tmp_
     model, out = open_model("demo:digits-classifier"), tmp_path / "m.onnx"
     made, export = quantize(model, Plan()), exporter("onnx", ["external=true"]).export
     export(made, model, out, silent)
-    for name, count in (("mkdir", 1), ("replace", 4)):
+    for name, count in (("mkdir", 1), ("replace", 4), ("unlink", 1)):
         for moment in range(count):
             died = os.fork()
             if not died:
@@ -296,6 +296,15 @@ def test_killed_exports_of_two_files_leave_nothing_to_the_next(signal: str, tmp_
                 assert len(os.listdir(tmp_path)) == 2
             kept = [*export(made, model, out, silent)]
             assert sorted(tmp_path.iterdir()) == sorted(kept)
+
+
+def test_a_graph_with_its_tensors_within_leaves_none_beside_it(tmp_path: Path) -> None:
+    """Those of the graph that it replaced stayed."""
+    model, out = open_model("demo:digits-classifier"), tmp_path / "m.onnx"
+    for external in ("true", "false"):
+        kept = exporter("onnx", [f"external={external}"]).export(quantize(model, Plan()), model, out, silent)
+        assert sorted(tmp_path.iterdir()) == sorted(kept)
+    assert kept == (out,)
 
 
 def _die_at(name: str, moment: int, signal: str) -> None:

@@ -21,7 +21,7 @@ from workbench.errors import PlanError
 from workbench.insight.legality import repair
 from workbench.models.summary import quantizable
 from workbench.planning.constraints import Constraints
-from workbench.planning.plan import Plan
+from workbench.planning.plan import Plan, resolve
 from workbench.planning.transform_names import check_names
 from workbench.progress import Progress
 from workbench.session.session import Session
@@ -72,10 +72,10 @@ def _run(arguments: argparse.Namespace, progress: Progress) -> Report:
             now, plan=plan, sensitivities={**now.sensitivities, **tables}, target=aim or now.target))  # fmt: skip
     if arguments.out:
         plan.save(arguments.out)
-    remark = ""
+    remarks = [_size_remark(session, plan, options.target)]
     if not arguments.uniform:
-        remark = rounding_remark(session, options.target, session.require_table(options.metric).metric)
-    return planned(session, plan, options.metric, corrected=options.corrected, remark=remark)
+        remarks.append(rounding_remark(session, options.target, session.require_table(options.metric).metric))
+    return planned(session, plan, options.metric, corrected=options.corrected, remarks=remarks)
 
 
 def _uniform(session: Session, scheme: str, options: SearchOptions) -> Plan:
@@ -95,6 +95,16 @@ def _uniform(session: Session, scheme: str, options: SearchOptions) -> Plan:
     if repaired.left:
         raise PlanError(f"{target(options.target).title} cannot run {repaired.left[0].sentence}")
     return repaired.plan
+
+
+def _size_remark(session: Session, plan: Plan, name: str | None) -> str:
+    """Return what the target's checkpoint takes beyond the plan's bytes and why; empty where that is little."""
+    from workbench.deployment.checkpoints.sizes import FOLDERS, size_remark
+
+    runtime = target(name).runtime if name else None
+    kind = "" if runtime is None else FOLDERS.get(runtime.name, "")
+    remark = size_remark(kind, session.model, resolve(plan, session.model.layers))
+    return f"in a {kind} folder {remark}" if remark else ""
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -32,8 +33,18 @@ SHARING: dict[str, Sharing] = {
 }  # fmt: skip
 
 
+FLOATING = (KEEP, "fp32", "fp16", "bf16")
+"""Schemes that quantize nothing."""
+
+ONE_BY_ONE = re.compile(r"(?:.*\.)?(?:mlp|feed_forward)\.experts\.(?:gate_up|down)_proj")
+"""Experts whose matrices, outputs x inputs, transformers stores one by one: Mixtral's, Qwen's, DeepSeek's, OLMoE's, but
+not gpt-oss's, Llama 4's or Granite's."""
+
+
 def what_it_is(layer: Layer) -> str:
     """Return what a layer is that is not a plain linear one, in the plural."""
+    if layer.kind is LayerKind.EXPERTS:
+        return "experts whose matrices the checkpoint stores as one tensor"
     if layer.kind is not LayerKind.LINEAR:
         return f"{layer.kind} ones"
     turned = layer.axes != (0, 1)
@@ -76,7 +87,7 @@ class Runtime:
             return f"{self.title} quantizes no {layer.kind} layers"
         if weights not in (KEEP, "fp32") and self.is_float32_only(layer):
             return f"{self.title} reads tables of positions, of token types and gates of experts in float32 alone"
-        if weights not in (KEEP, "fp32", "fp16", "bf16") and self.is_no_module(layer):
+        if weights not in FLOATING and self.is_no_module(layer):
             return f"{self.title} quantizes linear modules stored outputs x inputs, not {what_it_is(layer)}"
         return refusal(self.accepts, self.keeps, layer, weights, inputs)
 
@@ -86,7 +97,9 @@ class Runtime:
 
     def is_no_module(self, layer: Layer) -> bool:
         """Return whether the layer is none of the modules, one weight each, that alone the runtime quantizes."""
-        return self.modules and layer.kind is not LayerKind.EXPERTS and not is_linear(layer) and not is_table(layer)
+        if layer.kind is LayerKind.EXPERTS:
+            return self.modules and not (layer.axes == (0, 1, 2) and ONE_BY_ONE.fullmatch(layer.name))
+        return self.modules and not is_linear(layer) and not is_table(layer)
 
 
 def _runtime(name: str) -> Runtime:
@@ -132,7 +145,7 @@ class Target:
     def legal(self, layer: Layer, weights: str, inputs: str | None = None) -> str | None:
         """Return why the target cannot run ``layer`` so, None if it can; remembered by what it depends on."""
         key = (*self.kind_of(layer), weights, inputs)
-        if layer.name in self.tied and weights != KEEP:
+        if layer.name in self.tied and weights not in FLOATING:
             return f"{self.title} quantizes only one of the layers that share this tensor; it has to stay"
         if key not in self._known:
             parts = (part for part in (self.runtime, self.chip) if part is not None)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from workbench.models.execution.activation_quantizers import Ranges
     from workbench.models.model import Model
-    from workbench.planning.plan import Plan
+    from workbench.models.summary import ModelSummary
+    from workbench.planning.plan import Assignment, Plan
     from workbench.quantization.quantized_model import QuantizedModel
     from workbench.quantization.transforms.rewrite import RewrittenTensors
 
@@ -114,11 +115,16 @@ def possible(plan: Plan, model: Model, ranges: Ranges) -> Iterator[QuantizedMode
 
 def expected_nbytes(quantized: QuantizedModel, model: Model) -> int:
     """Return the bytes of all tensors under the plan, with what could not be quantized kept as it is."""
-    assignments = resolve(quantized.plan, model.summary.layers)
-    for layer in model.summary.stored:
+    return totals(model.summary, carried_out(quantized, model.summary)).nbytes
+
+
+def carried_out(quantized: QuantizedModel, summary: ModelSummary) -> dict[str, Assignment]:
+    """Return every layer's assignment, with what could not be quantized kept as it is."""
+    assignments = resolve(quantized.plan, summary.layers)
+    for layer in summary.stored:
         if layer.name not in quantized.tensors:
             assignments[layer.name] = replace(assignments[layer.name], weights=KEEP)
-    return totals(model.summary, assignments).nbytes
+    return assignments
 
 
 def refuse_quantized_activations(quantized: QuantizedModel, model: Model, kind: str, target: str = "") -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.deployment.checkpoints.sizes import more_bytes
 from workbench.deployment.endings import ENDINGS
 from workbench.deployment.networks import has_folder, unknown_network
 from workbench.insight import quantities
@@ -99,7 +100,9 @@ def deployments(state: State) -> tuple[Deployment, ...]:
     return tuple(
         Deployment(
             form=form, refused=refused[form.target], holds=holds, unfit=reason,
-            nbytes=math.nan if reason or refused[form.target] else float(totals.nbytes),
+            nbytes=math.nan if reason or refused[form.target] else float(
+                totals.nbytes + more_bytes(form.kind, session.model.layers, state.assignments)
+            ),
         )
         for form, reason in zip(FORMS, unfits, strict=True)
     )  # fmt: skip

@@ -18,7 +18,7 @@ from workbench.insight.latest import Latest
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary, quantizable, searchable
-from workbench.numerics.formats import activation_schemes, parse_scheme, standard_schemes
+from workbench.numerics.formats import activation_schemes, parse_scheme, standard_schemes, takes_range
 from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
@@ -198,8 +198,9 @@ def _repaired_pairs(
 def nearest_legal(members: Sequence[Layer], pair: Pair, target: Target) -> Pair | None:
     """Return the legal pair for all ``members`` that is nearest to ``pair``, None where there is none.
 
-    Near is: few bits of weights away (above 16 bits all count as 16, and up to ``CLOSE`` is as near as none), values
-    that are alike (with a zero point or without, evenly apart or not), the same input scheme, the same family.
+    Near is: few bits of weights away (above 16 bits all count as 16, and up to ``CLOSE`` is as near as none), inputs as
+    computed where they are, values that are alike (with a zero point or without, evenly apart or not), the same input
+    scheme, one without calibrated ranges, the same family.
     """
     bits = _bits(members[0], pair[0])
     legal = [other for other in _pairs(pair) if all(target.legal(layer, *other) is None for layer in members)]
@@ -211,10 +212,12 @@ def nearest_legal(members: Sequence[Layer], pair: Pair, target: Target) -> Pair 
         legal,
         key=lambda other: (
             max(apart(other[0]) - CLOSE, 0.0),
+            pair[1] is None and other[1] is not None,
             schemes.unlike(other[0], pair[0]),
             apart(other[0]),
             other[1] != pair[1],
             (other[1] is None) != (pair[1] is None),
+            other[1] is not None and takes_range(parse_scheme(other[1])),
             _family(other[0]) != _family(pair[0]),
             other,
         ),

@@ -112,7 +112,7 @@ class Builder:
         return [groups[number] for number in range(len(requests))]
 
     def _menu(self, members: Sequence[Layer], inputs: str | None, limit: tuple[str, ...] | None) -> _Menu:
-        kinds = tuple((each.kind, each.matrix, each.dtype, each.name if each.kind is LayerKind.EMBEDDING else "")
+        kinds = tuple((each.kind, each.matrix, each.dtype, each.axes, "" if _is_plain(each) else each.name)
                       for each in members)  # fmt: skip
         key = (limit, inputs, kinds if self.legal else 0)
         menu = self._menus.get(key)
@@ -219,6 +219,11 @@ class Builder:
             times = np.array([self.times.of(layer, each.weights, each.inputs(inputs)) for each in menu.candidates])
             menu.times[key] = np.zeros(len(times)) if np.isnan(times).all() else times
         return menu.times[key]
+
+
+def _is_plain(layer: Layer) -> bool:
+    """Return whether a layer is the weight of a module that a target knows by its kind, not by its name."""
+    return layer.kind is not LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
 
 
 def _bits_of(layer: Layer, menu: _Menu) -> np.ndarray:

@@ -24,8 +24,8 @@ from workbench.readable import few
 from workbench.sensitivity.table import Sensitivity
 
 Legality = Callable[[Layer, str, str | None], str | None]
-"""``legal(layer, weights, inputs)``: why a target cannot run that, None if it can.  It may look at the layer's kind,
-matrix and dtype only."""
+"""``legal(layer, weights, inputs)``: why a target cannot run that, None if it can.  Of the weight of a plain module it
+may look at the kind, matrix, axes and dtype only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

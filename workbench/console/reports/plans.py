@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,11 @@ Assignments = Mapping[str, Assignment]
 
 
 def planned(
-    session: Session, plan: Plan, metric: str | None = None, *, corrected: bool = False, remark: str = ""
+    session: Session, plan: Plan, metric: str | None = None, *, corrected: bool = False, remarks: Sequence[str] = ()
 ) -> Report:  # fmt: skip
     """Return a plan's totals and every layer's scheme; the loss ``corrected`` by the session's audit if asked for.
 
-    ``remark`` is a sentence on how the plan was found.
+    ``remarks`` are sentences on how the plan was found and what it takes elsewhere.
     """
     layers, assignments = session.model.layers, resolve(plan, session.model.layers)
     scores = session.require_table(metric) if session.sensitivities.keys() & set(TABLE_METRICS) else None
@@ -49,7 +49,7 @@ def planned(
         + ("" if bounds is None else f" ({bounds[0]:.3g} to {bounds[1]:.3g})")
     ]
     of_loss = scores.remark(sums.second_order) if scores else ""
-    lines += filter(None, [resolution(sums.predicted, sums.error, sums.samples), of_loss, remark])
+    lines += filter(None, [resolution(sums.predicted, sums.error, sums.samples), of_loss, *remarks])
     if counts not in (None, "weights"):
         lines.append(f"the prediction counts {counts}")
     if correction:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.numerics.ranges.calibrated import Range
 
 INSTALL = 'pip install "quantization-workbench[compressed-tensors]"'
 MIXED = "mixed-precision"
@@ -201,23 +202,21 @@ class CompressedTensorsMethod(Method):
             return f"{scheme.name} inputs come in groups of {size}, the layer has {layer.matrix[1]}"
         return None
 
-    def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
+    def entries(self, stored: QuantizedTensor, inputs: str | None, calibrated: Range | None) -> Iterator[Entry]:
         scheme = parse_scheme(stored.scheme)
         assert isinstance(scheme, ScaledScheme)
-        inputs = job.assignments[layer.name].inputs
         if scheme.name in MICRO:
             yield from layout.micro_entries(stored)
         elif packing(stored.scheme, inputs) == "pack-quantized":
             yield from layout.packed_entries(scheme, stored)
         else:
-            integer = scheme.element.shiftable
-            codes = stored.arrays["codes"].reshape(stored.shape)
-            make: Make = (lambda: codes ^ np.uint8(128)) if integer else (lambda: codes)
+            integer, codes = scheme.element.shiftable, lambda: stored.arrays["codes"].reshape(stored.shape)
+            make: Make = (lambda: codes() ^ np.uint8(128)) if integer else codes
             yield Entry(name="weight", dtype="int8" if integer else "float8_e4m3fn", shape=stored.shape, load=make)
         if scheme.name not in MICRO:
             yield from layout.scale_entries(scheme, stored, packing(stored.scheme, inputs))
         if inputs is not None:
-            yield from layout.input_entries(parse_scheme(inputs), job.quantized.ranges.get((layer.name, "input")))
+            yield from layout.input_entries(parse_scheme(inputs), calibrated)
 
     def settings(self, job: Job) -> dict[str, Any]:
         packed = {layer.name for layer, _ in job.packed()}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.numerics.ranges.calibrated import Range
 
 
 def packed_entries(scheme: ScaledScheme, stored: QuantizedTensor) -> Iterator[Entry]:
@@ -39,8 +39,8 @@ def scale_entries(scheme: ScaledScheme, stored: QuantizedTensor, how: str) -> It
     """Yield scales ``[bands, groups]`` and signed zero points: in INT8, or packed along the rows (``how``)."""
     cut = grid(scheme.granularity, stored.shape)
     shape = (1,) if isinstance(scheme.granularity, PerTensor) else (cut.bands, cut.groups)
-    scales = stored.arrays["scales"].reshape(shape)
-    yield Entry(name="weight_scale", dtype=DTYPES[scheme.scale_format.name], shape=shape, load=lambda: scales)
+    scales = lambda: stored.arrays["scales"].reshape(shape)  # noqa: E731
+    yield Entry(name="weight_scale", dtype=DTYPES[scheme.scale_format.name], shape=shape, load=scales)
     if scheme.symmetric:
         return
     bits = scheme.element.bits
@@ -66,34 +66,40 @@ def scale_entries(scheme: ScaledScheme, stored: QuantizedTensor, how: str) -> It
 def micro_entries(stored: QuantizedTensor) -> Iterator[Entry]:
     """Yield codes and shared scales of MXFP4, MXFP8 and NVFP4, and the inverse of NVFP4's scale for the tensor."""
     rows, columns = stored.shape
-    codes = stored.arrays["codes"]
+    codes = lambda: stored.arrays["codes"]  # noqa: E731
     if stored.scheme == "mxfp8-e4m3":
-        yield Entry(name="weight", dtype="float8_e4m3fn", shape=stored.shape, load=lambda: codes)
+        yield Entry(name="weight", dtype="float8_e4m3fn", shape=stored.shape, load=codes)
     else:
-        yield Entry(name="weight_packed", dtype="uint8", shape=(rows, columns // 2), load=lambda: codes)
+        yield Entry(name="weight_packed", dtype="uint8", shape=(rows, columns // 2), load=codes)
     nv = stored.scheme == "nvfp4"
     groups = columns // (16 if nv else 32)
-    scales = stored.arrays["scales"].reshape(rows, groups)
+    scales = lambda: stored.arrays["scales"].reshape(rows, groups)  # noqa: E731
     dtype = "float8_e4m3fn" if nv else "uint8"
-    yield Entry(name="weight_scale", dtype=dtype, shape=(rows, groups), load=lambda: scales)
+    yield Entry(name="weight_scale", dtype=dtype, shape=(rows, groups), load=scales)
     if nv:
-        inverse = (np.float32(1) / stored.arrays["tensor_scale"]).astype(np.float32)
-        yield Entry(name="weight_global_scale", dtype="float32", shape=(1,), load=lambda: inverse)
+        inverse = lambda: (np.float32(1) / stored.arrays["tensor_scale"]).astype(np.float32)  # noqa: E731
+        yield Entry(name="weight_global_scale", dtype="float32", shape=(1,), load=inverse)
 
 
-def input_entries(scheme: Scheme, calibrated: Any) -> Iterator[Entry]:
-    """Yield the scale (and zero point) of a static input; NVFP4's is the inverse of the scale for the tensor."""
+def input_entries(scheme: Scheme, calibrated: Range | None) -> Iterator[Entry]:
+    """Yield the scale (and zero point) of a static input; NVFP4's is the inverse of the scale for the tensor.
+
+    ``calibrated`` is asked for when the values are.
+    """
+
+    def of_range(what: str) -> np.ndarray:
+        assert calibrated is not None and isinstance(scheme, ScaledScheme)
+        if isinstance(scheme, NvScheme):
+            return np.array([scheme.inverse_tensor_scale(max(-calibrated.low, calibrated.high))])
+        fitted = scheme.fit_range(calibrated.low, calibrated.high)
+        if what == "scale":
+            return fitted.scale.reshape(1).numpy()
+        assert fitted.zero_point is not None
+        return (fitted.zero_point.reshape(1) - 2 ** (scheme.element.bits - 1)).numpy().astype(np.int8)
+
     if scheme.name == "nvfp4":
-        assert isinstance(scheme, NvScheme)
-        inverse = scheme.inverse_tensor_scale(max(-calibrated.low, calibrated.high))
-        yield Entry(name="input_global_scale", dtype="float32", shape=(1,), load=lambda: np.array([inverse]))
-        return
-    if not takes_range(scheme):
-        return
-    assert isinstance(scheme, ScaledScheme)
-    parameters = scheme.fit_range(calibrated.low, calibrated.high)
-    yield Entry(name="input_scale", dtype="float32", shape=(1,), load=partial(parameters.scale.reshape, 1))
-    if parameters.zero_point is not None:
-        middle = 2 ** (scheme.element.bits - 1)
-        zero = (parameters.zero_point.reshape(1) - middle).numpy().astype(np.int8)
-        yield Entry(name="input_zero_point", dtype="int8", shape=(1,), load=lambda: zero)
+        yield Entry(name="input_global_scale", dtype="float32", shape=(1,), load=lambda: of_range("scale"))
+    elif takes_range(scheme):
+        yield Entry(name="input_scale", dtype="float32", shape=(1,), load=lambda: of_range("scale"))
+        if not getattr(scheme, "symmetric", True):
+            yield Entry(name="input_zero_point", dtype="int8", shape=(1,), load=lambda: of_range("zero point"))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.numerics.ranges.calibrated import Range
     from workbench.quantization.quantized_model import QuantizedModel
 
 WIDTHS = (2, 3, 4, 8)
@@ -90,24 +91,24 @@ class GptqMethod(Method):
                 "checkpoint_format=gptq_v2, or auto"  # fmt: skip
         return None
 
-    def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
+    def entries(self, stored: QuantizedTensor, inputs: str | None, calibrated: Range | None) -> Iterator[Entry]:
         scheme = parse_scheme(stored.scheme)
         assert isinstance(scheme, ScaledScheme)
         (rows, columns), bits = stored.shape, scheme.element.bits
         cut = grid(scheme.granularity, stored.shape)
         words = columns * bits // 32
-        codes, scales = stored.arrays["codes"], stored.arrays["scales"].reshape(rows, cut.groups)
         yield Entry(
             name="qweight", dtype="int32", shape=(words, rows),
-            load=lambda: np.ascontiguousarray(codes.view(np.int32).T),
+            load=lambda: np.ascontiguousarray(stored.arrays["codes"].view(np.int32).T),
         )  # fmt: skip
         yield Entry(
             name="qzeros", dtype="int32", shape=(cut.groups, rows * bits // 32),
             load=lambda: self._zero_points(scheme, stored),
         )  # fmt: skip
         yield Entry(
-            name="scales", dtype="float16", shape=(cut.groups, rows), load=lambda: np.ascontiguousarray(scales.T)
-        )
+            name="scales", dtype="float16", shape=(cut.groups, rows),
+            load=lambda: np.ascontiguousarray(stored.arrays["scales"].reshape(rows, cut.groups).T),
+        )  # fmt: skip
         index = (np.arange(columns) // cut.width).astype(np.int32)
         yield Entry(name="g_idx", dtype="int32", shape=(columns,), load=lambda: index)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.numerics.ranges.calibrated import Range
 
 WIDTHS, GROUPS = (2, 3, 4, 5, 6, 8), (32, 64, 128)
 MODES = {"mxfp4": ("mxfp4", 4), "mxfp8-e4m3": ("mxfp8", 8)}
@@ -60,19 +61,19 @@ class MlxMethod(Method):
             return f"MLX quantizes embeddings and linear modules stored outputs x inputs, not {what_it_is(layer)}"
         return _scheme_refusal(stored.scheme, layer)
 
-    def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
+    def entries(self, stored: QuantizedTensor, inputs: str | None, calibrated: Range | None) -> Iterator[Entry]:
         scheme = parse_scheme(stored.scheme)
         assert isinstance(scheme, ScaledScheme)
         rows, columns = stored.shape
-        words, codes = columns * scheme.element.bits // 32, np.ascontiguousarray(stored.arrays["codes"])
-        yield Entry(name="weight", dtype="uint32", shape=(rows, words), load=lambda: codes.view(np.uint32))
-        shape = (rows, grid(scheme.granularity, stored.shape).groups)
-        scales = stored.arrays["scales"].reshape(shape)
+        words, shape = columns * scheme.element.bits // 32, (rows, grid(scheme.granularity, stored.shape).groups)
+        yield Entry(
+            name="weight", dtype="uint32", shape=(rows, words),
+            load=lambda: np.ascontiguousarray(stored.arrays["codes"]).view(np.uint32),
+        )  # fmt: skip
+        dtype = "uint8" if stored.scheme in MODES else DTYPES[scheme.scale_format.name]
+        yield Entry(name="scales", dtype=dtype, shape=shape, load=lambda: stored.arrays["scales"].reshape(shape))
         if stored.scheme in MODES:
-            yield Entry(name="scales", dtype="uint8", shape=shape, load=lambda: scales)
             return
-        dtype = DTYPES[scheme.scale_format.name]
-        yield Entry(name="scales", dtype=dtype, shape=shape, load=lambda: scales)
         yield Entry(name="biases", dtype=dtype, shape=shape, load=lambda: _biases(scheme, stored).reshape(shape))
 
     def settings(self, job: Job) -> dict[str, Any]:

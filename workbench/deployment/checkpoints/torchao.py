@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import torch
 
     from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.numerics.ranges.calibrated import Range
 
 TOKENS, SYMMETRIC_TOKENS = "int8-token-asym", "int8-token"
 """Inputs that torchao computes: the first beside integers of any width, the second beside symmetric ones of 8 bits."""
@@ -62,24 +63,23 @@ class TorchaoMethod(Method):
             return f"torchao quantizes embeddings and linear modules stored outputs x inputs, not {what_it_is(layer)}"
         return _scheme_refusal(stored.scheme, assignment.inputs, layer)
 
-    def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
+    def entries(self, stored: QuantizedTensor, inputs: str | None, calibrated: Range | None) -> Iterator[Entry]:
         scheme = parse_scheme(stored.scheme)
         assert isinstance(scheme, ScaledScheme)
         (rows, columns), cut = stored.shape, grid(scheme.granularity, stored.shape)
         shape = (cut.bands, cut.groups)
-        scales = stored.arrays["scales"].reshape(shape)
-        integer, plain = scheme.element.shiftable, job.assignments[layer.name].inputs == SYMMETRIC_TOKENS
-        if integer:
+        if scheme.element.shiftable:
             yield Entry(
                 name="_weight_qdata", dtype="int8", shape=(rows, columns), load=lambda: _signed(scheme, stored, "codes")
             )
             zeros = lambda: _signed(scheme, stored, "zero_points").reshape(shape)  # noqa: E731
-            if not plain:
+            if inputs != SYMMETRIC_TOKENS:
                 yield Entry(name="_weight_zero_point", dtype="int8", shape=shape, load=zeros)
         else:
-            codes = stored.arrays["codes"].reshape(rows, columns)
-            yield Entry(name="_weight_qdata", dtype="float8_e4m3fn", shape=(rows, columns), load=lambda: codes)
-        yield Entry(name="_weight_scale", dtype=DTYPES[scheme.scale_format.name], shape=shape, load=lambda: scales)
+            codes = lambda: stored.arrays["codes"].reshape(rows, columns)  # noqa: E731
+            yield Entry(name="_weight_qdata", dtype="float8_e4m3fn", shape=(rows, columns), load=codes)
+        scales = lambda: stored.arrays["scales"].reshape(shape)  # noqa: E731
+        yield Entry(name="_weight_scale", dtype=DTYPES[scheme.scale_format.name], shape=shape, load=scales)
 
     def settings(self, job: Job) -> dict[str, Any]:
         from collections import OrderedDict

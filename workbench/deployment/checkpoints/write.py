@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from workbench.models.model import Model
     from workbench.models.summary import ModelSummary
     from workbench.numerics.quantized_tensor import QuantizedTensor
+    from workbench.numerics.ranges.calibrated import Range
     from workbench.quantization.quantized_model import QuantizedModel
 
 BAND = 1 << 19
@@ -110,8 +111,11 @@ class Method(Protocol):
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         """Return why it cannot hold a layer as the plan says, None if it can."""
 
-    def entries(self, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
-        """Yield what stands for a layer's weight, under names within its module."""
+    def entries(self, stored: QuantizedTensor, inputs: str | None, calibrated: Range | None) -> Iterator[Entry]:
+        """Yield what stands for a layer's weight, and a static scheme of its ``inputs``, under names within its module.
+
+        Arrays and the ``calibrated`` range are asked for when values are: bytes are known without.
+        """
 
     def settings(self, job: Job) -> dict[str, Any]:
         """Return what config.json says of the quantization; ExportError for a plan that it cannot say."""
@@ -256,14 +260,14 @@ def _shards(method: Method, job: Job) -> dict[str, list[Entry]]:
     for name, tensor in origin.store.tensors.items():
         shard, parameter = shards[origin.shards[name]], parameters.get(name, name)
         if name in packed:
-            shard += _within(name.rpartition(".")[0], method.entries(*packed.pop(name), job))
+            shard += _within(name, method, *packed.pop(name), job)
         elif parameter in owned and (parameter in changed or owned[parameter].dtype != tensor.dtype):
             shard.append(replace(owned[parameter], name=name))
         elif parameter not in left:
             load = partial(origin.store.read, name)
             shard.append(Entry(name=name, dtype=tensor.dtype, shape=tensor.shape, load=load))
     for parameter, (layer, stored) in packed.items():  # heads that got a weight of their own
-        shards[origin.files[-1]] += _within(parameter.rpartition(".")[0], method.entries(layer, stored, job))
+        shards[origin.files[-1]] += _within(parameter, method, layer, stored, job)
     new = [owned[name] for name in changed & owned.keys() - origin.names.keys()]
     shards[origin.files[-1]] += new
     return {file: entries for file, entries in shards.items() if entries}
@@ -287,7 +291,10 @@ def _casts(job: Job) -> dict[str, Entry]:
     return entries
 
 
-def _within(module: str, entries: Iterator[Entry]) -> Iterator[Entry]:
+def _within(weight: str, method: Method, layer: Layer, stored: QuantizedTensor, job: Job) -> Iterator[Entry]:
+    """Return what stands for a layer's weight, under whole names."""
+    module, calibrated = weight.rpartition(".")[0], job.quantized.ranges.get((layer.name, "input"))
+    entries = method.entries(stored, job.assignments[layer.name].inputs, calibrated)
     return (replace(entry, name=f"{module}.{entry.name}" if module else entry.name) for entry in entries)
 
 

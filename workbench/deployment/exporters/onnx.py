@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from workbench.atomic import replacing, replacing_with_data
+from workbench.atomic import replacing_with_data
 from workbench.deployment.failed import keeping_failed
 from workbench.deployment.tensors import check
 from workbench.errors import ExportError
@@ -95,32 +94,11 @@ class Onnx:
 
         progress(0.0, "capturing the network")
         content = self._content(quantized, model)
-        if self.external or content.nbytes > LARGE:
-            return self._two_files(content, out, part_of(progress, 0.3, 1.0))
-        with replacing(out, ExportError, "the ONNX file") as temporary:
-            _write(temporary, None, content, out, part_of(progress, 0.3, 1.0))
-        progress(1.0, f"wrote {out.name}")
-        return (out,)
-
-    def _two_files(self, content: Content, out: Path, progress: Progress) -> tuple[Path, ...]:
-        """Write the tensors to a file of a new name, so that an earlier graph keeps its own.
-
-        Of a link, both are beside the file that it leads to: runtimes refuse data in another folder.
-        """
-        out = Path(os.path.realpath(out))
+        is_large, place = self.external or content.nbytes > LARGE, Path(os.path.realpath(out))
         with replacing_with_data(out, ExportError, "the ONNX file") as (temporary, data):
-            _write(temporary, data, content, out, progress)
-            former = _data_of(out)
-        for other in former:
-            other.unlink(missing_ok=True)
-        return (out, out.with_name(data.name))
-
-
-def _data_of(out: Path) -> list[Path]:
-    """Return the files of tensors that the graph at ``out`` names; others may be those of an export underway."""
-    places = list(out.parent.glob(f"{glob.escape(out.name)}.????????.data"))
-    named = out.read_bytes() if places and out.is_file() else b""
-    return [place for place in places if os.fsencode(place.name) in named]
+            _write(temporary, data if is_large else None, content, out, part_of(progress, 0.3, 1.0))
+        progress(1.0, f"wrote {out.name}")
+        return (place, place.with_name(data.name)) if is_large else (out,)
 
 
 def _write(path: Path, data: Path | None, content: Content, out: Path, progress: Progress) -> None:

@@ -7,6 +7,7 @@ import glob
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -24,6 +25,16 @@ SECONDS = 1800.0
 MEMORY = 4.0
 """The process may hold this many times the file's bytes, and ``SPARE`` more."""
 SPARE = 4 << 30
+
+BEGIN = """
+import ctypes, os, runpy, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != int(sys.argv[2]):
+        os._exit(1)
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+"""What the process begins with: it ends with ours (prctl's 1 is PR_SET_PDEATHSIG), also where a signal ends that."""
 
 PACKAGES = {
     "llama.cpp": ("xllamacpp", "llama-cpp", "llama.cpp"),
@@ -80,12 +91,14 @@ def carry_out(
 ) -> None:
     """Run ``script`` with a request (JSON) to its end; ExportError if it fails or takes more than ``seconds``.
 
-    The message is the first line of the log that holds one of ``marks``.
+    It writes files that begin with the request's ``out``.  The message is the first line of the log that holds one of
+    ``marks``.
     """
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=stream, stderr=stream, cwd=log.parent
-        )
+            [sys.executable, "-P", "-c", BEGIN, str(script), str(os.getpid())],
+            stdin=subprocess.PIPE, stdout=stream, stderr=stream, cwd=log.parent,
+        )  # fmt: skip
         try:
             assert process.stdin is not None
             process.stdin.write(json.dumps(request).encode())
@@ -100,15 +113,19 @@ def carry_out(
             if process.poll() is None:
                 process.kill()
             process.wait()
-    if process.returncode != 0:
-        raise ExportError(f"{runtime} does not run the file: {_words(log.read_text('utf-8', 'replace'), marks)}")
+    if process.returncode != 0 or not glob.glob(glob.escape(request["out"]) + ".*"):
+        words = _words(log.read_text("utf-8", "replace"), marks, process.returncode)
+        raise ExportError(f"{runtime} does not run the file: {words}")
 
 
-def _words(log: str, marks: Sequence[str]) -> str:
-    """Return the line of a log that says what went wrong."""
+def _words(log: str, marks: Sequence[str], code: int) -> str:
+    """Return the line of a log that says what went wrong, or how the process ended."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     for mark in marks:
         for line in lines:
             if mark in line:
                 return line[:300]
-    return lines[-1][-300:] if lines else "it ended without a message"
+    if code < 0:
+        reason = "; the system does so where memory is short" if code == -signal.SIGKILL else ""
+        return f"it was ended by the signal {signal.Signals(-code).name}{reason}"
+    return lines[-1][-300:] if lines else "it ended without an answer"

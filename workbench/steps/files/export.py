@@ -108,8 +108,9 @@ def applied(
     progress: Progress,
 ) -> tuple[QuantizedModel, tuple[Path, ...]]:  # fmt: skip
     """Do what :func:`apply` does, and return the quantized model, too."""
+    from workbench.deployment.checkpoints.sizes import size_remark
     from workbench.deployment.exporters import LeavesOut, Remarks, exporter
-    from workbench.deployment.tensors import planned, possible
+    from workbench.deployment.tensors import carried_out, planned, possible
 
     chosen = exporter(kind, settings)
     require_place(chosen.name, out, model.summary.source)
@@ -130,9 +131,10 @@ def applied(
         paths = chosen.export(quantized, known, Path(out), part_of(progress, 0.7, 1.0))
         written += paths
     left = chosen.left_out(known) if isinstance(chosen, LeavesOut) else []
-    note = f"{few(left, 8)}: left out of the file, whose output does not depend on it"
+    note = f"{few(left, 8)}: left out of the file, whose output does not depend on it" if left else ""
+    size = size_remark(chosen.name, quantized.summary, carried_out(quantized, quantized.summary))
     remarks = chosen.remarks(quantized, known, Path(out)) if isinstance(chosen, Remarks) else []
-    return replace(quantized, notes=(*quantized.notes, *([note] if left else []), *remarks)), paths
+    return replace(quantized, notes=(*quantized.notes, *filter(None, (note, size)), *remarks)), paths
 
 
 def _require_ranges(model: Model, plan: Plan, ranges: Ranges) -> None:
