@@ -2336,8 +2336,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Was die Laufzeitumgebung am Plan ablehnt</translation>
     </message>
     <message>
-        <source>Bytes of all tensors of the plan</source>
-        <translation>Bytes aller Tensoren des Plans</translation>
+        <source>Bytes of all tensors in this form</source>
+        <translation>Bytes aller Tensoren in dieser Form</translation>
     </message>
     <message>
         <source>Holds</source>

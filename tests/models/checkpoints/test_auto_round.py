@@ -157,8 +157,25 @@ def test_floats_of_eight_bits(form: dict[str, Any], inputs: str | None, tmp_path
     assert (assigned.weights, assigned.inputs) == ("fp8-e4m3-channel-sbf16", inputs)
 
 
+@pytest.mark.parametrize("form, inputs, told", [
+    ({"act_sym": True}, "int8-token", False), ({"act_sym": False}, "int8-token-asym", False),
+    ({"act_dynamic": False}, None, True), ({"act_group_size": 32}, None, True), ({"act_bits": 4}, None, True),
+    ({"act_bits": 16}, None, False), ({"extra_config": {Q: {"act_bits": 16}}}, None, False),
+])  # fmt: skip
+def test_integers_whose_inputs_are_rounded_too(
+    form: dict[str, Any], inputs: str | None, told: bool, tmp_path: Path
+) -> None:
+    tensors, values = packed(Q, 4, 32, 1, True)
+    settings = {**INTEGERS, "quant_method": "auto-round", "packing_format": "auto_round:auto_gptq", "act_bits": 8,
+                "act_data_type": "int", "act_dynamic": True, "act_group_size": -1, **form}  # fmt: skip
+    model = opened(tmp_path / "llama", settings, tensors, f"{Q}.weight")
+    assert np.array_equal(model.weight(Q).numpy(), values)
+    assigned = as_stored(model, Plan()).of(Q)
+    assert (assigned.weights, assigned.inputs) == ("int4-g32", inputs)
+    assert told == any("no plan can say" in note for note in model.notes)
+
+
 @pytest.mark.parametrize("settings, message", [
-    ({"act_bits": 8, "packing_format": "auto_round"}, "whose inputs have 8 bits are not read yet"),
     ({"packing_format": "auto_round:auto_awq", "bits": 8}, "AWQ checkpoints of version gemm with 8 bits"),
     ({"packing_format": ["auto"], "act_bits": "many"}, "does not say what auto-round needs"),
     ({"extra_config": [], "data_type": "mx_fp"}, "does not say what auto-round needs"),

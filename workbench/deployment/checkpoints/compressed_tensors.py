@@ -210,7 +210,8 @@ class CompressedTensorsMethod(Method):
         elif packing(stored.scheme, inputs) == "pack-quantized":
             yield from layout.packed_entries(scheme, stored)
         else:
-            integer, codes = scheme.element.shiftable, lambda: stored.arrays["codes"].reshape(stored.shape)
+            integer = scheme.element.shiftable
+            codes: Callable[[], np.ndarray] = lambda: stored.arrays["codes"].reshape(stored.shape)  # noqa: E731
             make: Make = (lambda: codes() ^ np.uint8(128)) if integer else codes
             yield Entry(name="weight", dtype="int8" if integer else "float8_e4m3fn", shape=stored.shape, load=make)
         if scheme.name not in MICRO:

@@ -93,9 +93,9 @@ def input_entries(scheme: Scheme, calibrated: Range | None) -> Iterator[Entry]:
             return np.array([scheme.inverse_tensor_scale(max(-calibrated.low, calibrated.high))])
         fitted = scheme.fit_range(calibrated.low, calibrated.high)
         if what == "scale":
-            return fitted.scale.reshape(1).numpy()
+            return np.asarray(fitted.scale.reshape(1))
         assert fitted.zero_point is not None
-        return (fitted.zero_point.reshape(1) - 2 ** (scheme.element.bits - 1)).numpy().astype(np.int8)
+        return np.asarray((fitted.zero_point.reshape(1) - 2 ** (scheme.element.bits - 1)).numpy(), np.int8)
 
     if scheme.name == "nvfp4":
         yield Entry(name="input_global_scale", dtype="float32", shape=(1,), load=lambda: of_range("scale"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ExportError, ModelError
+from workbench.models.checkpoints.beside import BESIDE
 from workbench.plain_file import read_json
 from workbench.progress import Progress
 
@@ -107,7 +108,7 @@ def _copied(source: Path) -> list[Path]:
     """Return the tokenizer, generation settings and licence in a model's folder, never weights or code."""
     return [
         file for file in sorted(source.iterdir())
-        if file.is_file() and file.name not in (MARKER, "config.json") and (
+        if file.is_file() and file.name not in (MARKER, "config.json", *BESIDE) and (
             file.name.upper().startswith(("LICENSE", "LICENCE", "NOTICE"))
             or (file.suffix in COPIED and not file.name.endswith(".index.json"))
         )

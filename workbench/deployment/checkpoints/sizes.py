@@ -18,7 +18,9 @@ from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.planning.plan import Assignment
 from workbench.planning.totals import totals
 
-METHODS: tuple[Method, ...] = (CompressedTensorsMethod(), GptqMethod("gptq"), MlxMethod(), TorchaoMethod())
+METHODS: dict[str, Method] = {
+    each.kind: each for each in (CompressedTensorsMethod(), GptqMethod("gptq"), MlxMethod(), TorchaoMethod())
+}
 
 WHY = {
     "torchao": "torchao stores an integer of any width in a byte, and a zero point beside each scale",
@@ -41,11 +43,10 @@ def more_bytes(kind: str, layers: Iterable[Layer], assignments: Mapping[str, Ass
 
     ``assignments`` are ones that the checkpoint can hold.
     """
-    method = next((each for each in METHODS if each.kind == kind), None)
-    if method is None:
+    if kind not in METHODS:
         return 0
     return sum(
-        _more(method, of.weights, of.inputs, layer.matrix, _pieces(layer)) for layer in layers
+        _more(kind, of.weights, of.inputs, layer.matrix, _pieces(layer)) for layer in layers
         if layer.tied_to is None and (of := assignments[layer.name]).weights not in FLOATING
     )  # fmt: skip
 
@@ -65,7 +66,8 @@ def _pieces(layer: Layer) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _more(method: Method, weights: str, inputs: str | None, matrix: tuple[int, int], pieces: int) -> int:
+def _more(kind: str, weights: str, inputs: str | None, matrix: tuple[int, int], pieces: int) -> int:
     scheme = parse_scheme(weights)
     stored = QuantizedTensor(scheme=scheme.name, shape=(matrix[0] // pieces, matrix[1]), arrays={})
-    return pieces * sum(entry.nbytes for entry in method.entries(stored, inputs, None)) - scheme.bits(matrix) // 8
+    entries = METHODS[kind].entries(stored, inputs, None)
+    return pieces * sum(entry.nbytes for entry in entries) - scheme.bits(matrix) // 8

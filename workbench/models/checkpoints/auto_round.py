@@ -7,13 +7,13 @@ sizes of single layers (``extra_config``) show in the tensors.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from workbench.errors import NotAModelError
 from workbench.models.checkpoints.compressed_tensors import read_group
 from workbench.models.checkpoints.float8 import read_float8
 from workbench.models.checkpoints.gptq import read_awq, read_gptq
-from workbench.models.checkpoints.packed import Config, Names, Packed, modules_with
+from workbench.models.checkpoints.packed import Config, Names, Packed, PackedWeight, modules_with
 from workbench.models.sources.stored import TensorStore
 
 FLOATING = 16
@@ -21,7 +21,7 @@ FLOATING = 16
 
 
 def read_auto_round(store: TensorStore, config: Config, names: Names) -> Packed:
-    """Return the packed weights; NotAModelError for integers whose inputs are rounded too."""
+    """Return the packed weights."""
     packing = str(config.get("packing_format") or config.get("backend") or "auto_round:auto_gptq")
     kind, input_bits = str(config.get("data_type") or "int"), _input_bits(config)
     if kind.startswith(("mx_fp", "nv_fp")):
@@ -30,14 +30,26 @@ def read_auto_round(store: TensorStore, config: Config, names: Names) -> Packed:
     if kind.startswith("fp"):
         rounded = config.get("activation_scheme") if input_bits < FLOATING else None
         return read_float8(store, {**config, "activation_scheme": rounded}, names)
-    if input_bits < FLOATING:
-        raise NotAModelError(
-            f"AutoRound checkpoints of integers ({packing[:40]}) whose inputs have {input_bits} bits are not read yet"
-        )
     if "awq" in packing:
-        return read_awq(store, config, names)
-    minus_one = "gptq" in packing and "gptqmodel" not in packing
-    return read_gptq(store, {**config, "checkpoint_format": "gptq" if minus_one else "gptq_v2"}, names)
+        packed = read_awq(store, config, names)
+    else:
+        minus_one = "gptq" in packing and "gptqmodel" not in packing
+        packed = read_gptq(store, {**config, "checkpoint_format": "gptq" if minus_one else "gptq_v2"}, names)
+    extra = config.get("extra_config") or {}
+    return {name: _with_inputs(weight, {**config, **extra.get(name.removesuffix(".weight"), {})})
+            for name, weight in packed.items()}  # fmt: skip
+
+
+def _with_inputs(weight: PackedWeight, config: Config) -> PackedWeight:
+    """Return a weight of integers with the scheme of its inputs, or what they are where no plan can say it."""
+    bits = _input_bits(config)
+    kind, size = str(config.get("act_data_type") or "int"), int(config.get("act_group_size") or 0)
+    if bits >= FLOATING:
+        return weight
+    if bits != 8 or not kind.startswith("int") or not config.get("act_dynamic", True) or size > 0:
+        when = "computed" if config.get("act_dynamic", True) else "calibrated"
+        return replace(weight, dropped=f"{kind} of {bits} bits, scales {when}"[:80])
+    return replace(weight, inputs="int8-token" if config.get("act_sym", True) else "int8-token-asym")
 
 
 def _input_bits(config: Config) -> int:

@@ -22,25 +22,31 @@ from workbench.numerics.quantized_tensor import QuantizedTensor
 
 def read_float8(store: TensorStore, config: Config, names: Names) -> Packed:
     """Return the packed weights; NotAModelError for blocks that do not fit."""
-    packed = {}
-    for part in ("weight_scale_inv", "weight_scale"):
-        for module in modules_with(store, part):
-            both = (f"{module}.weight", f"{module}.{part}")
-            weight = store.tensors.get(both[0])
-            if weight is None or weight.dtype != "float8_e4m3fn" or len(weight.shape) != 2:
-                raise NotAModelError(f"{module} has scales and no matrix of float8_e4m3fn; fetch the checkpoint again")
-            scheme = _scheme(store, both[1], config)
-            clipped = _input_range(store, f"{module}.input_scale", config)
-            inputs = _inputs(config, scheme) if clipped is None else "fp8-e4m3-tensor"
-            static = f"{module}.input_scale"
-            parts = (*both, static) if static in store.tensors else both
-            unsaid = config.get("activation_scheme") is not None and inputs is None
-            packed[both[0]] = PackedWeight(
-                parts=parts, shape=weight.shape, scheme=scheme, inputs=inputs, input_range=clipped,
-                dropped=f"FP8 ({config['activation_scheme']})"[:80] if unsaid else "",
-                load=partial(_float8, store, both, scheme, (weight.shape[0], weight.shape[1])),
-            )  # fmt: skip
-    return packed
+    parts = [(module, part) for part in ("weight_scale_inv", "weight_scale") for module in modules_with(store, part)]
+    return {f"{module}.weight": read_module(store, module, part, config) for module, part in parts}
+
+
+def read_fbgemm(store: TensorStore, config: Config, names: Names) -> Packed:
+    """Return the packed weights of FBGEMM's FP8: a scale for each output, inputs rounded by token."""
+    return read_float8(store, {"activation_scheme": "dynamic"}, names)
+
+
+def read_module(store: TensorStore, module: str, part: str, config: Config) -> PackedWeight:
+    """Return the packed weight of a module whose scales are called ``part``; NotAModelError where it is none."""
+    both = (f"{module}.weight", f"{module}.{part}")
+    weight = store.tensors.get(both[0])
+    if weight is None or weight.dtype != "float8_e4m3fn" or len(weight.shape) != 2:
+        raise NotAModelError(f"{module} has scales and no matrix of float8_e4m3fn; fetch the checkpoint again")
+    scheme = _scheme(store, both[1], config)
+    clipped = _input_range(store, f"{module}.input_scale", config)
+    inputs = _inputs(config, scheme) if clipped is None else "fp8-e4m3-tensor"
+    static = f"{module}.input_scale"
+    unsaid = config.get("activation_scheme") is not None and inputs is None
+    return PackedWeight(
+        parts=(*both, static) if static in store.tensors else both, shape=weight.shape, scheme=scheme, inputs=inputs,
+        input_range=clipped, dropped=f"FP8 ({config['activation_scheme']})"[:80] if unsaid else "",
+        load=partial(_float8, store, both, scheme, (weight.shape[0], weight.shape[1])),
+    )  # fmt: skip
 
 
 def _scheme(store: TensorStore, name: str, config: Config) -> str:

@@ -16,6 +16,7 @@ import torch
 
 from workbench.errors import BackendUnavailableError, NotAModelError, UnsafeModelError, first_line
 from workbench.memory import limit
+from workbench.models.checkpoints.beside import require_whole, with_settings
 from workbench.models.checkpoints.names import loaded_names
 from workbench.models.contents import Contents
 from workbench.models.data.inputs import InputSpec, arguments_of
@@ -79,6 +80,7 @@ class HuggingFaceFolder:
         folder = request.path if request.path.is_dir() else request.path.parent
         config = read_config(folder)
         store = tensors_in_files(_weights(folder))
+        require_whole(store, folder)
         dtype = _loaded_dtype(request, store)
         require_possible(config, store, folder / "config.json")
         if limit() is not None:
@@ -112,7 +114,7 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
     """
     file = folder / "config.json"
     config = _read_json(file)
-    config = wrapped(config) if is_timm(config) else config
+    config = with_settings(folder, wrapped(config) if is_timm(config) else config)
     try:
         require_files(folder)  # transformers opens more of them
     except OSError as error:
@@ -131,8 +133,8 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
         settings = config["quantization_config"]
         method = (settings if isinstance(settings, dict) else {}).get("quant_method", "an unknown method")
         raise NotAModelError(
-            f"{folder} is already quantized ({method}), and of those gptq, awq, compressed-tensors, fp8, mxfp4, "
-            "auto-round, torchao and mlx are read; open the floating-point model it came from"
+            f"{folder} is already quantized ({method}), and of those gptq, awq, compressed-tensors, fp8, fbgemm_fp8, "
+            "mxfp4, modelopt, auto-round, torchao and mlx are read; open the floating-point model it came from"
         )
     return config
 

@@ -12,11 +12,13 @@ import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, UnsafeModelError, first_line
 from workbench.models.checkpoints.auto_round import read_auto_round
+from workbench.models.checkpoints.beside import with_settings
 from workbench.models.checkpoints.compressed_tensors import cache_scheme, read_compressed_tensors
 from workbench.models.checkpoints.experts import Owners, joined, owners_of, pieces_of
-from workbench.models.checkpoints.float8 import read_float8, read_mxfp4
+from workbench.models.checkpoints.float8 import read_fbgemm, read_float8, read_mxfp4
 from workbench.models.checkpoints.gptq import read_awq, read_gptq
 from workbench.models.checkpoints.mlx import read_mlx
+from workbench.models.checkpoints.modelopt import cache_settings, read_modelopt
 from workbench.models.checkpoints.names import loaded_names
 from workbench.models.checkpoints.online_transforms import Groups, online_groups, rotate, without_matrices
 from workbench.models.checkpoints.packed import Packed, PackedWeight, Reader
@@ -48,6 +50,7 @@ from workbench.plain_file import read_json
 
 READERS: Mapping[str, Reader] = {
     "gptq": read_gptq, "awq": read_awq, "compressed-tensors": read_compressed_tensors, "fp8": read_float8,
+    "fbgemm_fp8": read_fbgemm, "modelopt": read_modelopt,
     "mxfp4": read_mxfp4, "torchao": read_torchao, "mlx": read_mlx, "auto-round": read_auto_round,
     "intel/auto-round": read_auto_round,
 }  # fmt: skip
@@ -82,7 +85,9 @@ class QuantizedCheckpoint:
     """A quantized checkpoint: dequantized as it is read; the first plan says the scheme of every weight."""
 
     name = "quantized_checkpoint"
-    description = "a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, FP8, MXFP4, AutoRound, torchao, MLX)"
+    description = (
+        "a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, ModelOpt, AutoRound, torchao, MLX, ...)"
+    )
 
     def detects(self, path: Path) -> bool:
         """Recognize it by config.json naming a method that is read, or by a packed file of ours."""
@@ -90,7 +95,7 @@ class QuantizedCheckpoint:
         if file.name != "config.json":
             return is_packed_file(file)
         try:
-            method = quantization_of(read_json(file)) if file.is_file() else None
+            method = quantization_of(with_settings(file.parent, read_json(file))) if file.is_file() else None
         except (OSError, ValueError):
             return False
         return method[0] in READERS if method is not None else is_packed_file(file.parent / WHOLE)
@@ -128,7 +133,8 @@ def _checkpoint(where: Path, files: list[Path], config: Mapping[str, Any]) -> Ch
     if quantization is None or raw.metadata.get("type") == TYPE:  # config.json may be that of a quantized original
         return Checkpoint.of(raw, read_packed_file(raw, where))
     method, settings = quantization
-    cached = cache_scheme(settings) if method == "compressed-tensors" else (None, "")
+    said = {"compressed-tensors": settings, "modelopt": cache_settings(settings)}.get(method)
+    cached = cache_scheme(said) if said else (None, "")
     packed, (online, remarks) = _packed(where, raw, method, settings, config)
     checkpoint = Checkpoint.of(raw, packed, *cached)
     checkpoint = replace(checkpoint, online=online, remarks=remarks)

@@ -29,7 +29,7 @@ FIELDS = (
     Field("Form", lambda row: row.form.title, words=True, tip="The kind of file or folder that Export writes"),
     Field("Plan", lambda row: row.verdict, words=True, tooltip=lambda row: row.reasons,
           tip="What the runtime refuses of the plan"),
-    Number("Tensors", lambda row: row.nbytes / 1e6, unit="MB", tip="Bytes of all tensors of the plan"),
+    Number("Tensors", lambda row: row.nbytes / 1e6, unit="MB", tip="Bytes of all tensors in this form"),
     Field("Loaded by", lambda row: row.form.loads, tip="The programs that load it"),
     Field("Holds", lambda row: row.holds, words=True, tip="The schemes of the plan, with their numbers of layers"),
 )  # fmt: skip
