@@ -1,6 +1,6 @@
 """Predicted against measured losses of CREPE on pure tones: rank agreement within each scheme, and a line of JSON.
 
-python tests/benchmarks/crepe.py WEIGHTS [--samples 64]
+python tests/benchmarks/crepe.py WEIGHTS [--samples 256]
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def main() -> None:
     """Read the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weights", type=Path)
-    parser.add_argument("--samples", type=int, default=64)
+    parser.add_argument("--samples", type=int, default=256)
     options = parser.parse_args()
     print(json.dumps(crepe(options.weights, options.samples)))
 

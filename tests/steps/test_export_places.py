@@ -45,7 +45,9 @@ import torch
 
 def build():
     torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Conv1d(6, 8, 5), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 4))
+    return torch.nn.Sequential(
+        torch.nn.Conv1d(6, 8, 5), torch.nn.Flatten(), torch.nn.LayerNorm(8 * 36), torch.nn.Linear(8 * 36, 4)
+    )
 """
 
 

@@ -38,6 +38,9 @@ SIDES = (PIXELS, 28, 64, 96, 224)
 POINTS = (32, 256, 4096)
 """Lengths of probes for a network of sounds or series."""
 
+FITTED, LARGEST = 8, (0, 1 << 18, 1024, 128)
+"""How many sizes are tried of a network that takes one alone, and the largest, by the axes that have a size."""
+
 MOST_SHAPES, MOST_PROBES = 20, 256
 """How many shapes of one input are tried, and how many combinations of several inputs."""
 
@@ -229,6 +232,45 @@ def probes(model: Model, samples: int, guess: bool) -> Iterator[Batch]:
         shapes: Iterable[tuple[int, ...]] = _entering(layers, spec.channels) if guess else ()
         for shape in [(spec.channels or 3, *spec.size)] if spec.size is not None else shapes:
             yield {"inputs": torch.randn(samples, *shape, generator=generator)}
+        yield from _fitted(model, samples, layers) if guess and spec.size is None else ()
+
+
+def _fitted(model: Model, samples: int, layers: Iterable[Layer]) -> Iterator[Batch]:
+    """Yield the sample of a network that flattens its convolutions' output, of the one size at which that is as wide as
+    the layer after it takes: a side is tried, and what it gives says the next, on the line through the last two."""
+    convolutions = [layer for layer in layers if layer.kind.is_convolution]
+    ahead = [layer for layer in layers if layer.kind is LayerKind.LINEAR and layer.name in model.tappable]
+    if not convolutions or not ahead:
+        return
+    kernels = [layer.shape[2:] for layer in convolutions if len(layer.shape) == len(convolutions[0].shape)]
+    free = [any(kernel[axis] > 1 for kernel in kernels) for axis in range(len(kernels[0]))]
+    depth, axes, entered = model.inputs.channels or convolutions[0].shape[1], max(sum(free), 1), list[int]()
+    seen, side = [(0, 0.0)], POINTS[1] if axes == 1 else SIDES[2]
+
+    def note(layer: Layer, tensor: torch.Tensor) -> torch.Tensor:
+        entered[:] = tensor.shape[-1], layer.matrix[1]
+        return tensor
+
+    for _ in range(FITTED):
+        shape = (depth, *(side if is_free else 1 for is_free in free))
+        batch = {"inputs": torch.randn(samples, *shape, generator=torch.Generator().manual_seed(0))}
+        entered.clear()
+        with suppress(DataError, CannotRunError), torch.no_grad():
+            model.run(batch, inputs={layer.name: partial(note, layer) for layer in ahead})
+            break
+        if not entered:  # smaller than a kernel
+            side *= 2
+        else:
+            (before, narrow), wide = seen[-1], entered[0] ** (1 / axes)
+            if entered[0] == entered[1] or wide == narrow:
+                return
+            seen.append((side, wide))
+            side = round(side + (entered[1] ** (1 / axes) - wide) * (side - before) / (wide - narrow))
+        if not 0 < side <= LARGEST[axes]:
+            return
+    else:
+        return
+    yield batch
 
 
 def _entering(layers: Iterable[Layer], channels: int | None) -> list[tuple[int, ...]]:

@@ -76,7 +76,10 @@ def score(
         cells = int(np.isfinite(interrupted.score).sum())
         saved.goes_on(f"scoring continues after {cells} of {interrupted.score.size} cells")
     if previous is not None and previous.computed_like(table):
-        table = _going_on(previous, table)
+        table = _going_on(previous.as_predicted(), table)
+    open_cells = _open_cells(model, table, record.part)
+    if previous is not None and previous.computed_like(table) and not open_cells and not unchecked:
+        table = _as_corrected(previous, table)
     fits = batch_size if dataset is None else fitting_batch(batch_size, dataset, model, gradients=False)
     scoring = Scoring(
         model=model, table=table, curvature=curvature or {}, dataset=dataset, batch_size=fits, seed=seed,
@@ -85,7 +88,6 @@ def score(
     )  # fmt: skip
     whole, filled = scoring.progress, 1.0 if record.check is None or dataset is None else FILLED
     scoring.progress = part_of(whole, 0.0, filled)
-    open_cells = _open_cells(model, table, record.part)
     if open_cells:
         _fill(scoring, record, open_cells)
     unchecked |= bool(open_cells)  # a run that was interrupted after its last cell has checked nothing yet
@@ -120,7 +122,7 @@ def _fill(scoring: Scoring, record: SensitivityMetric, open_cells: OpenCells) ->
 
 def _going_on(previous: Sensitivity, table: Sensitivity) -> Sensitivity:
     """Return ``table`` with the cells that ``previous`` has."""
-    known = previous.as_predicted().cells(table.layers, table.schemes)
+    known = previous.cells(table.layers, table.schemes)
     error = None if previous.error is None else np.array(
         [previous.error[previous.row[name]] if name in previous.row else np.nan for name in table.layers]
     )  # fmt: skip
@@ -168,6 +170,16 @@ def _set_aside(scoring: Scoring) -> None:
             "(states of zeros, a gate that stays shut, a part that is not read): they count as unused, and a search "
             "leaves them as they are"
         )
+
+
+def _as_corrected(previous: Sensitivity, table: Sensitivity) -> Sensitivity:
+    """Return ``table``, all of whose cells ``previous`` has, with what measured cells made of them."""
+    if previous.uncorrected is None:
+        return table
+    score, uncorrected = (
+        each.cells(table.layers, table.schemes) for each in (previous, replace(previous, score=previous.uncorrected))
+    )
+    return replace(table, score=np.where(np.isnan(score), table.score, score), uncorrected=uncorrected)
 
 
 def _rerouting(previous: Sensitivity, table: Sensitivity) -> np.ndarray | None:

@@ -53,7 +53,8 @@ class Scoring:
         self.checks = self.table.checks
         known_parts = self.table.rerouting
         self.rerouted = np.zeros_like(self.table.score) if known_parts is None else known_parts.copy()
-        self.uncorrected = np.full_like(self.table.score, math.nan)
+        before = self.table.uncorrected
+        self.uncorrected = np.full_like(self.table.score, math.nan) if before is None else before.copy()
         if self.table.error is not None:
             self.errors.update(zip(self.table.layers, self.table.error.tolist(), strict=True))
         known = self.table.directions

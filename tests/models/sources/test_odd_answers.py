@@ -13,6 +13,7 @@ from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
 from workbench.models.sources import open_model
+from workbench.models.summary import OutputKind
 from workbench.sensitivity.score import score
 
 HEAD = """
@@ -139,3 +140,24 @@ def test_labels_with_a_single_one_are_classes(tmp_path: Path) -> None:
     assert data.tensors["labels"].tolist() == [number % 3 for number in range(32)]
     assert any("samples x 3: its place is the class" in note for note in data.notes)
     assert "accuracy" in evaluate(model, model, data)
+
+
+FLAT = """
+from torch import nn
+
+def build():
+    return nn.Sequential(
+        nn.Conv2d(4, 8, 8, 4), nn.ReLU(), nn.Conv2d(8, 4, (4, 4), 2), nn.ReLU(), nn.Flatten(), nn.Linear(324, 8),
+        nn.ReLU(), nn.Linear(8, 5), nn.Sigmoid(),
+    )
+"""
+TALL = FLAT.replace("8, 8, 4)", "8, (8, 1), (4, 1))").replace("(4, 4), 2)", "(4, 1), (2, 1))").replace("324", "132")
+
+
+@pytest.mark.parametrize(("source", "shape"), [(FLAT, (4, 84, 84)), (TALL, (4, 276, 1))])
+def test_the_one_size_that_a_network_takes_is_found(tmp_path: Path, source: str, shape: tuple[int, ...]) -> None:
+    """What it ends in is read off a sample, and no side that others take fits."""
+    (tmp_path / "net.py").write_text(source)
+    model = open_model(tmp_path / "net.py", trust=True)
+    assert model.summary.output is OutputKind.POSITION_CLASSES
+    assert model.run({"inputs": torch.zeros(2, *shape)}).shape == (2, 5, 2)

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
 from tests.models.networks import Rows, model_of
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind
+from workbench.sensitivity.checks import small_networks
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity
 
 SCHEMES = ("int2-g16-asym", "int3-g16-asym", "int4-g16-asym", "int6-g16-asym", "int8-channel")
+
+
+@pytest.fixture(autouse=True)
+def as_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a network as small as these, all cells would be measured."""
+    monkeypatch.setattr(small_networks, "LAYERS", 0)
 
 
 class Sentences(nn.Module):

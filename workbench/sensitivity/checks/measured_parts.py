@@ -1,4 +1,4 @@
-"""What is measured of a table of predicted losses once it is full: whole plans, and cells of embeddings."""
+"""What is measured of a full table of predicted losses: whole plans, cells of embeddings, all of small networks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from workbench.models.data.batches import Data
 from workbench.models.summary import embeddings
 from workbench.sensitivity.checks.embedding_cells import correct_embeddings
 from workbench.sensitivity.checks.measured_losses import Reference, samples_measured
+from workbench.sensitivity.checks.small_networks import measure_cells
 from workbench.sensitivity.checks.whole_plans import measured_plans
 from workbench.sensitivity.interaction import FEWEST
 from workbench.sensitivity.scoring import Scoring
@@ -21,10 +22,11 @@ ROOM = 0.5
 
 
 def measure_parts(scoring: Scoring, data: Data) -> None:
-    """Measure plans of the layers that a plan quantizes by default, and the embeddings each alone.
+    """Measure a small network's cells, plans of the layers quantized by default, and the embeddings each alone.
 
-    Nothing where there are too few samples, or too little memory for the weights.
+    No plans where there are too few samples, or too little memory for the weights.
     """
+    known = scoring.measured | measure_cells(scoring, data)
     table, summary = scoring.table, scoring.model.summary
     tables, count = embeddings(summary.layers), samples_measured(len(data), summary.output)
     scored = [
@@ -36,7 +38,7 @@ def measure_parts(scoring: Scoring, data: Data) -> None:
     sizes = {name: summary.by_name[name].parameters for name in scored}
     looked_up = [
         name for name in scored
-        if name in tables and name not in scoring.measured and sizes[name] >= LEAST * sum(sizes.values())
+        if name in tables and name not in known and sizes[name] >= LEAST * sum(sizes.values())
     ]  # fmt: skip
     weights = max([sum(sizes[name] for name in plain), *(sizes[name] for name in looked_up)])
     scoring.checks = None

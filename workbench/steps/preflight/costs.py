@@ -39,6 +39,7 @@ from workbench.preflight import SHORT, Estimate, clock
 from workbench.quantization.learning.loop import LearnOptions
 from workbench.quantization.learning.trial import learning_trial
 from workbench.sensitivity.checks.measured_losses import samples_measured
+from workbench.sensitivity.checks.small_networks import is_small
 from workbench.sensitivity.checks.spot_check import CHECKED, samples_checked
 from workbench.sensitivity.checks.whole_plans import BITS
 from workbench.sensitivity.differences import DIFFERENCE_CELL, Differences
@@ -134,6 +135,10 @@ def predicted_table(
         duration, taken = _slopes(model, data, layers, samples, len(schemes), batch)
         seconds, held = seconds + duration, max(held, taken)
     nbytes += held
+    if is_small(summary, len(data)):
+        pairs = [(layer.name, scheme) for layer in directional for scheme in schemes]
+        cells_alone = measured_cells(model, data, pairs, algorithm=algorithm, batch_size=batch_size)
+        seconds += cells_alone.seconds if cells_alone is not None else 0.0
     check, pilot_bytes = _checks(model, data, measured)
     seconds += check
     checks = CHECKED * 4 * largest
