@@ -287,14 +287,27 @@ def passing(data: mmap.mmap, address: int, nbytes: int) -> None:
 
 def let_go(values: np.ndarray | torch.Tensor) -> None:
     """Have the pages of what was read out of a passing file leave the memory; nothing happens to other arrays."""
+    for data, first, last in _pages(values, whole=True):
+        data.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+def read_ahead(values: np.ndarray | torch.Tensor) -> None:
+    """Have the system begin to read from a passing file what is used next; nothing happens to other arrays."""
+    for data, first, last in _pages(values, whole=False):
+        data.madvise(mmap.MADV_WILLNEED, first, last - first)
+
+
+def _pages(values: np.ndarray | torch.Tensor, *, whole: bool) -> Iterator[tuple[mmap.mmap, int, int]]:
+    """Yield the passing file that holds ``values``, and the place of the pages that they fill, ``whole`` or in part."""
     values = getattr(values, "stored", values)  # of numbers that compute in float32, those that the file holds
     start = values.ctypes.data if hasattr(values, "ctypes") else values.data_ptr()
     for data, (address, nbytes) in tuple(_passing.items()):
         if address <= start < address + nbytes:
-            first = -(-(start - address) // mmap.PAGESIZE) * mmap.PAGESIZE
-            last = (start + values.nbytes - address) // mmap.PAGESIZE * mmap.PAGESIZE
+            first, last = start - address, start + values.nbytes - address
+            up, down = -first % mmap.PAGESIZE, last % mmap.PAGESIZE
+            first, last = (first + up, last - down) if whole else (first - first % mmap.PAGESIZE, last)
             if last > first:
-                data.madvise(mmap.MADV_DONTNEED, first, last - first)
+                yield data, first, last
 
 
 _away: list[weakref.ref[np.ndarray]] = []

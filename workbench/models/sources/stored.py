@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, WorkbenchError
-from workbench.memory import available_memory, let_go, limit, uncollected
+from workbench.memory import available_memory, let_go, limit, read_ahead, uncollected
 from workbench.models.contents import Contents, are_large, identity, keep, known
 from workbench.models.dtypes import FLOATING, dtype_name
 from workbench.models.layer import StoredTensor
@@ -186,26 +186,39 @@ def _are_equal(store: TensorStore, name: str, other: str) -> bool:
 
 
 def _read(store: TensorStore) -> Contents:
-    """Read every tensor once and a piece at a time: one thread hashes a large piece that another one looks through."""
+    """Read every tensor once and a piece at a time: one thread hashes a large piece that another one looks through,
+    while the disk reads the next."""
     total, bad = hashlib.sha256(), set[str]()
+    pieces, name = _pieces(store), ""
+    coming = next(pieces, None)
     with ThreadPoolExecutor(1) as hashing:
-        for name in sorted(store.tensors):
-            tensor = store.tensors[name]
-            total.update(f"{name}\0{tensor.dtype}\0{','.join(map(str, tensor.shape))}\0".encode())
-            flat = store.read(name).detach().cpu().contiguous().reshape(-1)
-            for piece in torch.split(flat, PIECE) if flat.numel() > PIECE else (flat,) * (flat.numel() > 0):
-                data, hashed = piece.view(torch.uint8).numpy().data, None
-                if len(data) >= SMALL:
-                    hashed = hashing.submit(total.update, data)
-                else:
-                    total.update(data)
-                if tensor.dtype in FLOATING and not all_finite(piece):
-                    bad.add(name)
-                if hashed:
-                    hashed.result()
-                    let_go(piece)
+        while coming is not None:
+            (tensor, piece), coming = coming, next(pieces, None)
+            if coming is not None:
+                read_ahead(coming[1])
+            if tensor.name != name:
+                name = tensor.name
+                total.update(f"{name}\0{tensor.dtype}\0{','.join(map(str, tensor.shape))}\0".encode())
+            data, hashed = piece.view(torch.uint8).numpy().data, None
+            if len(data) >= SMALL:
+                hashed = hashing.submit(total.update, data)
+            else:
+                total.update(data)
+            if tensor.dtype in FLOATING and not all_finite(piece):
+                bad.add(name)
+            if hashed:
+                hashed.result()
+                let_go(piece)
     bad_in_order = tuple(name for name in store.tensors if name in bad)
     return Contents(fingerprint="sha256:" + total.hexdigest(), non_finite=bad_in_order)
+
+
+def _pieces(store: TensorStore) -> Iterator[tuple[StoredTensor, torch.Tensor]]:
+    """Yield all numbers in the order of names, at least one piece (which may be empty) of every tensor."""
+    for name in sorted(store.tensors):
+        flat = store.read(name).detach().cpu().contiguous().reshape(-1)
+        for piece in torch.split(flat, PIECE):
+            yield store.tensors[name], piece
 
 
 def all_finite(tensor: torch.Tensor) -> bool:
