@@ -71,3 +71,30 @@ def test_pieces_follow_a_limit_of_the_memory() -> None:
         with limited_to(allowed):
             sizes.append(module.piece_size())
     assert sizes == [module.LEAST_PIECE, 5_000_000, module.PIECE]
+
+
+JOINS: dict[str, Callable[[list[torch.Tensor]], torch.Tensor]] = {
+    "one below the other": lambda parts: torch.cat(parts),
+    "beside each other": lambda parts: torch.cat(parts, dim=-1),
+    "along a new axis": lambda parts: torch.stack(parts),
+    "experts of two matrices": lambda parts: torch.cat([torch.stack(parts), torch.stack(parts[::-1])], dim=1),
+    "last": lambda parts: torch.stack(parts, dim=-1),
+}
+
+
+@pytest.mark.parametrize("join", JOINS)
+def test_what_the_file_has_in_parts_is_put_together_when_it_is_used(join: str) -> None:
+    parts = [random(24, 16, seed=seed).bfloat16() for seed in range(3)]
+    expected = JOINS[join]([part.float() for part in parts])
+    tensor = JOINS[join]([Widened(part) for part in parts])
+    assert isinstance(tensor, Widened) and tensor.shape == expected.shape and tensor.dtype == torch.float32
+    view = tensor.transpose(0, 1)[3:]
+    assert not tensor.held.any() and isinstance(view, Widened)  # nothing was read so far
+    assert torch.equal(view + 0, expected.transpose(0, 1)[3:])
+    assert tensor.stored.dtype == torch.bfloat16 and torch.equal(tensor.stored.float(), expected)
+    assert view.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+
+
+def test_parts_in_memory_are_joined_in_memory() -> None:
+    joined = torch.cat([Widened(random(4, 4).bfloat16()), random(4, 4)])
+    assert not isinstance(joined, Widened) and joined.shape == (8, 4)

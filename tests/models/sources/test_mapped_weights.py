@@ -20,10 +20,11 @@ from workbench.measurement import gradients
 from workbench.measurement.calibrate import Calibration, calibrate
 from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import limited_to
-from workbench.models.execution import saved, widened
-from workbench.models.execution.widened import Widened
+from workbench.models.execution import saved, unread, widened
+from workbench.models.execution.widened import Joined, Widened
+from workbench.models.layer import LayerKind
 from workbench.models.model import Model
-from workbench.models.sources import huggingface, open_model, stored
+from workbench.models.sources import huggingface, open_model, roles, stored
 from workbench.planning.plan import Plan
 
 
@@ -156,6 +157,22 @@ def test_a_weight_may_be_larger_than_what_is_left(tmp_path: Path, monkeypatch: p
     whole = open_model(tmp_path)
     monkeypatch.setattr(stored, "available_memory", lambda: 1000)
     assert open_model(tmp_path).summary == whole.summary
+
+
+def test_experts_of_a_checkpoint_are_not_read_before_they_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with torch.random.fork_rng(devices=[]):
+        save(tmp_path, "OlmoeForCausalLM", config("OlmoeForCausalLM"), torch.bfloat16)
+    for module, name in ((huggingface, "fits"), (unread, "LEAST"), (widened, "LEAST"), (roles, "MOST_READ")):
+        monkeypatch.setattr(module, name, (lambda nbytes: False) if name == "fits" else 2)
+    written, write = list[Joined](), Joined._write
+    monkeypatch.setattr(Joined, "_write", lambda self, out: (written.append(self), write(self, out)))
+    model = open_model(tmp_path)
+    experts = [layer for layer in model.summary.layers if layer.kind is LayerKind.EXPERTS]
+    assert len(experts) == 4 and not written
+    model.weight(experts[0].name)
+    assert len(written) == 3  # gates and ups of all experts, joined to one
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc says what is resident")

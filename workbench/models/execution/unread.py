@@ -67,7 +67,7 @@ def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
         return _map(lambda view: Unread(view, noise), func(first.own, *args[1:], **kwargs))
     if not func._schema.is_mutable:
         try:
-            shapes = func(*_map(_shape, args), **_map(_shape, kwargs))
+            shapes = SHAPES.get(func, func)(*_map(_shape, args), **_map(_shape, kwargs))
         except (NotImplementedError, RuntimeError):  # what results look like depends on the numbers
             shapes = None
         picks = isinstance(first, Unread) and func in PICKS and not _any_unread(rest)
@@ -86,6 +86,17 @@ def _map(function: Any, values: Any) -> Any:
 
 def _any_unread(values: Any) -> bool:
     return any(isinstance(leaf, Unread) for leaf in pytree.tree_leaves(values))
+
+
+def _grouped(x: torch.Tensor, weights: torch.Tensor, *_: Any, **kwargs: Any) -> torch.Tensor:
+    """Return the shape of rows (``[rows, inputs]``) times their experts' matrices (``[experts, inputs, outputs]``)."""
+    if (x.ndim, weights.ndim) != (2, 3):
+        raise NotImplementedError
+    return x.new_empty(x.shape[0], weights.shape[2])
+
+
+SHAPES = {torch.ops.aten._grouped_mm.default: _grouped}
+"""Functions that torch computes no shapes of, for some dtypes or devices."""
 
 
 def _shape(tensor: torch.Tensor) -> torch.Tensor:

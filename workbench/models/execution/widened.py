@@ -2,17 +2,21 @@
 
 A :class:`Widened` tensor says that it is float32 and holds a narrower one.  Whatever is computed with it sees exact
 float32 values, some rows or columns at a time where a product allows it; autograd saves the tensor itself and not its
-float32 copy, so that neither direction holds more than one piece of one weight in float32.
+float32 copy, so that neither direction holds more than one piece of one weight in float32.  What a network has as one
+tensor and the file as many (experts) is put together on the disk, when it is first used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from workbench.memory import limit
+from workbench.memory import Scratch, let_go, limit, put_away_again
 from workbench.models.readers.mapped import require_whole
 
 PIECE = 1 << 24
@@ -41,30 +45,74 @@ EXACT = {ops.aminmax.default, ops.amax.default, ops.amin.default}
 """What gives one of the numbers, the same in either dtype."""
 
 
+JOINS = {ops.stack.default, ops.cat.default}
+"""What makes one tensor of several."""
+
+
+class Joined:
+    """Tensors that are one along ``axis``, a ``new`` one or one that they have; parts may be joined themselves.
+
+    ``place`` is where their numbers lie together once they are :meth:`written`.
+    """
+
+    def __init__(self, place: torch.Tensor, parts: list[torch.Tensor | Joined], axis: int, *, new: bool) -> None:
+        self.place, self._parts, self._axis, self._new = place, parts, axis, new
+        self._lock, self._numbers = Lock(), np.zeros(0, np.uint8)
+
+    def written(self) -> torch.Tensor:
+        """Return all numbers, which are copied the first time."""
+        with self._lock:
+            if self._parts:
+                self._write(self.place)
+                self._parts, self._numbers = [], self.place.flatten().view(torch.uint8).numpy()
+                put_away_again(self._numbers)
+        return self.place
+
+    def _write(self, out: torch.Tensor) -> None:
+        start = 0
+        for part in self._parts:
+            size = 1 if self._new else (part.place if isinstance(part, Joined) else part).shape[self._axis]
+            own = out.select(self._axis, start) if self._new else out.narrow(self._axis, start, size)
+            start += size
+            if isinstance(part, Joined):
+                part._write(own)
+            else:
+                own.copy_(part)
+                let_go(part)
+
+
 class Widened(torch.Tensor):
     """``stored`` (bfloat16 or float16), to all that compute with it in float32.  Nothing can be written into it."""
 
-    stored: torch.Tensor
+    held: torch.Tensor
+    joined: Joined | None
 
     @staticmethod
-    def __new__(cls, stored: torch.Tensor) -> Widened:
+    def __new__(cls, held: torch.Tensor, joined: Joined | None = None) -> Widened:
         tensor: Widened = torch.Tensor._make_wrapper_subclass(
-            cls, stored.size(), strides=stored.stride(), storage_offset=stored.storage_offset(), dtype=torch.float32,
-            device=stored.device, requires_grad=False,
+            cls, held.size(), strides=held.stride(), storage_offset=held.storage_offset(), dtype=torch.float32,
+            device=held.device, requires_grad=False,
         )  # fmt: skip
-        tensor.stored = stored
+        tensor.held, tensor.joined = held, joined
         return tensor
 
+    @property
+    def stored(self) -> torch.Tensor:
+        """The numbers, which are put together first where no file has them so."""
+        if self.joined is not None:
+            self.joined.written()
+        return self.held
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        return f"Widened({self.stored!r})"
+        return f"Widened({self.held!r})"
 
     def data_ptr(self) -> int:
         """Return where the stored numbers lie."""
-        return int(self.stored.data_ptr())
+        return int(self.held.data_ptr())
 
     def untyped_storage(self) -> torch.UntypedStorage:
         """Return what holds the stored numbers."""
-        return self.stored.untyped_storage()
+        return self.held.untyped_storage()
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
@@ -81,19 +129,31 @@ class Widened(torch.Tensor):
         first = args[0] if args else None
         if isinstance(first, Widened):
             if func in VIEWS:
-                return pytree.tree_map_only(torch.Tensor, Widened, func(first.stored, *args[1:], **kwargs))
+                views = func(first.held, *args[1:], **kwargs)
+                return pytree.tree_map_only(torch.Tensor, lambda view: Widened(view, first.joined), views)
             if func in PICKS and not _any_widened((args[1:], kwargs)):
                 return func(first.stored, *args[1:], **kwargs).float()
             if func in EXACT:
                 return pytree.tree_map_only(torch.Tensor, torch.Tensor.float, func(first.stored, *args[1:], **kwargs))
-            if func is ops._to_copy.default and kwargs.get("dtype") == first.stored.dtype:
+            if func is ops._to_copy.default and kwargs.get("dtype") == first.held.dtype:
                 return func(first.stored, *args[1:], **kwargs)
+        if func in JOINS and all(isinstance(part, Widened) for part in first):
+            return _join(func, first, *args[1:], **kwargs)
         if func in (ops.mm.default, ops.addmm.default):
             pieces = _product(func, args, kwargs)
             if pieces is not None:
                 return pieces
         args, kwargs = pytree.tree_map_only(Widened, lambda tensor: tensor.stored.float(), (args, kwargs))
         return func(*args, **kwargs)
+
+
+def _join(func: Any, parts: Sequence[Widened], axis: int = 0) -> Widened:
+    """Return several widened tensors as one that lies on the disk, in the dtype of the first."""
+    shape = func([torch.empty(part.shape, device="meta") for part in parts], axis).shape
+    place = Scratch().empty(tuple(shape), parts[0].held.dtype)
+    whole = [part.joined if part.joined is not None and part.shape == part.joined.place.shape else part.stored
+             for part in parts]  # fmt: skip
+    return Widened(place, Joined(place, whole, axis % len(shape), new=func is ops.stack.default))
 
 
 def piece_size() -> int:
@@ -114,7 +174,7 @@ def _product(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.
     if not isinstance(own, Widened) or own.numel() <= most or _any_widened((bias, kwargs, b if own is a else a)):
         return None
     axis = 1 if own is b else 0
-    step = max(most // own.stored.shape[1 - axis], 1)
+    step = max(most // own.shape[1 - axis], 1)
     result: torch.Tensor = (a if own is b else b).new_empty(a.shape[0], b.shape[1])
     for start in range(0, own.shape[axis], step):
         piece = own.stored.narrow(axis, start, min(step, own.shape[axis] - start)).float()
