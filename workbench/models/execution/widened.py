@@ -137,8 +137,8 @@ class Widened(torch.Tensor):
                 return pytree.tree_map_only(torch.Tensor, torch.Tensor.float, func(first.stored, *args[1:], **kwargs))
             if func is ops._to_copy.default and kwargs.get("dtype") == first.held.dtype:
                 return func(first.stored, *args[1:], **kwargs)
-        if func in JOINS and all(isinstance(part, Widened) for part in first):
-            return _join(func, first, *args[1:], **kwargs)
+        if func in JOINS and all(isinstance(part, Widened) for part in args[0]):
+            return _join(func, *args, **kwargs)
         if func in (ops.mm.default, ops.addmm.default):
             pieces = _product(func, args, kwargs)
             if pieces is not None:
