@@ -52,7 +52,7 @@ def test_the_weighted_error_is_below_that_of_llama_cpp(lattice: Lattice) -> None
     method, context = algorithm("rtn-weighted"), Context(importance=importance[None])
     rounded = method.quantize(weights, scheme, context).values
     error = ((rounded - weights).double().square() * importance).sum() / (weights.double().square() * importance).sum()
-    assert float(error) < 0.95 * THEIRS[scheme.ggml_type]
+    assert float(error) < 0.93 * THEIRS[scheme.ggml_type]
 
 
 @pytest.mark.parametrize("name", ["iq2_s", "iq3_s"])
@@ -63,8 +63,7 @@ def test_entries_are_the_nearest_of_the_whole_table(name: str) -> None:
     weights = weights[:1, :256]
     parameters = scheme.fit(weights, importance[:256])
     rounded, grid = scheme.round(weights, parameters), torch.from_numpy(table(scheme.lattice).grid.T)
-    squares = weights.square()
-    weighing = importance[:256] * (2 * squares.mean() + squares).sqrt()
+    weighing = importance[None, :256]
     size = scheme.lattice.vector
     for start in range(0, 256, size):
         part = slice(start, start + size)
