@@ -4484,14 +4484,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Rangübereinstimmung {} über {w}{w}</translation>
     </message>
     <message>
-        <source>{w}; click a point to use its plan</source>
-        <translation>{w}; ein Klick auf einen Punkt verwendet seinen Plan</translation>
-    </message>
-    <message>
-        <source>{w}{}; click a point to use its plan{}</source>
-        <translation>{w}{}; ein Klick auf einen Punkt verwendet seinen Plan{}</translation>
-    </message>
-    <message>
         <source>{w}; Enter uses it</source>
         <translation>{w}; Enter verwendet ihn</translation>
     </message>
@@ -7096,6 +7088,42 @@ Auf {}.</translation>
     <message>
         <source>refused in {} of {} layers</source>
         <translation>abgelehnt in {} von {} Schichten</translation>
+    </message>
+    <message>
+        <source>click a point to use its plan</source>
+        <translation>ein Klick auf einen Punkt verwendet seinen Plan</translation>
+    </message>
+    <message>
+        <source>the current plan has schemes that were not timed</source>
+        <translation>der jetzige Plan hat Schemata, die nicht gemessen wurden</translation>
+    </message>
+    <message>
+        <source>its own rounding of inputs counts in the choice</source>
+        <translation>sein eigenes Runden der Eingaben zählt bei der Wahl</translation>
+    </message>
+    <message>
+        <source>{n} layer locked</source>
+        <translation>{n} Schicht gesperrt</translation>
+    </message>
+    <message>
+        <source>{n} layers locked</source>
+        <translation>{n} Schichten gesperrt</translation>
+    </message>
+    <message>
+        <source>a search does not know what its own rounding of inputs costs</source>
+        <translation>eine Suche weiß nicht, was sein eigenes Runden der Eingaben kostet</translation>
+    </message>
+    <message>
+        <source>llama.cpp rounds the inputs of quantized weights to 8 bits, in blocks of 32 or of 256 by the weights&apos; type, and the session does not know what that costs</source>
+        <translation>llama.cpp rundet die Eingaben quantisierter Gewichte auf 8 Bit, in Blöcken von 32 oder von 256 je nach Typ der Gewichte, und die Sitzung weiß nicht, was das kostet</translation>
+    </message>
+    <message>
+        <source>Sensitivity (F6) by the predicted KL of inputs has a search count it.</source>
+        <translation>Die Empfindlichkeit (F6) nach der vorhergesagten KL der Eingaben lässt eine Suche das mitzählen.</translation>
+    </message>
+    <message>
+        <source>The best plans of all sizes are being worked out…</source>
+        <translation>Die besten Pläne aller Größen werden gerade berechnet…</translation>
     </message>
 </context>
 </TS>

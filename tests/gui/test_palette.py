@@ -18,8 +18,8 @@ from workbench.memory import resident
 
 
 def test_words_find_their_commands() -> None:
-    assert score("fil lay", "Edit: Filter Layers") > score("ilt aye", "Edit: Filter Layers") > 0
-    assert score("zz", "Edit: Filter Layers") == 0
+    assert score(["fil", "lay"], "edit: filter layers") > score(["ilt", "aye"], "edit: filter layers") > 0
+    assert score(["zz"], "edit: filter layers") == 0
 
 
 def test_a_command_is_found_and_done_by_keyboard(live: Callable[..., None]) -> None:

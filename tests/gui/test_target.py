@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QListWidget
@@ -12,11 +15,14 @@ from PySide6.QtWidgets import QComboBox, QListWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.deployment.targets import target
+from workbench.gui.shell.forms import Form
 from workbench.gui.tables.layer_columns import INPUTS, SCHEME
 from workbench.insight.layer_facts import FLOATING
 from workbench.insight.legality import refusals
 from workbench.models.summary import quantizable
+from workbench.planning.plan import resolve
 from workbench.session.session import Session
+from workbench.steps.search import search
 
 Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")
 UP = "model.layers.1.mlp.up_proj"
@@ -138,5 +144,56 @@ def test_a_form_says_which_schemes_the_target_refuses(live: Callable[..., None])
         entries = {text.partition(" ")[0]: text for text in (box.item(row).text() for row in range(box.count()))}
         assert "refused in" in entries["q4_k"] and "refused" not in entries["q4_0"]
         await person.act(person.dialog("form").reject)
+
+    live(story)
+
+
+def test_the_front_counts_the_rounding_of_inputs_as_a_search_does(live: Callable[..., None]) -> None:
+    """llama.cpp rounds inputs on its own account: front and search choose by it, and both show what plans predict."""
+    session = sessions.opened(sessions.summary(2))
+    names, weights = ("q4_0", "q4_k", "q6_k"), sessions.table(session.model)
+    weights = replace(weights, schemes=names, score=weights.score[:, :1] * [0.2, 0.1, 0.05])
+    session = replace(session, sensitivities={"predicted_kl": weights})
+    beside = np.array([[0.0, 5.0 if ".mlp." in name else 0.0] for name in weights.layers]) * weights.score[:, :1]
+    rounding = replace(weights, metric="predicted_kl_inputs", schemes=("int8-g32", "int8-g256"), score=beside)
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.reveal("pareto"))
+        await person.act(lambda: person.context.workspace.show_target("gguf"))
+        panel, verdict = person.window.panels["pareto"], person.window.panels["plan"].target.verdict
+        assert "does not know what its own rounding of inputs costs" in verdict.text()
+        assert "in blocks of 32 or of 256" in verdict.toolTip() and "(F6)" in verdict.toolTip()
+        assert {"q4_k", "q6_k"} <= {scheme for group in panel.front.space.groups for scheme in group.schemes}
+        known = {**session.sensitivities, rounding.metric: rounding}
+        await person.act(lambda: person.context.workspace.update(lambda now: replace(now, sensitivities=known)))
+        assert verdict.text() == "runs the whole plan" and "rounding of inputs counts" in panel.figure.text()
+        await person.act(lambda: panel._use(2))
+        assert person.state.assignments[UP].weights not in ("q4_k", "q6_k")
+        shown = panel.plot.picture.loss[2]
+        assert shown == pytest.approx(person.state.totals.predicted)
+        size = person.state.totals.bits_per_weight
+        found = resolve(search(person.state.session, bits_per_weight=size, target="gguf"), session.model.layers)
+        assert {name: each.weights for name, each in found.items()} == {
+            name: each.weights for name, each in person.state.assignments.items()
+        }
+
+    live(story)
+
+
+def test_a_score_of_inputs_for_llama_cpp_is_of_what_it_rounds_to(live: Callable[..., None]) -> None:
+    session, asked = sessions.full(1), list[object]()
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.context.workspace.show_target("gguf"))
+        person.context.runner.work = lambda request, again=None, **_: asked.append(request) or asyncio.sleep(0)
+        await person.act(lambda: person.context.trigger("score"))
+        await person.until(lambda: person.dialog("form"), 10)
+        box = person.dialog("form").findChild(Form).widgets["metric"]
+        box.setCurrentIndex(box.findData("predicted_kl_inputs"))
+        await person.act(person.dialog("form").accept)
+        await person.until(lambda: asked, 10)
+        assert asked[0].options.schemes[-2:] == ("int8-g32", "int8-g256")
 
     live(story)

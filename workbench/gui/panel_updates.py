@@ -28,7 +28,7 @@ class PanelUpdates:
     @property
     def is_drawn(self) -> bool:
         """Whether every panel that is seen shows the newest state."""
-        return not (self._is_outdated or self._due)
+        return not (self._is_outdated or self._due or any(panel.is_busy for panel in self._area.panels.values()))
 
     def outdate(self) -> None:
         """Draw in the next turn: there is a newer state."""

@@ -212,7 +212,7 @@ def why(
 ) -> str:
     """Return a few sentences about a layer of a plan; what is wrong where it cannot be explained."""
     try:
-        explanation = explain(front, assignments, layer, table)
+        explanation = explain(front, assignments, layer, table, totals.nbytes)
     except WorkbenchError as error:
         return str(error)
     sentence = quantities.marked_in(explanation.sentence)

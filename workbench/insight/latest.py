@@ -19,15 +19,14 @@ class Latest(Generic[Result, *Arguments]):
 
     def __init__(self, function: Callable[[*Arguments], Result]) -> None:
         self._function = function
-        self._arguments: tuple[object, ...] | None = None
-        self._result: Result
+        self._last: tuple[tuple[object, ...], Result] | None = None  # one object: a worker thread may ask as well
 
     def __call__(self, *arguments: *Arguments) -> Result:
         """Return ``function(*arguments)``, or what it returned for the same objects just before."""
-        if self._arguments is None or not same_objects(self._arguments, arguments):
-            self._result = self._function(*arguments)
-            self._arguments = arguments
-        return self._result
+        last = self._last
+        if last is None or not same_objects(last[0], arguments):
+            last = self._last = arguments, self._function(*arguments)
+        return last[1]
 
 
 def same_objects(first: tuple[object, ...], second: tuple[object, ...]) -> bool:

@@ -14,11 +14,14 @@ from workbench.deployment.targets import Target
 from workbench.deployment.targets import target as target_of
 from workbench.errors import PlanError
 from workbench.insight import schemes
-from workbench.insight.latest import Latest
+from workbench.insight.latest import Assignments, Latest, changed_layers
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary, quantizable, searchable
 from workbench.numerics.formats import activation_schemes, parse_scheme, standard_schemes, takes_range
+from workbench.numerics.formats.gguf.inputs import SCHEMES as ROUNDED_SCHEMES
+from workbench.numerics.formats.gguf.inputs import inputs_beside
+from workbench.planning.candidates import Rounding
 from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
@@ -31,13 +34,14 @@ STORED_BITS = {"float64": 64.0, "float32": 32.0}
 COMMON = ("int4-g32", "int4-g64", "int4-g128", "int4-channel", "int8-g64", "int8-g128", "int8-channel", "int8-tensor")
 """What most runtimes load, in addition to the families' examples."""
 
+ROUNDING = {"gguf": inputs_beside}
+"""Runtimes that round inputs on their own account."""
+
 CLOSE = 0.25
 """Bits per weight within which a repair looks at what schemes are like, not at their size alone."""
 
 Pair = tuple[str, str | None]
 """A weight scheme and an input scheme."""
-
-Assignments = Mapping[str, Assignment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +77,32 @@ class Repaired:
 
 
 def within_target(rules: Constraints, target: str, model: ModelSummary) -> Constraints:
-    """Return ``rules`` with what a target (empty: any) refuses and joins; PlanError for an unknown one, and for one
-    that runs no network of the model's architecture."""
+    """Return ``rules`` with what a target (empty: any) refuses, joins and rounds on its own account; PlanError for an
+    unknown one, and for one that runs no network of the model's architecture."""
     if not target:
         return rules
     if reason := unknown_network(target, model):
         raise PlanError(f"{reason}; choose another target")
     runtime = target_of(target).among(model.layers)
-    return replace(rules, legal=runtime.legal, bonds=runtime.bonds(model.layers), target=runtime.title)
+    bonds, rounding = runtime.bonds(model.layers), rounding_of(target)
+    return replace(rules, legal=runtime.legal, bonds=bonds, target=runtime.title, rounding=rounding)
+
+
+def rounding_of(target: str) -> Rounding | None:
+    """Return how a target (empty: any) rounds inputs on its own account; None where it does not."""
+    runtime = target_of(target).runtime if target else None
+    return None if runtime is None else ROUNDING.get(runtime.name)
+
+
+def unknown_rounding(session: Session, target: str, metric: str) -> str:
+    """Return what of a target's own rounding of inputs a search cannot count; empty where it does, or there is none."""
+    table = session.inputs_table(metric)
+    if rounding_of(target) is None or (table is not None and {*ROUNDED_SCHEMES} <= {*table.schemes}):
+        return ""
+    return (
+        "llama.cpp rounds the inputs of quantized weights to 8 bits, in blocks of 32 or of 256 by the weights' type, "
+        "and the session does not know what that costs"
+    )
 
 
 def refusals(
@@ -94,31 +116,50 @@ def refusals(
     assignments = resolve(plan, layers) if assignments is None else assignments
     if not target or not assignments:
         return ()
-    accepted, groups = _groups_of(layers, target)
-    refused = []
-    for members in groups:
+    known = _judged.get(target)
+    if known is None or known.layers is not layers or not isinstance(layers, tuple):
+        accepted = target_of(target).among(layers)
+        groups = sharing_groups(layers, accepted.bonds(tuple(layers)))
+        places = {layer.name: place for place, members in enumerate(groups) for layer in members}
+        known = _Judged(layers=layers, accepted=accepted, groups=groups, places=places, assignments={}, refused={})
+    known = _judged[target] = known.moved(assignments)
+    return tuple(refusal for place in sorted(known.refused) for refusal in known.refused[place])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Judged:
+    """What a target refuses of a plan, by the place of its group in ``groups``: layers that share a scheme there."""
+
+    layers: Sequence[Layer]
+    accepted: Target
+    groups: tuple[tuple[Layer, ...], ...]
+    places: Mapping[str, int]
+    assignments: Assignments
+    refused: Mapping[int, tuple[Refusal, ...]]
+
+    def moved(self, assignments: Assignments) -> _Judged:
+        """Return what the target refuses of another plan; only groups that differ are looked at again."""
+        changed = changed_layers(self.assignments, assignments)
+        places = range(len(self.groups)) if changed is None else {self.places[name] for name in changed}
+        refused = {} if changed is None else dict(self.refused)
+        for place in places:
+            refused.pop(place, None)
+            if found := tuple(self._of(self.groups[place], assignments)):
+                refused[place] = found
+        return replace(self, assignments=assignments, refused=refused)
+
+    def _of(self, members: tuple[Layer, ...], assignments: Assignments) -> Iterator[Refusal]:
         for layer in members:
-            reason = accepted.legal(layer, *_pair(assignments[layer.name]))
+            reason = self.accepted.legal(layer, *_pair(assignments[layer.name]))
             if reason:
-                refused.append(Refusal(layers=(layer.name,), reason=reason))
+                yield Refusal(layers=(layer.name,), reason=reason)
         pairs = {_pair(assignments[layer.name]) for layer in members} if len(members) > 1 else ()
         if len(pairs) > 1 and not all(layer.tied_to for layer in members[1:]):
             names = tuple(layer.name for layer in members)
-            refused.append(Refusal(layers=names, reason="they run as one matrix and must share one scheme"))
-    return tuple(refused)
+            yield Refusal(layers=names, reason="they run as one matrix and must share one scheme")
 
 
-def _groups_of(layers: Sequence[Layer], target: str) -> tuple[Target, tuple[tuple[Layer, ...], ...]]:
-    """Return a target among ``layers`` and the groups that share a scheme there; those of a model's layers are kept."""
-    of, accepted, groups = _known.get(target, ((), target_of(target), ()))
-    if of is not layers or not isinstance(layers, tuple):
-        accepted = target_of(target).among(layers)
-        groups = sharing_groups(layers, accepted.bonds(tuple(layers)))
-        _known[target] = layers, accepted, groups
-    return accepted, groups
-
-
-_known: dict[str, tuple[Sequence[Layer], Target, tuple[tuple[Layer, ...], ...]]] = {}
+_judged: dict[str, _Judged] = {}
 
 
 latest_refusals = Latest(refusals)

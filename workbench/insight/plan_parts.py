@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import itemgetter
 
 from workbench.insight import schemes
 from workbench.insight.latest import Assignments, changed_layers
@@ -73,7 +74,7 @@ class Parts:
 
 
 def _part(scheme: str, costs: dict[str, Cost]) -> Part:
-    weights, bits, losses = zip(*costs.values(), strict=True)
+    weights, bits, losses = (map(itemgetter(place), costs.values()) for place in range(3))
     return Part(scheme=scheme, layers=len(costs), weights=sum(weights), bits=sum(bits), loss=math.fsum(losses))
 
 

@@ -56,7 +56,8 @@ class Group:
     """Layers that get one candidate together: ``candidates[k]`` takes ``bits[k]`` (int64), costs ``loss[k]`` (float64)
     and ``microseconds[k]`` (float64, zeros without timings).
 
-    Sorted by bits.  Every candidate is better than each other one in some respect.
+    ``rounded[k]`` (float64) of the loss is what the target's own rounding of inputs costs.  Sorted by bits.  Every
+    candidate is better than each other one in some respect.
     """
 
     layers: tuple[str, ...]
@@ -64,6 +65,7 @@ class Group:
     bits: np.ndarray
     loss: np.ndarray
     microseconds: np.ndarray
+    rounded: np.ndarray
 
     @property
     def schemes(self) -> tuple[str, ...]:
@@ -124,7 +126,7 @@ class Builder:
     def _built(self, menu: _Menu, requests: Sequence[Request]) -> list[Group]:
         """Return the groups of requests of one menu: bits, losses and times are matrices ``[requests, candidates]``."""
         shape = (len(requests), len(menu.candidates))
-        bits, loss, spent = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
+        bits, loss, spent, rounded = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape), np.zeros(shape)
         owned = [[layer for layer in members if layer.tied_to is None] for members, _, _ in requests]
         for place in range(max(map(len, owned), default=0)):
             at = np.array([index for index, layers in enumerate(owned) if len(layers) > place])
@@ -135,16 +137,18 @@ class Builder:
                 cells = np.maximum(table.score[rows[:, None], columns], 0.0)
                 cells[rows < 0] = math.nan
                 loss[at[:, None], places] += cells
+                if table is self.rounded:
+                    rounded[at[:, None], places] += cells
         for index, (members, inputs, _) in enumerate(requests if self.times is not None else ()):
             for layer in members:
                 spent[index] += self._microseconds(layer, menu, inputs)
         return [
             Group(
                 layers=tuple(layer.name for layer in members), candidates=tuple(map(menu.candidates.__getitem__, best)),
-                bits=own_bits, loss=own_loss, microseconds=own_time,
+                bits=own_bits, loss=own_loss, microseconds=own_time, rounded=own_rounded[best],
             )
-            for (members, _, _), (best, own_bits, own_loss, own_time) in zip(
-                requests, _best(bits, loss, spent, self.times is not None), strict=True
+            for (members, _, _), own_rounded, (best, own_bits, own_loss, own_time) in zip(
+                requests, rounded, _best(bits, loss, spent, self.times is not None), strict=True
             )
         ]  # fmt: skip
 

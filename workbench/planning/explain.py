@@ -109,9 +109,10 @@ class Purchase:
 
 
 def explain(
-    front: Front, assignments: Mapping[str, Assignment], layer: str, table: Sensitivity | None = None
-) -> Explanation:
-    """Explain what ``assignments`` give ``layer`` among the choices of ``front``.
+    front: Front, assignments: Mapping[str, Assignment], layer: str, table: Sensitivity | None = None,
+    nbytes: int | None = None,
+) -> Explanation:  # fmt: skip
+    """Explain what ``assignments`` give ``layer`` among the choices of ``front``; ``nbytes`` of the whole, if known.
 
     ``table`` says what a layer that is not part of the search costs, and in which unit.  A scheme that is not
     a candidate (worse than another in every respect, or not scored) is explained by its own bytes, with an added loss
@@ -122,7 +123,7 @@ def explain(
         raise PlanError(f"{layer!r} is not a layer of the model{nearest(layer, summary.by_name)}")
     weights = assignments[layer].weights
     group = next((group for group in front.space.groups if layer in group.layers), None)
-    nbytes = totals(summary, assignments).nbytes
+    nbytes = totals(summary, assignments).nbytes if nbytes is None else nbytes
     names = (layer,) if group is None else group.layers
     stored = [summary.by_name[name] for name in names if summary.by_name[name].tied_to is None]
     bits = sum(layer_bits(each, weights) for each in stored)

@@ -24,7 +24,6 @@ from workbench.steps.search_rules import (
     constraints_of,
     correction_of,
     input_names,
-    rounding_of,
     with_activations,
     with_range_method,
 )
@@ -172,7 +171,7 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     """
     table = session.require_table(options.metric)
     rules = constraints_of(session, options.target, options.lock, options.schemes or None, options.allow, table)
-    rules = replace(rules, shrink_unused=options.shrink_unused, rounding=rounding_of(options.target))
+    rules = replace(rules, shrink_unused=options.shrink_unused)
     base, rules, activations = with_activations(
         session,
         rules,

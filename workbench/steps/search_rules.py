@@ -11,12 +11,10 @@ import numpy as np
 
 from workbench.deployment.targets import target as target_of
 from workbench.errors import MissingResultError, PlanError, RangeError, nearest
-from workbench.insight.legality import within_target
+from workbench.insight.legality import unknown_rounding, within_target
 from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.gguf.inputs import SCHEMES as ROUNDED_SCHEMES
-from workbench.numerics.formats.gguf.inputs import inputs_beside
-from workbench.planning.candidates import Rounding
 from workbench.planning.constraints import Constraints
 from workbench.planning.patterns import matching
 from workbench.planning.plan import KEEP, Plan, resolve, with_cache
@@ -32,9 +30,6 @@ STATIC = "static"
 STATIC_SCHEMES = ("int8-tensor-asym", "int8-tensor", "fp8-e4m3-tensor")
 """The best first: a zero point uses the whole grid where a range is not symmetric (all-MiniLM-L6 in ONNX Runtime: mean
 cosine to the float model 0.993 with, 0.982 without)."""
-
-ROUNDING = {"gguf": inputs_beside}
-"""Runtimes that round inputs on their own account."""
 
 
 def correction_of(session: Session, metric: str, plan: Plan | None = None) -> float:
@@ -86,20 +81,11 @@ def constraints_of(
     return within_target(rules, target or "", session.model)
 
 
-def rounding_of(target: str | None) -> Rounding | None:
-    """Return how a target rounds inputs on its own account; None where it does not."""
-    runtime = target_of(target).runtime if target else None
-    return None if runtime is None else ROUNDING.get(runtime.name)
-
-
 def rounding_remark(session: Session, target: str | None, metric: str) -> str:
     """Return how to have a target's own rounding of inputs counted; empty where it is, or where it rounds none."""
-    table = session.inputs_table(metric)
-    if rounding_of(target) is None or (table is not None and {*ROUNDED_SCHEMES} <= {*table.schemes}):
-        return ""
-    return (
-        "llama.cpp rounds the inputs of quantized weights to 8 bits, in blocks of 32 or of 256 by the weights' type, "
-        "and the session does not know what that costs; to have the search count it: workbench sensitivity S.qwb "
+    unknown = unknown_rounding(session, target or "", metric)
+    return unknown and (
+        f"{unknown}; to have the search count it: workbench sensitivity S.qwb "
         f"--metric predicted_kl_inputs --schemes {','.join(ROUNDED_SCHEMES)}"
     )
 

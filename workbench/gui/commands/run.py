@@ -15,10 +15,11 @@ from workbench.deployment.targets import target
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
 from workbench.gui.shell import settings, step_keys
-from workbench.insight.legality import target_schemes
+from workbench.insight.legality import rounding_of, target_schemes
 from workbench.insight.roles import lacks_schemes, role, schemes_to_score
 from workbench.models.data.files import PICTURES, SOUNDS
 from workbench.numerics.formats import activation_schemes
+from workbench.numerics.formats.gguf.inputs import SCHEMES as ROUNDED_SCHEMES
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.sensitivity.metrics.weight_error import WEIGHT_ERROR
@@ -127,7 +128,8 @@ async def score(command: Command) -> None:
     of_activations = options.metric in ACTIVATION_METRICS
     if of_activations:
         inputs = {scheme.name for scheme in activation_schemes()}
-        options = replace(options, schemes=tuple(name for name in options.schemes if name in inputs))
+        rounded = ROUNDED_SCHEMES if rounding_of(runtime) and "inputs" in options.metric else ()  # what a search counts
+        options = replace(options, schemes=(*(name for name in options.schemes if name in inputs), *rounded))
     if table is None and not of_activations:  # else the losses that are there stay until the new ones are
         workspace.show_metric(options.metric)
     if await _shown(command, replace(request, options=options), "sensitivity") is not None:

@@ -35,7 +35,7 @@ EDITED = {SCHEME: "weights", INPUTS: "inputs", CACHE: "keys or values"}
 PRICED = 2_000
 """Selected layers up to which the menu says what a scheme costs them."""
 
-EXPAND_LIMIT = 400
+EXPAND_LIMIT, FOUND_LIMIT = 400, 2_000
 """Models with more rows open with their blocks closed, but for the first."""
 
 NAME_NEIGHBOURS = 5
@@ -57,6 +57,7 @@ class LayersPanel(Panel):
         self._prepare_view()
         self.column(row(self.filter, self._count, stretch=self.filter), self.view, stretch=self.view, focus=self.view)
         self._updating = False
+        self._problem = ""  # what is wrong with the filter
         self._current = ("", NAME)  # the layer and column with the keyboard before rows were replaced
         self.filter.textChanged.connect(self._filter_changed)
         self.view.selectionModel().selectionChanged.connect(self._selected)
@@ -184,18 +185,16 @@ class LayersPanel(Panel):
 
     def _show_count(self) -> None:
         session = self.state.session
-        if session is not None:
+        if session is not None and not self._problem:
             total, shown = len(session.model.layers), len(self.model.rows.layers)
             text = tr("1 layer") if total == 1 else tr("{:,} layers").format(total)
             self._count.setText(text if shown == total else tr("{:,} of {}").format(shown, text))
 
     def _filter_changed(self, text: str) -> None:
-        problem = self.model.show_only(text)
-        set_role(self._count, "error" if problem else "muted")
-        if problem:
-            self._count.setText(problem)
-        else:
-            self._show_count()
+        self._problem = self.model.show_only(text)
+        set_role(self._count, "error" if self._problem else "muted")
+        self._count.setText(self._problem)
+        self._show_count()
 
     def _note_current(self) -> None:
         """Remember which layer has the keyboard: rows are about to be replaced."""
@@ -204,7 +203,7 @@ class LayersPanel(Panel):
         self._current = (layer.name, index.column()) if layer is not None else ("", NAME)
 
     def _reset(self) -> None:
-        if self.model.rowCount() and (len(self.model.rows.rows) <= EXPAND_LIMIT or self.filter.text()):
+        if self.model.rowCount() and len(self.model.rows.rows) <= (FOUND_LIMIT if self.filter.text() else EXPAND_LIMIT):
             self.view.expandAll()
             self.view.collapse(self.model.others_index())
         self._show_count()

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 
+from workbench.gui.context.worker import Worker
 from workbench.gui.shell.isolated_layout import IsolatedPages
 from workbench.gui.shell.step_keys import BUTTONS
 from workbench.gui.shell.theme import Colours
@@ -94,6 +95,11 @@ class Panel(IsolatedPages):
     def is_seen(self) -> bool:
         """Whether any of the panel is on the screen; Qt moves docks behind other tabs aside and calls them visible."""
         return self.isVisible() and not self.visibleRegion().isEmpty()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something of what is seen is still being worked out."""
+        return self.is_seen and any(worker.is_busy for worker in self.findChildren(Worker))
 
     def catch_up(self) -> None:
         """Draw what happened while the panel was not seen."""

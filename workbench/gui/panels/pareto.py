@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QSlider
@@ -10,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSlider
 from workbench.deployment.targets import target
 from workbench.errors import WorkbenchError
 from workbench.gui.context import edits
+from workbench.gui.context.worker import Worker
 from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.front import FrontPlot
 from workbench.gui.shell.widgets import button, combo, fitted, label, named, offer, row
@@ -26,16 +29,20 @@ from workbench.insight.fronts import (
     why,
 )
 from workbench.insight.latest import Latest
-from workbench.planning.plan import KEEP
+from workbench.insight.legality import rounding_of, unknown_rounding
+from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.search.search import Front
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.timing.candidates import TIME_CANDIDATES, TimeCandidatesOptions
 
+Taken = tuple[Front, str, int, Plan]
+"""A front, the words for one of its plans, the plan's index, the plan."""
+
 
 class ParetoPanel(Panel):
-    """Computes the front in this process: it is numpy only and takes milliseconds."""
+    """Computes the front in this process: it is numpy only and takes milliseconds, seconds for 60,000 layers."""
 
     def _build(self) -> None:
         self.figure = fitted()
@@ -53,10 +60,12 @@ class ParetoPanel(Panel):
         top = row(self.axis, self.figure, self.time, stretch=self.figure)
         self.column(top, self.plot, self._slider_line(), self.why, stretch=self.plot, focus=self.plot)
         self.front: Front | None = None
-        self._slider_front: Front | None = None  # while the slider moves
+        self._slider_front: Callable[[], Front] | None = None  # while the slider moves
         self._drag: int | None = None  # the edit that the drag goes on with
         self._uniform: tuple[UniformPlan, ...] = ()
         self._basis: tuple[object, ...] = ()
+        self._asked: tuple[object, ...] = ()
+        self._worker, self._planner = Worker(self, self._show_worked_out), Worker(self, self._take)
         self._measured = Latest(self._evaluated)
 
     def redraw(self, old: State, new: State) -> None:
@@ -69,15 +78,28 @@ class ParetoPanel(Panel):
             return
         batches = sorted({1, *(timing.batch for timing in session.timings)})
         offer(self.axis, [("Size", None), *((f"Time at batch {batch}", batch) for batch in batches)])
-        try:
-            self._compute(new, session, table)
-        except WorkbenchError as error:
-            self._show_none(str(error))
+        basis = self._basis_of(new, session, table)
+        if self.front is not None and basis == self._basis:
+            self._show(new, session, table)
             return
-        self.say_empty("")
-        self._show(new, session)
-        self._show_slider(new)
-        self.why.setText("" if self.batch or self.front is None else why_selected(self.front, new))
+        if self._worker.is_busy and basis == self._asked:
+            return
+        if self.front is not None and self.front.space.summary is not session.model:
+            self._clear()
+        self._asked = basis
+        work = partial(_worked_out, session, table, self.batch, new.target, new.assignments)
+        self._worker.ask(work, len(session.model.layers))
+        if self._worker.is_busy and self.front is None:
+            self.say_empty("The best plans of all sizes are being worked out…")
+
+    def _show_worked_out(self, answer: tuple[Front, tuple[UniformPlan, ...]] | WorkbenchError) -> None:
+        state = self._drawn
+        session = state.session
+        if isinstance(answer, WorkbenchError):
+            self._show_none(str(answer))
+        elif session is not None:
+            (self.front, self._uniform), self._basis = answer, self._asked
+            self._show(state, session, session.require_table(state.metric))
 
     @property
     def batch(self) -> int | None:
@@ -99,6 +121,7 @@ class ParetoPanel(Panel):
         self.redraw(self.state, self.state)
 
     def _clear(self) -> None:
+        self._worker.forget()
         self.front, self._basis = None, ()
         self.plot.show_picture(None)
 
@@ -141,12 +164,15 @@ class ParetoPanel(Panel):
         if session is None or self.front is None:
             return
         if self._slider_front is None:
-            self._drag = None
-            self._slider_front = self._new_front(session)
-        front = self._slider_front
-        index = min(self.slider.value(), len(front) - 1)
-        plan, title = front.plan(index), f"Slide to {quantities.fixed(front.bits_per_weight[index], 3)} bits per weight"
-        self._drag = self.context.workspace.edit(title, lambda now: replace(now, plan=plan), extend=self._drag)
+            self._drag, self._slider_front = None, self._newest(session)
+        newest, place = self._slider_front, self.slider.value()
+
+        def slid() -> Taken:
+            front = newest()
+            index = min(place, len(front) - 1)
+            return front, "Slide to {} bits per weight", index, front.plan(index)
+
+        self._planner.ask(slid, len(session.model.layers))
         if not self.slider.isSliderDown():
             self._slider_front = None
 
@@ -156,33 +182,57 @@ class ParetoPanel(Panel):
             self._slide()
         self._slider_front = None
 
-    def _new_front(self, session: Session) -> Front:
-        """Return the front as of now: locks may be newer than what is drawn."""
-        return front_of(session, session.require_table(self.state.metric), self.batch, self.state.target)
+    def _take(self, taken: Taken | WorkbenchError) -> None:
+        """Make a plan of a front the current plan."""
+        if isinstance(taken, WorkbenchError):
+            self._show_none(str(taken))
+            return
+        front, words, index, plan = taken
+        session = self.state.session
+        if session is None or session.model is not front.space.summary:
+            return
+        title = words.format(quantities.fixed(front.bits_per_weight[index], 3))
+        if words.startswith("Slide"):
+            edit = self.context.workspace.edit
+            self._drag = edit(title, lambda now: replace(now, plan=plan), extend=self._drag)
+        else:
+            edits.set_plan(self.context.workspace, title, plan)
 
-    def _compute(self, state: State, session: Session, table: Sensitivity) -> None:
+    def _newest(self, session: Session) -> Callable[[], Front]:
+        """Return what makes the front as of now, once: locks may be newer than what is drawn."""
+        table = session.require_table(self.state.metric)
+        if self.front is not None and self._basis == self._basis_of(self.state, session, table):
+            return cache(partial(self.front.on, session.plan))
+        return cache(partial(front_of, session, table, self.batch, self.state.target))
+
+    def _basis_of(self, state: State, session: Session, table: Sensitivity) -> tuple[object, ...]:
+        """Return all that the front and uniform plans depend on."""
         fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
-        choices = shared_choices(session, state.assignments)[:2]
-        basis = (id(session.model), id(table), fixed, self.batch, state.target,
-                 id(session.timings) if self.batch else 0, id(session.inputs_table(table.metric)),
-                 id(session.cache_table(table.metric)), choices)  # fmt: skip
-        if basis != self._basis:
-            self.front = front_of(session, table, self.batch, state.target)
-        self._basis = basis
-        self._uniform = uniform_plans(session, table, self.batch, state.assignments, state.target)
+        return (id(session.model), id(table), fixed, self.batch, state.target,
+                id(session.timings) if self.batch else 0, id(session.inputs_table(table.metric)),
+                id(session.cache_table(table.metric)), shared_choices(session, state.assignments))  # fmt: skip
 
-    def _show(self, state: State, session: Session) -> None:
+    def _show(self, state: State, session: Session, table: Sensitivity) -> None:
         front, by_size = self.front, self.batch is None
         assert front is not None
+        self.say_empty("")
+        self._show_slider(state)
+        self.why.setText("" if self.batch else why_selected(front, state))
         self.time.setVisible(not by_size)
         self._cheaper.setText("smaller" if by_size else "faster")
         measured = self._measured(session.evaluations, session.plans, session.timings, self.batch)
         self.plot.show_picture(picture_of(state, front, self._uniform, measured, self.batch))
-        locked = f", {quantities.plural(len(session.locked), 'layer')} locked" if session.locked else ""
-        locked += f", for {target(state.target).title}" if state.target else ""
         timed = by_size or present_cost(state, self.batch) is not None
-        untimed = "" if timed else "; the current plan has schemes that were not timed"
-        self.figure.setText(f"{quantities.plural(len(front), 'plan')}{locked}; click a point to use its plan{untimed}")
+        counted = rounding_of(state.target) and not unknown_rounding(session, state.target, table.metric)
+        words = {
+            quantities.plural(len(front), "plan"): True,
+            f"{quantities.plural(len(session.locked), 'layer')} locked": session.locked,
+            f"for {target(state.target).title}" if state.target else "": state.target,
+            "its own rounding of inputs counts in the choice": counted,
+            "click a point to use its plan": True,
+            "the current plan has schemes that were not timed": not timed,
+        }
+        self.figure.setText("; ".join(text for text, holds in words.items() if holds))
 
     def _evaluated(self, *_basis: object) -> tuple[Measured, ...]:
         return evaluated_plans(self.state.session, self.batch) if self.state.session else ()
@@ -193,10 +243,20 @@ class ParetoPanel(Panel):
         if front is None or session is None or index >= len(front):
             return
         costs = front.nbytes if front.microseconds is None else front.microseconds
-        newest = self._new_front(session)
-        index = newest.index_within(float(costs[index]))
-        title = f"Use the plan of {quantities.fixed(newest.bits_per_weight[index], 3)} bits per weight"
-        edits.set_plan(self.context.workspace, title, newest.plan(index))
+        newest, cost = self._newest(session), float(costs[index])
+
+        def taken() -> Taken:
+            front = newest()
+            index = front.index_within(cost)
+            return front, "Use the plan of {} bits per weight", index, front.plan(index)
+
+        self._planner.ask(taken, len(session.model.layers))
+
+
+def _worked_out(
+    session: Session, table: Sensitivity, batch: int | None, target: str, assignments: Mapping[str, Assignment]
+) -> tuple[Front, tuple[UniformPlan, ...]]:
+    return front_of(session, table, batch, target), uniform_plans(session, table, batch, assignments, target)
 
 
 def why_selected(front: Front, state: State) -> str:

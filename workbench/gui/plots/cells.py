@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -39,9 +38,10 @@ class Cells:
 
 def headings(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names without the dotted prefix that most of them share (``model.layers.``)."""
-    prefixes = Counter(prefix for name in names for prefix in accumulate(f"{part}." for part in name.split(".")[:-1]))
-    shared = max((prefix for prefix, count in prefixes.items() if count > 0.6 * len(names)), key=len, default="")
-    return tuple(name.removeprefix(shared) for name in names)
+    middle = sorted(names)[len(names) // 2] if names else ""  # what most names begin with, it begins with
+    prefixes = accumulate(f"{part}." for part in middle.split(".")[:-1])
+    common = [prefix for prefix in prefixes if sum(name.startswith(prefix) for name in names) > 0.6 * len(names)]
+    return tuple(name.removeprefix(common[-1]) for name in names) if common else names
 
 
 def colour_scale(score: np.ndarray) -> tuple[float, float]:

@@ -88,11 +88,13 @@ class HeatmapPicture(QAbstractScrollArea):
         if cells is not None:
             if cells.rows != self._headed:
                 self._headed, self._names = cells.rows, headings(cells.rows)
-            pixels = lookup(settings.heat_colours())[levels(cells.score, cells.low, cells.high)]
-            pixels[np.isnan(cells.score)] = 0
-            self._light_text = pixels[..., :3] @ np.array([0.299, 0.587, 0.114]) < 140
-            sizes = np.abs(cells.score[np.isfinite(cells.score) & (cells.score != 0)])
-            self._widest = max(WIDEST, quantities.cell(float(sizes.min(initial=1.0))), key=len)
+            colours, places = lookup(settings.heat_colours()), levels(cells.score, cells.low, cells.high)
+            unknown, sizes = np.isnan(cells.score), np.abs(cells.score)
+            pixels = colours[places]
+            pixels[unknown] = 0
+            self._light_text = (colours[:, :3] @ np.array([0.299, 0.587, 0.114]) < 140)[places] | unknown
+            smallest = float(sizes.min(initial=1.0, where=np.isfinite(sizes) & (sizes > 0)))
+            self._widest = max(WIDEST, quantities.cell(smallest), key=len)
             height, width = cells.score.shape
             self._image = QImage(pixels.tobytes(), width, height, width * 4, QImage.Format.Format_RGBA8888).copy()
             row, column = self.cursor_cell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QPainter
@@ -46,10 +47,11 @@ class Entry:
     listed: bool = True
 
 
-def score(query: str, text: str) -> int:
-    """Return how well ``query`` matches ``text``: 0 not at all, less for words whose letters only follow in order."""
-    title, total = text.lower(), 1
-    for word in query.lower().split():
+def score(words: Sequence[str], title: str) -> int:
+    """Return how well ``words`` match ``title``, all of small letters: 0 not at all, less for words whose letters only
+    follow in order."""
+    total = 1
+    for word in words:
         place = title.find(word)
         if place >= 0:
             total += 8 if not place or not title[place - 1].isalnum() else 4
@@ -83,6 +85,8 @@ class Palette(Popup):
         recent = settings.recent_commands()
         order = {title: place for place, title in enumerate(recent)}
         self._entries = sorted(entries, key=lambda entry: order.get(entry.title, len(recent)))
+        self._titles = [entry.title.lower() for entry in self._entries]
+        self._found: tuple[str, Sequence[int]] = ("", range(len(self._entries)))
         self._shown: list[Entry] = []
         hint = "Type a command, panel, layer, scheme, plan or word of the guide"
         self.field = named(QLineEdit(placeholderText=tr(hint)), "Command")
@@ -115,9 +119,11 @@ class Palette(Popup):
 
     def _filter(self, query: str) -> None:
         if query.strip():
-            scored = [(score(query, entry.title), entry) for entry in self._entries]
-            best = sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], len(pair[1].title)))
-            self._shown = [entry for _, entry in best[:SHOWN]]
+            words, titles, (before, found) = query.lower().split(), self._titles, self._found
+            places = found if query.startswith(before) else range(len(titles))  # what is typed on finds no more
+            scored = [(-points, len(titles[at]), at) for at in places if (points := score(words, titles[at]))]
+            self._found = query, [at for _, _, at in scored]
+            self._shown = [self._entries[at] for _, _, at in nsmallest(SHOWN, scored)]
         else:
             self._shown = [entry for entry in self._entries if entry.listed]
         self.list.clear()

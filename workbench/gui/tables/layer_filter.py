@@ -45,20 +45,23 @@ class Filter:
         """Return the layers that match."""
         if not self.narrows:
             return list(layers)
-        search = _searched(self.expression)
-        matching = [layer for layer in layers if self._matches(layer, scheme) and search(encodable(layer.name))]
+        matching = list(layers)
+        if self.expression:
+            search = _searched(self.expression)
+            matching = [layer for layer in matching if search(encodable(layer.name))]
+        if self.words or self.kinds or self.schemes:
+            matching = [layer for layer in matching if self._matches(layer, scheme(layer))]
         if self.worst is None:
             return matching
         losses = [(value, layer) for layer in matching if not math.isnan(value := loss(layer))]
         return [layer for _, layer in sorted(losses, key=lambda pair: -pair[0])[: self.worst]]
 
-    def _matches(self, layer: Layer, scheme: Callable[[Layer], str]) -> bool:
-        if not (self.words or self.kinds or self.schemes):
-            return True
-        stored = scheme(layer).lower()
-        text = f"{layer.name} {layer.kind} {stored}".lower()
-        parts = ((self.words, text), (self.kinds, str(layer.kind)), (self.schemes, stored))
-        return all(term in field for terms, field in parts for term in terms)
+    def _matches(self, layer: Layer, scheme: str) -> bool:
+        text = f"{layer.name} {layer.kind} {scheme}".lower()
+        for word in self.words:
+            if word not in text:
+                return False
+        return all(term in layer.kind for term in self.kinds) and all(term in scheme.lower() for term in self.schemes)
 
 
 def _searched(expression: str) -> Callable[[str], object]:

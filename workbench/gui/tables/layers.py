@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QItemSelection, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont
 
+from workbench.gui.context.worker import Worker
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
@@ -61,6 +62,7 @@ class LayersModel(QAbstractItemModel):
         super().__init__(parent)
         self._state = State()
         self.rows = Rows()
+        self._worker = Worker(self, self._show_rows)
         self._filter = Filter()
         self._refused = Latest(_refused)
         self._order: tuple[int, Qt.SortOrder] | None = None
@@ -121,19 +123,27 @@ class LayersModel(QAbstractItemModel):
             return str(error)
         if new != self._filter:
             self._filter = new
-            self.rebuild()
+            self._rearrange()
         return ""
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by ``column`` as a flat list; column 0 ascending is the tree in the order of the network."""
         by_network = column <= NAME and order == Qt.SortOrder.AscendingOrder
         self._order = None if by_network else (column, order)
-        self.rebuild()
+        self._rearrange()
+
+    def _rearrange(self) -> None:
+        """Rebuild the rows of the same model: the present ones stay until then."""
+        self._worker.ask(self._made, len(self._state.assignments))
 
     def rebuild(self) -> None:
-        """Rebuild the rows."""
+        """Rebuild the rows at once."""
+        self._worker.forget()
+        self._show_rows(self._made())
+
+    def _show_rows(self, rows: Rows) -> None:
         self.beginResetModel()
-        self.rows = self._made()
+        self.rows = rows
         self._blocks.clear()
         self.cells_changed.emit(None)
         self.endResetModel()
@@ -145,9 +155,11 @@ class LayersModel(QAbstractItemModel):
         session = self._state.session
         if session is None:
             return Rows()
+        assignments, none = self._state.assignments, Assignment()
         layers = self._filter.of(
-            session.model.layers, lambda layer: self.facts(layer).scheme, lambda layer: self.facts(layer).loss
-        )
+            session.model.layers, lambda layer: assignments.get(layer.name, none).weights,
+            lambda layer: self.facts(layer).loss,
+        )  # fmt: skip
         if self._order is not None:
             column, order = self._order
             key = COLUMNS[column].key or COLUMNS[column].value

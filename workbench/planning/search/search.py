@@ -19,7 +19,7 @@ from workbench.models.summary import ModelSummary
 from workbench.planning.budgets import GOALS, TITLES, Budgets, Times
 from workbench.planning.compact import compact_plan
 from workbench.planning.constraints import Constraints, SearchSpace, search_space
-from workbench.planning.plan import KEEP, Assignment, Plan
+from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.search.exchange import exchanged
 from workbench.planning.search.hull import Walk, padded, walk
 from workbench.planning.search.infeasible import as_stored, infeasible
@@ -46,7 +46,8 @@ class Front:
     (float64) are those of all timed layers one after another, None for a front of size.  ``loss`` is what plans are
     predicted to cost by the measured ones, the moves' is of the second order.  Plan 0 gives every group its
     cheapest choice.  The moves are those of the layers' own losses; where their interaction is known the loss counts
-    it, and a plan that is worse for it than a cheaper one is left out.
+    it, and a plan that is worse for it than a cheaper one is left out.  What a target's own rounding of inputs costs
+    decides about moves and is left out of ``loss``, as of every plan's prediction.
     """
 
     nbytes: np.ndarray
@@ -94,6 +95,16 @@ class Front:
         name = size if self.microseconds is None else f"{self.microseconds[index]:.4g} microseconds"
         return plan_of(self.space, picks, name)
 
+    def on(self, base: Plan) -> Front:
+        """Return the front for a plan that differs from the front's in nothing that a search looks at: in algorithms,
+        range methods, the schemes of layers that it decides."""
+        layers = self.space.summary.layers
+        before, now = resolve(self.base, layers), resolve(base, layers)
+        for name in self.space.fixed:
+            if now[name].weights == before[name].weights:
+                now[name] = replace(now[name], weights=self.space.base[name].weights)
+        return replace(self, base=base, space=replace(self.space, base=now, transforms=base.transforms))
+
     def picks(self, index: int) -> np.ndarray:
         """Return the candidate of every group (int64) in plan ``index``."""
         if not 0 <= index < len(self):
@@ -137,6 +148,7 @@ def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, time
     least = math.fsum(loss[rows, last]) + space.fixed_loss if len(loss) else space.fixed_loss
     avoided = np.concatenate([np.cumsum(moves.less[::-1])[::-1], [0.0]])
     losses, steps = joined(least + avoided, moves, joint)
+    losses -= _along(padded([group.rounded for group in space.groups]), moves)
     out, out_weights = _kept_embeddings(space, moves)
     weights = space.counted_weights - out_weights
     bits_per_weight = (space.counted_bits + used - out) / np.maximum(weights, 1) * (weights > 0)
@@ -146,6 +158,14 @@ def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, time
         bits_per_weight=bits_per_weight[steps], loss=losses[steps], base=base, space=space, moves=moves, steps=steps,
         microseconds=(fastest + np.concatenate([[0.0], np.cumsum(moves.more)]))[steps] if timed else None,
     )  # fmt: skip
+
+
+def _along(costs: np.ndarray, moves: Walk) -> np.ndarray:
+    """Return what the choices cost together (float64) at the start of a walk and after each of its moves."""
+    if not len(costs):
+        return np.zeros(1)
+    grown = costs[moves.group, moves.choice] - costs[moves.group, moves.origin]
+    return np.asarray(np.cumsum(np.concatenate([[costs[np.arange(len(costs)), moves.start].sum()], grown])))
 
 
 def _kept_embeddings(space: SearchSpace, moves: Walk) -> np.ndarray:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication
 
+from workbench.gui.context.worker import Worker
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.panels.plan.target import repair
 from workbench.gui.shell import step_keys
@@ -42,8 +45,12 @@ SAVE_FIRST = f"{COPY}; the session is saved first, whose plan it writes"
 class DeployForms(PanelPart):
     """A row for each form; below, where it is written, and the buttons of the selected one."""
 
+    shown: Callable[[], None] = staticmethod(lambda: None)
+    """Called when other forms are shown."""
+
     def _build(self) -> None:
         self._basis: tuple[object, ...] = ()
+        self._is_other, self._worker = True, Worker(self, self._show)
         self._suggested = ""
         self.table = RecordsView("Forms of the plan", FIELDS, lambda row: row.form.kind)
         self.table.setSelectionMode(RecordsView.SelectionMode.SingleSelection)
@@ -74,17 +81,22 @@ class DeployForms(PanelPart):
         basis = (new.assignments, *aim, new.path, new.dirty)
         if same_objects(basis, self._basis):
             return
-        is_other = not same_objects(aim, self._basis[1:3])
+        self._is_other |= not same_objects(aim, self._basis[1:3])
         self._basis = basis
         self.written.hide()  # it was another plan
-        rows = deployments(new)
+        self._worker.ask(partial(deployments, new), len(new.assignments))
+
+    def _show(self, rows: tuple[Deployment, ...]) -> None:
+        target = self._drawn.target
         self.table.show_records(rows)
         for index in range(len(FIELDS) - 1):  # the last one takes the rest
             self.table.resizeColumnToContents(index)
-        if rows and (self.chosen is None or is_other):
-            fitting = (each.form.target == new.target if new.target else each.is_possible for each in rows)
+        if rows and (self.chosen is None or self._is_other):
+            self._is_other = False
+            fitting = (each.form.target == target if target else each.is_possible for each in rows)
             self.table.selectRow(next((place for place, fits in enumerate(fitting) if fits), 0))
         self._choose()
+        self.shown()
 
     def _choose(self) -> None:
         chosen = self.chosen

@@ -67,6 +67,7 @@ class DeployPanel(Panel):
 
     def _build(self) -> None:
         self.forms = DeployForms(self.context)
+        self.forms.shown = self._offer
         self.run, menu = named(QToolButton(), "Run in a Runtime"), QMenu(self)
         self.run.setText(tr("Run in a Runti&me"))
         open_menu(self.run, menu)
@@ -95,7 +96,6 @@ class DeployPanel(Panel):
         reason = step_keys.why_not(session, (*RUNTIME.requires, *wants))
         self.run.setEnabled(not reason)
         self.run.setToolTip(as_tip(tr("Not now: {}").format(tr(reason)) if reason else tr(RUNTIME.summary)))
-        self._offer()
         mine = next((each for each in reversed(rows) if each.plan == session.plan.hash), None)
         self.table.show_records(rows)
         if reason:

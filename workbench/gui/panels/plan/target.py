@@ -12,7 +12,7 @@ from workbench.gui.shell.widgets import button, combo, fill, fitted, label, row,
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.latest import same_objects
-from workbench.insight.legality import Refusal, by_reason, latest_refusals
+from workbench.insight.legality import Refusal, by_reason, latest_refusals, unknown_rounding
 from workbench.insight.legality import repair as repaired
 from workbench.session.contents import ANY
 from workbench.session.workspace import State
@@ -40,7 +40,8 @@ class PlanTarget(PanelPart):
     def redraw(self, old: State, new: State) -> None:
         """Show what the snapshot's target says of its plan."""
         session = new.session
-        basis = (new.assignments, new.target, session.model if session else None)
+        rounding = unknown_rounding(session, new.target, new.metric) if session else ""
+        basis = (new.assignments, new.target, session.model if session else None, bool(rounding))
         if same_objects(basis, self._basis):
             return
         self._basis = basis
@@ -53,8 +54,11 @@ class PlanTarget(PanelPart):
         refused = f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
         short = "not this model" if unknown else refused if new.target else "every scheme is allowed"
         reasons = [unknown] if unknown else [refusal.sentence for refusal in self._refusals[:1]]
+        if rounding and not reasons:
+            reasons = ["a search does not know what its own rounding of inputs costs"]
         self.verdict.say(*(f"{short}: {reason}" for reason in reasons), short)
-        self.verdict.setToolTip(unknown or by_reason(self._refusals))
+        lacking = rounding and f"{rounding}. Sensitivity (F6) by the predicted KL of inputs has a search count it."
+        self.verdict.setToolTip("\n\n".join(filter(None, (unknown or by_reason(self._refusals), lacking))))
         set_role(self.verdict, "error" if unknown or layers else "muted")
         for action in (self.select_button, self.repair_button):
             action.setVisible(bool(layers))

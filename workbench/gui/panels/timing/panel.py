@@ -198,6 +198,8 @@ class TimingPanel(Panel):
 
 def of_plan(session: Session, assignments: Mapping[str, Assignment], batch: int | None) -> tuple[Timing, ...]:
     """Return the timings at a batch size whose scheme the plan gives a layer of their shape."""
+    if not session.timings:
+        return ()
     used = {(layer.matrix, assignments[layer.name].weights) for layer in session.model.layers if assignments}
     shapes = {shape for shape, _ in used}
     return tuple(
