@@ -61,3 +61,9 @@ def rising(progress: Progress) -> Progress:
         progress(reached, text, partial)
 
     return report
+
+
+class Notes(tuple[str, ...]):
+    """Sentences on what a step's result leaves out: they come as its last partial result."""
+
+    __slots__ = ()

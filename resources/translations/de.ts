@@ -1608,10 +1608,6 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Repariert</translation>
     </message>
     <message>
-        <source>Check the weights</source>
-        <translation>Gewichte prüfen</translation>
-    </message>
-    <message>
         <source>Nothing to save yet</source>
         <translation>Noch nichts zu speichern</translation>
     </message>
@@ -7124,6 +7120,102 @@ Auf {}.</translation>
     <message>
         <source>The best plans of all sizes are being worked out…</source>
         <translation>Die besten Pläne aller Größen werden gerade berechnet…</translation>
+    </message>
+    <message>
+        <source>Note: {w}</source>
+        <translation>Hinweis: {w}</translation>
+    </message>
+    <message>
+        <source>Note on the model</source>
+        <translation>Hinweis zum Modell</translation>
+    </message>
+    <message>
+        <source>field “{w}”</source>
+        <translation>Feld „{w}“</translation>
+    </message>
+    <message>
+        <source>the weights of {} hold NaN or infinite values</source>
+        <translation>die Gewichte von {} enthalten NaN oder unendliche Werte</translation>
+    </message>
+    <message>
+        <source>the weights are those that {}() in {} makes: they are random unless it loads them itself; give a file of weights (--weights)</source>
+        <translation>die Gewichte sind die, die {}() in {} erzeugt: sie sind zufällig, wenn die Funktion sie nicht selbst lädt; eine Datei mit Gewichten angeben (--weights)</translation>
+    </message>
+    <message>
+        <source>the network rotates inputs of layers while it runs ({} in transform_config of config.json); exports to compressed-tensors alone can say so</source>
+        <translation>das Netz dreht Eingaben von Schichten, während es läuft ({} in transform_config von config.json); nur Exporte nach compressed-tensors können das festhalten</translation>
+    </message>
+    <message>
+        <source>the network rotates outputs of layers while it runs ({} in transform_config of config.json); exports to compressed-tensors alone can say so</source>
+        <translation>das Netz dreht Ausgaben von Schichten, während es läuft ({} in transform_config von config.json); nur Exporte nach compressed-tensors können das festhalten</translation>
+    </message>
+    <message>
+        <source>the network rotates inputs and outputs of layers while it runs ({} in transform_config of config.json); exports to compressed-tensors alone can say so</source>
+        <translation>das Netz dreht Eingaben und Ausgaben von Schichten, während es läuft ({} in transform_config von config.json); nur Exporte nach compressed-tensors können das festhalten</translation>
+    </message>
+    <message>
+        <source>the files have queries and keys rotated alike while the model runs ({}), which leaves their products as they are and is left out; a KV cache is rounded without it</source>
+        <translation>laut den Dateien werden Queries und Keys gleich gedreht, während das Modell läuft ({}); ihre Produkte bleiben dabei gleich, deshalb fehlt es hier; ein KV-Cache wird ohne das gerundet</translation>
+    </message>
+    <message>
+        <source>the model&apos;s folder says nothing of how its pictures are made (preprocessor_config.json; for timm, pretrained_cfg of config.json): they are {w} and scaled to 0..1; add the file, or give arrays (.npz of pixel_values)</source>
+        <translation>der Ordner des Modells sagt nicht, wie seine Bilder gemacht werden (preprocessor_config.json; für timm pretrained_cfg von config.json): sie werden {w} und auf 0..1 skaliert; die Datei ergänzen oder Arrays angeben (.npz mit pixel_values)</translation>
+    </message>
+    <message>
+        <source>as they come</source>
+        <translation>genommen, wie sie sind,</translation>
+    </message>
+    <message>
+        <source>resized to {n} x {n} pixels</source>
+        <translation>auf {n} x {n} Pixel gebracht</translation>
+    </message>
+    <message>
+        <source>all tokens through all experts changed nothing (--all-experts): no layer holds the weights of several experts (those that are modules of their own see the tokens that they are sent)</source>
+        <translation>alle Token durch alle Experten zu schicken änderte nichts (--all-experts): keine Schicht enthält die Gewichte mehrerer Experten (Experten als eigene Module sehen die Token, die ihnen geschickt werden)</translation>
+    </message>
+    <message>
+        <source>{n} of {n} experts of {} saw fewer than {n} tokens, one for each of their inputs (expert {n} saw {n}); calibrate on more samples</source>
+        <translation>{n} von {n} Experten von {} sahen weniger als {n} Token, eines für jede ihrer Eingaben (Experte {n} sah {n}); mit mehr Beispielen kalibrieren</translation>
+    </message>
+    <message>
+        <source>{n} of {n} experts of {} saw fewer than {n} tokens, one for each of their inputs (expert {n} saw {n}); calibrate on more samples, or let all experts see all tokens (--all-experts)</source>
+        <translation>{n} von {n} Experten von {} sahen weniger als {n} Token, eines für jede ihrer Eingaben (Experte {n} sah {n}); mit mehr Beispielen kalibrieren, oder alle Experten alle Token sehen lassen (--all-experts)</translation>
+    </message>
+    <message>
+        <source>the experts of {} saw only the tokens that were sent to them: their module is not given the chosen experts, so that others cannot be chosen</source>
+        <translation>die Experten von {} sahen nur die Token, die ihnen geschickt wurden: ihr Modul bekommt die gewählten Experten nicht, sodass sich keine anderen wählen lassen</translation>
+    </message>
+    <message>
+        <source>the experts of {} and {n} more saw only the tokens that were sent to them: their module is not given the chosen experts, so that others cannot be chosen</source>
+        <translation>die Experten von {} und {n} weiteren sahen nur die Token, die ihnen geschickt wurden: ihr Modul bekommt die gewählten Experten nicht, sodass sich keine anderen wählen lassen</translation>
+    </message>
+    <message>
+        <source>not scored: {}, which only choose what others see, and on these data choose the same whatever the scheme; longer samples may show what rounding costs, else lock them</source>
+        <translation>nicht bewertet: {}; sie wählen nur, was andere sehen, und wählen auf diesen Daten bei jedem Schema dasselbe; längere Beispiele zeigen vielleicht, was Runden kostet, sonst sperren</translation>
+    </message>
+    <message>
+        <source>measured, not predicted, since no gradient tells what it decides: {}</source>
+        <translation>gemessen, nicht vorhergesagt, weil kein Gradient sagt, was dies entscheidet: {}</translation>
+    </message>
+    <message>
+        <source>every loss is 0: on these data the output is the same whatever the weights, so that no plan can be found by them; the data may lack what the model answers about (a table&apos;s cells, a mask, labels to predict)</source>
+        <translation>jeder Verlust ist 0: auf diesen Daten ist die Ausgabe bei jedem Gewicht gleich, sodass sich danach kein Plan finden lässt; den Daten fehlt vielleicht, worüber das Modell Auskunft gibt (Zellen einer Tabelle, eine Maske, vorherzusagende Labels)</translation>
+    </message>
+    <message>
+        <source>on these data the output is the same however {} is rounded (states of zeros, a gate that stays shut, a part that is not read): they count as unused, and a search leaves them as they are</source>
+        <translation>auf diesen Daten ist die Ausgabe gleich, wie auch immer {} gerundet wird (Zustände aus Nullen, ein Tor, das zu bleibt, ein Teil, der nicht gelesen wird): es gilt als unbenutzt, und eine Suche lässt es, wie es ist</translation>
+    </message>
+    <message>
+        <source>on these data the output is the same however {} are rounded (states of zeros, a gate that stays shut, a part that is not read): they count as unused, and a search leaves them as they are</source>
+        <translation>auf diesen Daten ist die Ausgabe gleich, wie auch immer {} gerundet werden (Zustände aus Nullen, ein Tor, das zu bleibt, ein Teil, der nicht gelesen wird): sie gelten als unbenutzt, und eine Suche lässt sie, wie sie sind</translation>
+    </message>
+    <message>
+        <source>{w}: the memory ran out, so it ran with {}</source>
+        <translation>{w}: der Speicher reichte nicht, deshalb lief es mit {}</translation>
+    </message>
+    <message>
+        <source>an importance matrix has no gradients: rtn-weighted and the metric output_error work with it alone; a predicted loss, GPTQ and ranges of inputs need data</source>
+        <translation>eine Wichtigkeitsmatrix hat keine Gradienten: allein mit ihr gehen rtn-weighted und das Maß output_error; ein vorhergesagter Verlust, GPTQ und Bereiche von Eingaben brauchen Daten</translation>
     </message>
 </context>
 </TS>

@@ -14,8 +14,14 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.engine.jobs import JobStatus, JobView
 from workbench.gui.context import edits
+from workbench.gui.shell import words
 from workbench.numerics.ranges import Range
+from workbench.sensitivity.table import Sensitivity
+from workbench.steps import STEPS
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
+from workbench.steps.options import option_fields
+from workbench.steps.score import SCORE, ScoreOptions
+from workbench.steps.step import Context
 
 MODEL = "demo:digits-classifier"
 
@@ -135,3 +141,31 @@ def test_the_status_bar_says_that_a_job_waits_for_an_estimate(live: Callable[...
         assert status.message.text() == "Ready" and not status.cancel_button.isVisible()
 
     live(story)
+
+
+def test_the_notes_of_a_job_are_said_and_kept(live: Callable[..., None]) -> None:
+    session, note = sessions.full(1), "the memory ran out (--memory)"
+
+    def run(context: Context, options: ScoreOptions) -> Sensitivity:
+        context.notes.append(note)
+        return sessions.table(session.model, seed=7)
+
+    step = replace(SCORE, run=run, requires=(), wants=lambda session, options: (), costs=None)
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        for _ in range(2):
+            await person.context.runner.work(step.request(person.state.session, ScoreOptions(schemes=("int4-g32",))))
+        said = [each.text for each in person.context.messages.entries if each.title.startswith("Note: ")]
+        assert said == [note] and person.state.session.notes.count(note) == 1
+
+    live(story)
+
+
+def test_messages_name_the_fields_of_forms_not_the_flags_of_the_command_line() -> None:
+    labels = {each.flag.removeprefix("--"): each.info.label for step in STEPS for each in option_fields(step.options)}
+    labels |= {"device": "Device", "dtype": "Numbers", "memory": "Memory"}
+    assert {flag: labels[flag] for flag in words.FIELDS} == words.FIELDS
+    assert words.tr("which column is meant? (--column)") == "which column is meant? (field “Column”)"
+    assert words.tr("shorter samples (--window N)") == "shorter samples (field “Window”)"
+    assert words.tr("for llama.cpp's quantizer (--imatrix)") == "for llama.cpp's quantizer (--imatrix)"

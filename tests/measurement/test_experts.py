@@ -170,7 +170,7 @@ def test_a_mixture_that_is_not_given_the_choice_says_so() -> None:
 def test_a_network_without_mixtures_says_that_all_experts_change_nothing() -> None:
     network = nn.Sequential(nn.Embedding(13, WIDTH), nn.Linear(WIDTH, 13))
     own = calibrate(opened(network, OutputKind.TOKEN_LOGITS, IDS), IDS, all_experts=True)
-    assert any("--all-experts changed nothing" in note for note in own.notes)
+    assert any("all experts changed nothing (--all-experts)" in note for note in own.notes)
 
 
 def test_parts_shown_to_all_experts_merge_by_what_each_was_shown() -> None:

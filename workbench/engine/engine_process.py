@@ -26,6 +26,7 @@ from workbench.engine.transport import Channel, Envelope
 from workbench.errors import CancelledError
 from workbench.preflight import Estimate
 from workbench.private import hide
+from workbench.progress import Notes
 
 if TYPE_CHECKING:
     from workbench.engine.model_cache import ModelCache
@@ -183,7 +184,7 @@ class Worker:
         def progress(fraction: float, text: str, partial: object = None) -> None:
             if job in self._cancelled:
                 raise CancelledError(f"{doing}: cancelled")
-            if isinstance(partial, Estimate):  # shown beside the job, whatever comes next
+            if isinstance(partial, Estimate | Notes):  # shown beside the job, whatever comes next
                 self._channel.send(PARTIAL, job, partial)
                 partial = None
             self._reporter.put(job, fraction, text, partial)

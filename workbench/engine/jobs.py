@@ -23,6 +23,7 @@ from workbench.engine.failure import portable
 from workbench.engine.request import OnProgress, Request
 from workbench.errors import CancelledError, WorkbenchError
 from workbench.preflight import Estimate
+from workbench.progress import Notes
 
 R = TypeVar("R")
 
@@ -120,6 +121,7 @@ class Job(Generic[R]):
         self.partial: object = None
         self.partial_is_new = False
         self.estimate: Estimate | None = None
+        self.notes = Notes()
 
     async def result(self) -> R:
         """Wait for the response; raises the task's WorkbenchError, or CancelledError."""
@@ -136,6 +138,8 @@ class Job(Generic[R]):
             self.progress = (fraction, text)
         if isinstance(partial, Estimate):
             self.estimate = partial
+        elif isinstance(partial, Notes):
+            self.notes = partial
         elif partial is not None:
             self.partial = partial
             self.partial_is_new = True

@@ -118,8 +118,8 @@ class RoutedSums:
         notes = []
         if all_experts and not self.counts:
             notes.append(
-                "--all-experts changed nothing: no layer holds the weights of several experts (those that are modules "
-                "of their own see the tokens that they are sent)"
+                "all tokens through all experts changed nothing (--all-experts): no layer holds the weights of several "
+                "experts (those that are modules of their own see the tokens that they are sent)"
             )
         advice = "" if all_experts else ", or let all experts see all tokens (--all-experts)"
         for name, counts in self.counts.items():

@@ -32,7 +32,7 @@ from workbench.models.placement import AUTO, Placement
 from workbench.models.sources.files import Stamp, require_as_opened, weights_stamp
 from workbench.planning.plan import Plan
 from workbench.preflight import Estimate, measured
-from workbench.progress import Progress, heeding, silent
+from workbench.progress import Notes, Progress, heeding, silent
 from workbench.session.edits import EditableParts
 from workbench.session.session import Session
 from workbench.steps.changed_files import require_unchanged
@@ -323,7 +323,10 @@ class Request(Generic[O, R]):
             says=report,
         )  # fmt: skip
         with self._workers(lambda: progress(*last[0])):
-            return self.step.within(context, self.options)
+            result = self.step.within(context, self.options)
+        if context.notes:
+            progress(*last[0], Notes(context.notes))
+        return result
 
     @contextmanager
     def _workers(self, beat: Callable[[], object]) -> Iterator[None]:

@@ -143,7 +143,7 @@ class Document:
             settings.remember(path)
         self._context.messages.say(tr("Opened {}").format(session.model.name), _facts(session))
         for note in session.notes if repaired or not is_session else ():
-            self._context.messages.say("Repaired" if repaired else "Check the weights", note, "warning")
+            self._context.messages.say("Repaired" if repaired else "Note on the model", note, "warning")
         return True
 
     async def _read_session(self, path: str, again: Callable[[], object]) -> tuple[Session | None, bool]:

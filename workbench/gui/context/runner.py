@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -82,14 +82,16 @@ class JobRunner:
     async def run(
         self, request: Request[O, R], again: Callable[[], object], keep: Callable[[object], str] = lambda partial: "",
         *, on_error: ErrorHandler = show_dialog, prepare: Update[O, R] = lambda request: request,
+        notes: list[str] | None = None,
     ) -> R | None:  # fmt: skip
         """Run a request as a job and return its result; None if it was cancelled or failed, which is reported.
 
         ``again`` repeats the work for the retry button; ``keep`` gets the partial result of a cancelled job (None for
-        most) and returns what became of it; ``prepare`` updates the request when its turn comes.
+        most) and returns what became of it; ``prepare`` updates the request when its turn comes; ``notes`` gets the
+        sentences on what the result leaves out.
         """
         try:
-            return await self._trusting(request, again, prepare)
+            return await self._trusting(request, again, prepare, [] if notes is None else notes)
         except CancelledError as error:
             kept = keep(error.partial)
             if request.listed:
@@ -117,14 +119,18 @@ class JobRunner:
         repeat = again or functools.partial(self.work, on_error=on_error)
         result = await self.run(
             request, lambda: self._repeat(request, repeat), functools.partial(self._keep, request),
-            on_error=on_error, prepare=self._prepared,
+            on_error=on_error, prepare=self._prepared, notes=(notes := list[str]()),
         )  # fmt: skip
-        if result is None or self._workspace.state.session is None:
+        before = self._workspace.state.session
+        if result is None or before is None:
             return result
-        if not self._join(request, result):
+        if not self._join(request, result, notes):
             self._messages.say(f"Dropped: {request.title}", "another model was opened in the meantime", "warning")
             return None
         self._messages.say(f"Done: {request.title}")
+        more = (*notes, *getattr(result, "notes", ()), *self._workspace.state.session.notes)
+        for note in dict.fromkeys(note for note in more if note not in before.notes):
+            self._messages.say(f"Note: {request.title}", note, "warning")
         return result
 
     def submit(self, request: Request[O, R], on_error: ErrorHandler = show_dialog) -> None:
@@ -186,8 +192,8 @@ class JobRunner:
         self._workspace.update(lambda current: joined)
         return "the results so far are kept"
 
-    def _join(self, request: Request[O, R], result: R) -> bool:
-        """Join a result to the session; False if another model, or none, is open now."""
+    def _join(self, request: Request[O, R], result: R, notes: Sequence[str]) -> bool:
+        """Join a result, with its notes, to the session; False if another model, or none, is open now."""
         session = self._workspace.state.session
         if session is None or not request.fits(session):
             return False
@@ -196,10 +202,13 @@ class JobRunner:
             return True
         joined = request.joined(session, result)
         if joined is not session:
+            joined = replace(joined, notes=tuple(dict.fromkeys((*joined.notes, *notes))))
             self._workspace.update(lambda current: joined)
         return True
 
-    async def _trusting(self, request: Request[O, R], again: Callable[[], object], prepare: Update[O, R]) -> R:
+    async def _trusting(
+        self, request: Request[O, R], again: Callable[[], object], prepare: Update[O, R], notes: list[str]
+    ) -> R:
         """Run a request; ask the user before the model's own Python file runs, once for each file."""
         if request.step.runs_model:
             request = replace(request, placement=self.placement, cluster=self.cluster if request.step.spreads else "")
@@ -208,7 +217,9 @@ class JobRunner:
         while True:
             job = self._jobs.submit(request, functools.partial(prepare, request), again)
             try:
-                return await job.result()
+                result = await job.result()
+                notes += job.notes
+                return result
             except WorkbenchError as error:
                 if request.step in OPENINGS and not isinstance(error, EngineDiedError | CancelledError):
                     self._jobs.withdraw(job.id)  # what was refused is not a job: a dialog says why

@@ -23,6 +23,13 @@ CONTEXT = "workbench"
 PLACE = re.compile(r"\{([a-z]*)(:[^}]*)?\}")
 """A place in a text of the catalogue."""
 
+FLAG = re.compile(r"\(--([a-z-]+)[^()]*\)")
+FIELDS = {
+    "all-experts": "All tokens through all experts", "column": "Column", "device": "Device", "dtype": "Numbers",
+    "inputs": "Inputs", "memory": "Memory", "weights": "Weights", "window": "Window",
+}  # fmt: skip
+"""What the fields of forms are called that are flags on the command line, where messages name these."""
+
 LETTERS = 4
 """Fixed letters that a pattern needs whose places take anything: fewer fit texts that are none of it."""
 
@@ -66,8 +73,13 @@ def in_english() -> Iterator[None]:
 
 
 def tr(text: str) -> str:
-    """Return a text in the user's language."""
-    return _spoken(text) if text and _patterns and not _silent else text
+    """Return a text in the user's language, and with the names of fields where it has flags of the command line."""
+    spoken = _spoken(text) if text and _patterns and not _silent else text
+    return FLAG.sub(_field, spoken) if "(--" in spoken else spoken
+
+
+def _field(flag: re.Match[str]) -> str:
+    return f"({tr(f'field “{FIELDS[flag[1]]}”')})" if flag[1] in FIELDS else flag[0]
 
 
 @lru_cache(maxsize=8192)
