@@ -389,3 +389,25 @@ def test_edits_are_written_where_nothing_else_works(live: Callable[..., None], m
         recovery.end(discard=True)
 
     live(story)
+
+
+def test_a_save_that_ends_after_another_model_was_opened_is_not_that_models_file(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    first, second = sessions.full(1), sessions.full(2)
+
+    async def story(person: Person) -> None:
+        run = person.context.runner.run
+
+        async def meanwhile(*arguments: Any, **options: Any) -> Any:
+            result = await run(*arguments, **options)
+            person.context.workspace.open(second, None)
+            return result
+
+        await person.open(first, tmp_path / "first.qwb")
+        person.context.runner.run = meanwhile
+        assert await person.window.document.save()
+        assert (tmp_path / "first.qwb").exists() and person.state.session is second
+        assert person.state.path is None, "the next save would write the second model over the first one's session"
+
+    live(story)

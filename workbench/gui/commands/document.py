@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -117,7 +118,7 @@ class Document:
         """Open a model or session; returns whether the document is now the one at ``path``."""
         if not await self.may_discard():
             return False
-        workspace, is_session = self._context.workspace, Path(path).suffix == ".qwb"
+        workspace, is_session = self._context.workspace, Path(path).suffix == ".qwb" and not os.path.isdir(path)
         asked_about = workspace.state.session
         stamp = stamp_of(Path(path))
         repaired, run, again = False, self._context.runner.run, partial(self.open_path, path, trust=trust, **options)
@@ -214,6 +215,9 @@ class Document:
         request = SAVE_SESSION.request(session, SaveSessionOptions(path=str(path)))
         if await self._context.runner.run(request, self.start_saving) is None:
             return False
+        now = self._context.workspace.state.session
+        if now is None or now.model is not session.model:  # another document was opened meanwhile: it is not that file
+            return True
         self._context.workspace.saved(path, session)
         self._read = path, stamp_of(path)
         settings.remember(path)

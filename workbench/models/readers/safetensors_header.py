@@ -45,6 +45,8 @@ class Header:
 
 def read_header(file: MappedFile) -> Header:
     """Return the header; raises ValueError, in one line, for a damaged or foreign file."""
+    if not file.size:
+        raise ValueError("it is empty")
     length = int.from_bytes(file.data[:8], "little") if file.size >= 8 else -1
     if not 2 <= length <= min(LARGEST, file.size - 8):
         raise ValueError(f"its header cannot have {length} bytes, the file has {file.size}")

@@ -52,10 +52,9 @@ def contents(path: Path) -> tuple[memoryview, memoryview, str]:
     Raises SessionError for a path without a file and a file that is not HDF5.
     """
     if path.is_dir():
-        name = shlex.quote(str(path))
+        command = f"workbench calibrate {shlex.quote(str(path))} --out S.qwb"
         raise SessionError(
-            f"{path} is a folder, not a session; workbench inspect {name} lists a model's layers, and workbench "
-            f"calibrate {name} --out S.qwb makes a session of it"
+            f"{path} is a folder, not a session; one that holds a model opens as a model", command=command
         )
     if path.exists() and not path.is_file():
         raise SessionError(f"{path} is not a session: it is a device or a pipe; choose a .qwb file of the workbench")
