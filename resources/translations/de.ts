@@ -7217,5 +7217,13 @@ Auf {}.</translation>
         <source>an importance matrix has no gradients: rtn-weighted and the metric output_error work with it alone; a predicted loss, GPTQ and ranges of inputs need data</source>
         <translation>eine Wichtigkeitsmatrix hat keine Gradienten: allein mit ihr gehen rtn-weighted und das Maß output_error; ein vorhergesagter Verlust, GPTQ und Bereiche von Eingaben brauchen Daten</translation>
     </message>
+    <message>
+        <source>The engine process does not start</source>
+        <translation>Der Rechenprozess startet nicht</translation>
+    </message>
+    <message>
+        <source>{}; the next job tries it again</source>
+        <translation>{}; der nächste Auftrag versucht es noch einmal</translation>
+    </message>
 </context>
 </TS>

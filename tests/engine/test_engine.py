@@ -199,6 +199,30 @@ def test_kill_is_noticed_at_once_and_the_engine_comes_back() -> None:
     run(main)
 
 
+def test_an_engine_that_did_not_start_is_tried_again_by_the_next_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed in the middle of its start three times, it was gone until the whole program was started again."""
+
+    async def main() -> None:
+        async with engine() as running:
+            events: list[str] = []
+            running.subscribe(lambda event, text: events.append(event))
+            spawn = running._spawn
+
+            def killed() -> engine_module.EngineProcess:
+                process = spawn()
+                process.end(signal.SIGKILL)
+                return process
+
+            monkeypatch.setattr(running, "_spawn", killed)
+            os.kill(running.pid or 0, signal.SIGKILL)
+            await until(lambda: events[-1:] == ["failed"])
+            assert events == ["died"] * engine_module.MAX_FAILED_STARTS + ["failed"]
+            monkeypatch.undo()
+            assert await running.run(1, Fake(answer="next")) == "next" and running.alive
+
+    run(main)
+
+
 def test_a_lost_device_renews_the_process_before_the_next_job() -> None:
     async def main() -> None:
         async with engine() as running:

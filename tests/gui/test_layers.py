@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QMenu
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.gui.shell import settings
 from workbench.gui.tables.copying import Index, selected_rows
 from workbench.gui.tables.layer_columns import BITS, CACHE, COLUMNS, LOSS, MEASURED, SCHEME, SIZE, TIME
@@ -297,5 +298,21 @@ def test_all_layers_are_selected_without_joining_each_block_with_all_before(
             await person.act(lambda: person.window.trigger("select_all"))
         assert len(person.state.selection) == len(person.state.session.model.layers) == 7 * blocks + 2
         assert len(view.chosen.numbers) >= 7 * blocks + 2 and len(asked) < 20 * 8 * blocks, "300 x 300 more"
+
+    live(story)
+
+
+def test_what_is_locked_already_is_no_step_to_undo(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        workspace, names = person.context.workspace, ["model.layers.0.mlp.up_proj", "model.layers.0.mlp.gate_proj"]
+        await person.act(lambda: edits.lock(workspace, names[:1], False))
+        assert not person.state.undo_name
+        await person.act(lambda: edits.lock(workspace, names, True))
+        before = person.state.session
+        await person.act(lambda: edits.lock(workspace, names[1:], True))
+        assert person.state.session is before
+        await person.act(workspace.undo)
+        assert not person.state.session.locked and not person.state.undo_name
 
     live(story)

@@ -47,7 +47,7 @@ class Engine:
     def __init__(self) -> None:
         self._process: EngineProcess | None = None
         self._lives: asyncio.Task[None] | None = None
-        self._ready = asyncio.Event()  # the process is warm, or there will be none any more
+        self._ready = asyncio.Event()  # the process is warm, or none could be started
         self._closing = False
         self._reason = ""
         self._listeners: list[EngineListener] = []
@@ -67,13 +67,15 @@ class Engine:
         return self._process.pid if self._process else None
 
     def subscribe(self, listener: EngineListener) -> Callable[[], None]:
-        """Call ``listener(event, text)`` after the process started, died, restarted; returns the function to end it."""
+        """Call ``listener(event, text)`` after the process started, died, restarted or failed to; returns the function
+        to end it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def start(self) -> None:
         """Spawn the process and begin to warm it up; does not wait for it (``ready`` does)."""
-        if self._lives is None and not self._closing:
+        if (self._lives is None or self._lives.done()) and not self._closing:  # done: it did not start, several times
+            self._ready.clear()
             self._lives = asyncio.create_task(self._live(self._spawn()), name="engine")
 
     async def ready(self) -> None:
@@ -81,7 +83,7 @@ class Engine:
         await self.start()
         await self._ready.wait()
         if not self.alive:
-            raise EngineDiedError(f"the engine is not running: {self._reason}; start the workbench again")
+            raise EngineDiedError(f"the engine does not start: {self._reason}; the next job tries it again")
 
     async def run(self, job: int, request: Request[Response], on_progress: OnProgress | None = None) -> Response:
         """Run ``request`` in the process and return its response.
@@ -131,7 +133,8 @@ class Engine:
         self._process.join()
 
     async def _live(self, process: EngineProcess) -> None:
-        """Follow one process after the other, until the engine is closed or several in a row did not start."""
+        """Follow one process after the other, until the engine is closed or several in a row did not start; the next
+        job then tries again."""
         starts = failed_starts = 0
         while True:
             text = await asyncio.shield(process.ready)  # the process sets it, even if this task is cancelled
@@ -150,9 +153,10 @@ class Engine:
                 self._settle(
                     EngineDiedError(f"the engine process ended during the job: {self._reason}; it is restarting")
                 )
-            self._tell("died", process.retired or self._reason)
             if failed_starts == MAX_FAILED_STARTS:
+                self._tell("failed", self._reason)
                 break
+            self._tell("died", process.retired or self._reason)
             process = self._spawn()
         self._ready.set()  # whoever waits learns from `alive` that there is no engine
 

@@ -17,7 +17,7 @@ OnProgress = Callable[[float | None, str, object], None]
 """``(fraction, text, partial)``; a partial result comes by itself, with fraction None."""
 
 EngineListener = Callable[[str, str], None]
-"""``("started" | "died" | "restarted", text)``."""
+"""``("started" | "died" | "restarted" | "failed", text)``."""
 
 
 class Request(Protocol[Result]):

@@ -263,7 +263,7 @@ class Window(QMainWindow):
         dialogs.show_error(self, title, text, details)
 
     def engine_event(self, event: str, text: str) -> None:
-        """Log an event of the engine process: ``started``, ``died`` or ``restarted``."""
+        """Log an event of the engine process: ``started``, ``died``, ``restarted`` or ``failed`` to start."""
         if event == "died" and text == CANCELLED:  # as the user asked: no fault
             self.context.messages.say(
                 "The job is cancelled", "the engine starts again for the next one; nothing is lost"
@@ -272,6 +272,9 @@ class Window(QMainWindow):
             self.context.messages.say(
                 "The engine process ended", f"{text}; it is being restarted, and nothing is lost", "error"
             )
+        elif event == "failed":
+            again = f"{text}; the next job tries it again"
+            self.context.messages.say("The engine process does not start", again, "error")
         elif event == "restarted":
             self.context.messages.say("The engine process is running again", text)
 

@@ -318,10 +318,8 @@ class Request(Generic[O, R]):
             last[0] = fraction, text
             progress(fraction, text, partial)
 
-        context = Context(
-            document=self.session, models=models, trust=self.trust, placement=self.placement, progress=report,
-            says=report,
-        )  # fmt: skip
+        context = Context(document=self.session, models=models, trust=self.trust, placement=self.placement,
+                          progress=report, says=report)  # fmt: skip
         with self._workers(lambda: progress(*last[0])):
             result = self.step.within(context, self.options)
         if context.notes:

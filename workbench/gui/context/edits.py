@@ -34,8 +34,8 @@ def assign(workspace: Workspace, layers: Iterable[str], **changes: Any) -> int |
 
 def lock(workspace: Workspace, layers: Iterable[str], locked: bool) -> None:
     """Lock or unlock layers: a search does not change locked layers."""
-    names = frozenset(layers)
-    if not names:
+    names, session = frozenset(layers), workspace.state.session
+    if session is None or (names <= session.locked if locked else names.isdisjoint(session.locked)):
         return
     title = f"{'Lock' if locked else 'Unlock'} {_layers(tuple(names))}"
     workspace.edit(
