@@ -7225,5 +7225,17 @@ Auf {}.</translation>
         <source>{}; the next job tries it again</source>
         <translation>{}; der nächste Auftrag versucht es noch einmal</translation>
     </message>
+    <message>
+        <source>Found the model again</source>
+        <translation>Das Modell ist wiedergefunden</translation>
+    </message>
+    <message>
+        <source>{}; the open session goes on with it</source>
+        <translation>{}; die offene Sitzung geht damit weiter</translation>
+    </message>
+    <message>
+        <source>the session&apos;s model {} is not there any more; put it back, or open it where it is now: the window&apos;s open session then goes on with it</source>
+        <translation>das Modell der Sitzung, {}, ist nicht mehr da; es zurücklegen oder dort öffnen, wo es jetzt ist: die im Fenster offene Sitzung geht dann damit weiter</translation>
+    </message>
 </context>
 </TS>

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLineEdit
+from safetensors.torch import save_file
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -27,6 +29,7 @@ from workbench.session.journal import read_journal
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.files.keep_recovery import KEEP_RECOVERY
+from workbench.steps.score import SCORE, ScoreOptions
 
 LAYER = "model.layers.0.mlp.up_proj"
 
@@ -409,5 +412,29 @@ def test_a_save_that_ends_after_another_model_was_opened_is_not_that_models_file
         assert await person.window.document.save()
         assert (tmp_path / "first.qwb").exists() and person.state.session is second
         assert person.state.path is None, "the next save would write the second model over the first one's session"
+
+    live(story)
+
+
+def test_a_session_goes_on_with_its_model_at_another_place(live: Callable[..., None], tmp_path: Path) -> None:
+    before, after = tmp_path / "model.safetensors", tmp_path / "moved.safetensors"
+    save_file({"up.weight": torch.ones(8, 64), "down.weight": torch.ones(64, 8)}, before)
+
+    async def story(person: Person) -> None:
+        document, workspace = person.window.document, person.context.workspace
+        assert await document.open(str(before))
+        await person.act(lambda: edits.assign(workspace, ["up"], weights="int8-channel"))
+        workspace.saved(tmp_path / "S.qwb", person.state.session)
+        before.rename(after)
+        request = SCORE.request(person.state.session, ScoreOptions(metric="weight_error", schemes=("int8-channel",)))
+        assert await person.context.runner.work(request) is None
+        said = person.dialog("error").informativeText()
+        assert "is not there any more; put it back, or open it where it is now" in said
+        await person.act(person.dialog("error").reject)
+        assert await document.open(str(after))
+        assert person.state.assignments["up"].weights == "int8-channel" and person.state.undo_name
+        assert person.state.path == tmp_path / "S.qwb" and person.state.dirty
+        request = SCORE.request(person.state.session, ScoreOptions(metric="weight_error", schemes=("int8-channel",)))
+        assert await person.context.runner.work(request) is not None
 
     live(story)

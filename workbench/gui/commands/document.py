@@ -135,6 +135,12 @@ class Document:
             if not await self.may_discard():
                 return False
             before = workspace.state
+        found = before.session
+        if found is not None and not is_session and _is_moved(found, session):
+            source = session.model.source
+            workspace.update(lambda now: replace(now, model=replace(now.model, source=source)))
+            self._context.messages.say("Found the model again", f"{path}; the open session goes on with it")
+            return True
         workspace.open(session, Path(path) if is_session and not repaired else None, unsaved=repaired)
         self._read = None if repaired else (Path(path), stamp)
         workspace.select(first_layer(session))
@@ -256,6 +262,15 @@ class Document:
             self._context.workspace.close()
             if session is not None:  # else the line goes on about what is gone
                 self._context.messages.say(f"Closed {session.model.name}")
+
+
+def _is_moved(session: Session, opened: Session) -> bool:
+    """Whether the model of a session is gone from its place and ``opened`` is the same one, at another."""
+    place = session.model.source.path
+    return (
+        os.path.isabs(place) and not os.path.exists(place) and not is_first_look(session)
+        and session.model.fingerprint == opened.model.fingerprint
+    )  # fmt: skip
 
 
 def stamp_of(path: Path) -> Stamp | None:

@@ -128,7 +128,8 @@ class JobRunner:
             self._messages.say(f"Dropped: {request.title}", "another model was opened in the meantime", "warning")
             return None
         self._messages.say(f"Done: {request.title}")
-        more = (*notes, *getattr(result, "notes", ()), *self._workspace.state.session.notes)
+        after = self._workspace.state.session or before
+        more = (*notes, *getattr(result, "notes", ()), *after.notes)
         for note in dict.fromkeys(note for note in more if note not in before.notes):
             self._messages.say(f"Note: {request.title}", note, "warning")
         return result

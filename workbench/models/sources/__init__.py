@@ -5,6 +5,7 @@ Importing this package loads neither torch nor transformers.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,9 +60,14 @@ def open_model(
 def reopen(summary: ModelSummary, *, trust: bool = False, placement: Placement | None = None) -> Model:
     """Open the model that a session describes; Python files need the user's ``trust`` each time.
 
-    Raises FingerprintMismatchError if its file holds another model now.
+    Raises FingerprintMismatchError if its file holds another model now, NotAModelError where there is none.
     """
     source = summary.source
+    if os.path.isabs(source.path) and not os.path.exists(source.path):
+        raise NotAModelError(
+            f"the session's model {source.path} is not there any more; put it back, or open it where it is now: the "
+            "window's open session then goes on with it"
+        )
     model = open_model(source.path, factory=source.factory, weights=source.weights, trust=trust, placement=placement)
     model.summary.require_fingerprint(summary.fingerprint, "the session")
     return model
