@@ -63,7 +63,7 @@ def _aside(space: SearchSpace) -> str:
     unused = [layer for layer in floating if layer.unused and layer.name in space.fixed and layer not in locked]
     aside = "" if not locked else (
         f"; locked are {few([layer.name for layer in locked])}, which stay as they are stored: "
-        f"{sum(layer.nbytes for layer in locked)} bytes (a plan of one scheme, --uniform, gives them that scheme first)"
+        f"{sum(layer.nbytes for layer in locked)} bytes (a plan of one scheme gives them that scheme first)"
     )  # fmt: skip
     if not unused:
         return aside
