@@ -229,3 +229,22 @@ def test_a_step_of_the_slider_by_time_makes_no_table_anew(
         await person.act(lambda: QTest.mouseRelease(panel.slider, Qt.MouseButton.LeftButton, pos=end))
 
     live(story)
+
+
+def test_the_explanation_leaves_the_plot_its_room(live: Callable[..., None]) -> None:
+    """At 200 % of a small screen six lines of it left the plot the height of its axis."""
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.act(lambda: person.window.reveal("pareto"))
+        await person.layer("model.layers.0.mlp.up_proj")
+        panel = person.window.panels["pareto"]
+        whole = panel.why.text()
+        assert "; " in whole and panel.why.toolTip().startswith(whole[:40])
+        await person.act(lambda: person.window.resize(960, 540))
+        assert panel.why.text() == whole.partition(";")[0] and "; " in panel.why.toolTip()
+        assert panel.plot.height() > 60
+        await person.act(lambda: person.window.resize(1600, 1100))
+        assert panel.why.text() == whole
+
+    live(story, size=(1600, 1100))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSlider
 
 from workbench.deployment.targets import target
@@ -37,6 +38,9 @@ from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.timing.candidates import TIME_CANDIDATES, TimeCandidatesOptions
 
+MARGINS = 12
+"""Pixels beside the explanation."""
+
 Taken = tuple[Front, str, int, Plan]
 """A front, the words for one of its plans, the plan's index, the plan."""
 
@@ -59,6 +63,7 @@ class ParetoPanel(Panel):
         self.why = label(role="muted", name="Why the selected layer has its scheme", wrap=True)
         top = row(self.axis, self.figure, self.time, stretch=self.figure)
         self.column(top, self.plot, self._slider_line(), self.why, stretch=self.plot, focus=self.plot)
+        self._why = ""
         self.front: Front | None = None
         self._slider_front: Callable[[], Front] | None = None  # while the slider moves
         self._drag: int | None = None  # the edit that the drag goes on with
@@ -134,7 +139,21 @@ class ParetoPanel(Panel):
         self.say_empty("")
         self.time.show()
         self.figure.setText(reason)
-        self.why.clear()
+        self._explain("")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave the plot its room."""
+        super().resizeEvent(event)
+        self._explain(self._why)
+
+    def _explain(self, words: str) -> None:
+        """Show an explanation below the plot: its first statement where all of it would take a third of the height."""
+        self._why = words
+        for part in (words, words.partition(";")[0]):
+            self.why.setText(part)
+            if 3 * self.why.heightForWidth(self.width() - MARGINS) <= self.height():
+                break
+        self.why.setToolTip(words)
 
     def _slider_line(self) -> QHBoxLayout:
         tip = "Slide along the front: the plan follows; letting go is one step to undo"
@@ -217,7 +236,7 @@ class ParetoPanel(Panel):
         assert front is not None
         self.say_empty("")
         self._show_slider(state)
-        self.why.setText("" if self.batch else why_selected(front, state))
+        self._explain("" if self.batch else why_selected(front, state))
         self.time.setVisible(not by_size)
         self._cheaper.setText("smaller" if by_size else "faster")
         measured = self._measured(session.evaluations, session.plans, session.timings, self.batch)
