@@ -7237,5 +7237,9 @@ Auf {}.</translation>
         <source>the session&apos;s model {} is not there any more; put it back, or open it where it is now: the window&apos;s open session then goes on with it</source>
         <translation>das Modell der Sitzung, {}, ist nicht mehr da; es zurücklegen oder dort öffnen, wo es jetzt ist: die im Fenster offene Sitzung geht dann damit weiter</translation>
     </message>
+    <message>
+        <source>experts whose matrices the checkpoint stores as one tensor</source>
+        <translation>Experten, deren Matrizen der Checkpoint als einen Tensor speichert</translation>
+    </message>
 </context>
 </TS>
