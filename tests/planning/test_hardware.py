@@ -211,6 +211,20 @@ def test_a_budget_that_a_targets_refusals_make_impossible_names_them():
     assert "runs no scheme" not in str(free.value)
 
 
+def test_a_layer_that_runs_with_one_that_is_refused_names_that():
+    """Its own refusals, of which there were none, stood in the parentheses."""
+    summary, where = (
+        summary_of(linear("q_proj", 64, 64), linear("k_proj", 32, 64), linear("up", 64, 64)),
+        target("vllm"),
+    )
+    rules = Constraints(legal=where.legal, bonds=where.bonds(summary.layers), target=where.title)
+    with pytest.raises(
+        BudgetError, match=r"q_proj and 1 more layers \(.*the layer has 32 \(k_proj, which runs with it"
+    ):
+        search(summary, table_of(summary, ("fp8-e4m3-channel",)), budgets=Budgets(bits_per_weight=6), base=Plan(),
+               constraints=rules)  # fmt: skip
+
+
 def test_layers_that_a_target_gives_more_bits_than_asked_are_named_with_the_smallest_budget():
     layers = [linear(f"model.layers.0.{name}", 64, width) for name, width in (("up", 64), ("down", 172))]
     summary, where = summary_of(*layers), target("gguf")

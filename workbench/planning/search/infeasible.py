@@ -78,13 +78,17 @@ def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -
     barred = as_stored(space)
     if rules is None or rules.legal is None or not barred:
         return ""
-    layer, schemes = space.summary.by_name[barred[0]], table.schemes if rules.schemes is None else rules.schemes
-    refusals = {name: rules.legal(layer, name, space.base[layer.name].inputs) for name in schemes if name != KEEP}
-    reasons = [f"{scheme}: {reason}" for scheme, reason in refusals.items() if reason]
-    more = f" and {len(barred) - 1} more layers" if len(barred) > 1 else ""
+    together = next(group.layers for group in space.groups if barred[0] in group.layers)
+    schemes = [name for name in (table.schemes if rules.schemes is None else rules.schemes) if name != KEEP]
+    refusals = {
+        scheme: f"{scheme}: {reason}" + ("" if name == barred[0] else f" ({name}, which runs with it)")
+        for scheme in schemes for name in reversed(together)
+        if (reason := rules.legal(space.summary.by_name[name], scheme, space.base[name].inputs))
+    }  # fmt: skip
+    more, reasons = f" and {len(barred) - 1} more layers" if len(barred) > 1 else "", [*refusals.values()][:3]
     return (
-        f"; {rules.target} runs no scheme of this search for {layer.name}{more} ({'; '.join(reasons[:3])}); score and "
-        "allow schemes that it runs"
+        f"; {rules.target} runs no scheme of this search for {barred[0]}{more} ({'; '.join(reasons)}); score and allow "
+        "schemes that it runs"
     )
 
 
