@@ -27,7 +27,7 @@ from workbench.progress import silent
 from workbench.quantization.quantize import quantize
 
 FORMS = (("gguf", "gguf"), ("vllm", "compressed-tensors"), ("transformers", "compressed-tensors"),
-         ("torchao", "torchao"), ("mlx", "mlx"), ("", "safetensors"))  # fmt: skip
+         ("gptq", "gptq"), ("torchao", "torchao"), ("mlx", "mlx"), ("", "safetensors"))  # fmt: skip
 SCHEMES = [scheme.name for scheme in all_schemes() if scheme.is_quick]
 INPUTS = (*(scheme.name for scheme in activation_schemes()), *[None] * 12)
 ONE_LAYER = {"tie_word_embeddings": True, "num_hidden_layers": 1}

@@ -115,7 +115,7 @@ def _runtime(name: str) -> Runtime:
 
 
 RUNTIMES: tuple[Runtime, ...] = tuple(
-    map(_runtime, ("vllm", "transformers", "onnxruntime", "openvino", "tensorrt", "gguf", "torchao", "mlx"))
+    map(_runtime, ("vllm", "transformers", "onnxruntime", "openvino", "tensorrt", "gguf", "gptq", "torchao", "mlx"))
 )
 """A new one is a file and its name here."""
 

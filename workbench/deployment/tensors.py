@@ -15,7 +15,7 @@ from workbench.models.dtypes import tensor_bytes
 from workbench.models.layer import Layer, StoredTensor
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import KEEP, resolve
-from workbench.planning.totals import totals
+from workbench.planning.totals import quantized_inputs, totals
 from workbench.readable import few
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def refuse_quantized_activations(quantized: QuantizedModel, model: Model, kind: 
     """Raise ExportError, with every layer, if the plan quantizes inputs or a KV cache, which a file of weights cannot
     say; ``target`` is the runtime by whose rules the inputs are repaired, where there is one."""
     assignments = resolve(quantized.plan, model.summary.layers)
-    inputs = [name for name, assignment in assignments.items() if assignment.inputs is not None]
+    inputs = list(quantized_inputs(model.summary, assignments))  # but for tables, whose inputs are tokens
     cached = [name for name, assignment in assignments.items() if assignment.cache is not None]
     for layers, what, schemes in ((inputs, "the inputs", "input"), (cached, "the KV cache", "cache")):
         if layers:

@@ -25,7 +25,8 @@ class Acceptance:
     ``inputs`` None is floating point.  Outputs must be a multiple of ``rows``, inputs of ``columns``, and of the
     group's size where ``whole_groups``.  ``rate`` names the peak that holds; ``native`` is False where weights are
     decoded first.  ``zero_points`` of asymmetric weights are ``whole`` numbers, or ``floating`` ones in the format of
-    the scales.  ``kinds`` are those of the layers that are run so, ``dtypes`` what those are stored in.
+    the scales, which are stored as ``scales``.  ``kinds`` are those of the layers that are run so, ``dtypes`` what
+    those are stored in.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Acceptance:
     columns: int = 1
     whole_groups: bool = False
     zero_points: str = ""
+    scales: str = ""
 
     def refuses(self, layer: Layer, weights: Scheme, inputs: Scheme | None) -> Refusal | None:
         """Return why this way cannot run the layer, None if it can."""
@@ -67,6 +69,8 @@ class Acceptance:
         yield _one_of(granularity_of(weights), self.granularity, sentence % "weights")
         yield _symmetry(weights, self.symmetric, "weights")
         yield _zero_points(weights, self.zero_points)
+        scales = getattr(getattr(weights, "scale_format", None), "name", "")
+        yield f"scales must be {self.scales} (-s{self.scales}), not {scales}" if self.scales not in ("", scales) else ""
         group = weights.granularity.size if isinstance(weights.granularity, PerGroup) else None
         if group is not None and self.group_sizes:
             yield _one_of(str(group), tuple(map(str, self.group_sizes)), "groups of {} are needed, not of {}")

@@ -50,7 +50,7 @@ class GptqMethod(Method):
 
     kind = "gptq"
     what = "a GPTQ checkpoint"
-    target = "vllm"
+    target = "gptq"
 
     def require(self) -> None:
         """Raise ExportError for a format that there is not; no library is needed."""

@@ -30,7 +30,8 @@ WHY = {
 }
 
 FOLDERS = {
-    "vllm": "compressed-tensors", "transformers": "compressed-tensors", "torchao": "torchao", "mlx": "mlx",
+    "vllm": "compressed-tensors", "transformers": "compressed-tensors", "gptq": "gptq", "torchao": "torchao",
+    "mlx": "mlx",
 }  # fmt: skip
 """The kind of checkpoint that a runtime loads."""
 

@@ -37,7 +37,7 @@ NAME = "runtime"
 AUTO, TRANSFORMERS, LLAMA_CPP, ONNX_RUNTIME = "auto", "transformers", "llama.cpp", "onnxruntime"
 FOLDERS = (TRANSFORMERS, "torchao", "mlx")
 """Runtimes of folders of safetensors files."""
-OF_TARGETS = {"gguf": LLAMA_CPP, "vllm": TRANSFORMERS, "tensorrt": ONNX_RUNTIME}
+OF_TARGETS = {"gguf": LLAMA_CPP, "gptq": TRANSFORMERS, "vllm": TRANSFORMERS, "tensorrt": ONNX_RUNTIME}
 """The runtimes that stand for targets of other names."""
 OF_FILES = {".gguf": LLAMA_CPP, ".onnx": ONNX_RUNTIME}
 BASELINE = "floating point"
