@@ -154,9 +154,7 @@ def matrix_tensor(
     kind = file_type(layer, None if stored is None else stored.scheme, name)
 
     def own(part: slice) -> torch.Tensor:
-        from workbench.models.execution.widened import stored_values
-
-        weight = stored_values(model.weight(layer.name))
+        weight = model.held_weight(layer.name)  # which converts nothing, as a piece's asking for all would
         rows = weight[part].clone() if order is None else _ordered(weight, order[part])
         let_go(weight[part])
         return rows

@@ -16,8 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.deployment.exporters.llamas import folder_of
+from workbench.deployment import gguf_tensors
 from workbench.deployment.exporters import exporter
 from workbench.errors import ExportError
+from workbench.models.execution.network import NetworkModel
 from workbench.models.gguf.architectures import ARCHITECTURES
 from workbench.models.gguf.vocabulary import vocabulary
 from workbench.models.model import Model
@@ -69,6 +71,21 @@ def test_random_plans_have_the_plans_bytes_and_the_evaluated_values(
             count = heads[short]
             values = np.concatenate([np.concatenate((head[0::2], head[1::2])) for head in np.split(values, count)])
         assert np.array_equal(values, evaluated.weight(f"model.layers.1.self_attn.{long}").float().numpy())
+
+
+def test_a_kept_table_is_not_converted_for_every_piece(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gguf_tensors, "BAND", 512)  # two rows
+    asked, stored = list[str](), NetworkModel._stored
+
+    def counted(own: NetworkModel, name: str, dtype: str) -> torch.Tensor:
+        asked.append(name)
+        return stored(own, name, dtype)
+
+    monkeypatch.setattr(NetworkModel, "_stored", counted)
+    reader = export(model, Plan(), tmp_path / "x")
+    assert len(reader.tensors) > 10 and not {name: asked.count(name) for name in asked if asked.count(name) > 4}
 
 
 def test_metadata_tokenizer_and_types(model: Model, tmp_path: Path) -> None:
