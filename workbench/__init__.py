@@ -24,6 +24,7 @@ _WHERE = {
     "Session": "workbench.session.session",
     "WorkbenchError": "workbench.errors",
     "apply": "workbench.steps.files.export",
+    "best_targets": "workbench.steps.targets",
     "calibrate": "workbench.steps.calibrate",
     "cluster": "workbench.engine.executors",
     "estimate": "workbench.steps.preflight.estimate",
@@ -79,5 +80,6 @@ if TYPE_CHECKING:
     from workbench.steps.quantize import quantize as quantize
     from workbench.steps.score import score as score
     from workbench.steps.search import search as search
+    from workbench.steps.targets import best_targets as best_targets
     from workbench.steps.timing.kernels import time_kernels as time_kernels
     from workbench.steps.train import train as train

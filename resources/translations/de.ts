@@ -7241,5 +7241,65 @@ Auf {}.</translation>
         <source>experts whose matrices the checkpoint stores as one tensor</source>
         <translation>Experten, deren Matrizen der Checkpoint als einen Tensor speichert</translation>
     </message>
+    <message>
+        <source>&amp;Use This Target and Plan</source>
+        <translation>Dieses Ziel und seinen Plan &amp;verwenden</translation>
+    </message>
+    <message>
+        <source>Best Tar&amp;get for a Budget</source>
+        <translation>Bestes Ziel für ein B&amp;udget</translation>
+    </message>
+    <message>
+        <source>Best target for this budget</source>
+        <translation>Bestes Ziel für dieses Budget</translation>
+    </message>
+    <message>
+        <source>Best target for a budget</source>
+        <translation>Bestes Ziel für ein Budget</translation>
+    </message>
+    <message>
+        <source>Finds the best plan of every target within the budget, and shows them side by side</source>
+        <translation>Den besten Plan jedes Ziels im Budget suchen und sie nebeneinander zeigen</translation>
+    </message>
+    <message>
+        <source>Of the best plan; what the target&apos;s own rounding of inputs adds counts where it is known</source>
+        <translation>Des besten Plans; was das Ziel durch sein eigenes Runden der Eingänge hinzufügt, zählt, wo es bekannt ist</translation>
+    </message>
+    <message>
+        <source>Over the layers that the target quantizes</source>
+        <translation>Über die Schichten, die das Ziel quantisiert</translation>
+    </message>
+    <message>
+        <source>Remark</source>
+        <translation>Bemerkung</translation>
+    </message>
+    <message>
+        <source>Targets</source>
+        <translation>Ziele</translation>
+    </message>
+    <message>
+        <source>The best plan of every target within {}, by the scored schemes that it runs.</source>
+        <translation>Der beste Plan jedes Ziels mit höchstens {}, aus den bewerteten Schemata, die es ausführt.</translation>
+    </message>
+    <message>
+        <source>The bytes of all tensors in the target&apos;s own form</source>
+        <translation>Die Bytes aller Tensoren in der Form des Ziels</translation>
+    </message>
+    <message>
+        <source>Compare targets within {}</source>
+        <translation>Ziele vergleichen: höchstens {}</translation>
+    </message>
+    <message>
+        <source>Best plan for {}</source>
+        <translation>Bester Plan für {}</translation>
+    </message>
+    <message>
+        <source>it runs none of the schemes that were scored; score some that it runs ({})</source>
+        <translation>es führt keines der bewerteten Schemata aus; solche bewerten, die es ausführt ({})</translation>
+    </message>
+    <message>
+        <source>searching for {}</source>
+        <translation>Suche für {}</translation>
+    </message>
 </context>
 </TS>

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QComboBox, QListWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.deployment.targets import target
+from workbench.gui.panels.plan.best_target import BestTarget
 from workbench.gui.shell.forms import Form
 from workbench.gui.tables.layer_columns import INPUTS, SCHEME
 from workbench.insight.layer_facts import FLOATING
@@ -23,6 +24,7 @@ from workbench.models.summary import quantizable
 from workbench.planning.plan import resolve
 from workbench.session.session import Session
 from workbench.steps.search import search
+from workbench.steps.targets import TargetPlan
 
 Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")
 UP = "model.layers.1.mlp.up_proj"
@@ -195,5 +197,41 @@ def test_a_score_of_inputs_for_llama_cpp_is_of_what_it_rounds_to(live: Callable[
         await person.act(person.dialog("form").accept)
         await person.until(lambda: asked, 10)
         assert asked[0].options.schemes[-2:] == ("int8-g32", "int8-g256")
+
+    live(story)
+
+
+def test_the_best_target_is_offered_and_taken_as_one_step(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        before = person.state.session.plan
+        await person.press(Qt.Key.Key_F7, control=True)
+        await person.until(lambda: person.dialog("best-target") is not None, 20)
+        dialog = person.dialog("best-target")
+        rows = dialog.table.records.records
+        losses = [row.loss for row in rows if row.plan is not None]
+        assert losses == sorted(losses) and len(losses) > 1 and all(row.reason for row in rows[len(losses) :])
+        assert dialog.chosen() is rows[0]
+        dialog.table.selectRow(1)
+        await person.click(dialog.use_button)
+        assert person.state.session.plan is rows[1].plan and person.state.target == rows[1].target
+        assert person.state.undo_name == f"Best plan for {rows[1].title}"
+        await person.press(Qt.Key.Key_Z, control=True)
+        assert person.state.session.plan is before
+
+    live(story)
+
+
+def test_a_target_without_a_plan_cannot_be_taken(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        rows = (TargetPlan(target="mlx", title="MLX (mlx-lm)", reason="it runs none of the schemes that were scored"),)
+        dialog = BestTarget(person.window, rows, "nats", "4.5 bits per weight", lambda row: pytest.fail("taken"))
+        dialog.open()
+        await person.settle()
+        assert not dialog.use_button.isEnabled() and dialog.chosen() is None
+        dialog.take()
+        assert dialog.isVisible()
+        dialog.reject()
 
     live(story)

@@ -46,6 +46,7 @@ from workbench.steps.options import option_fields
 from workbench.steps.score import SCORE, ScoreOptions
 from workbench.steps.search import SEARCH, SearchOptions
 from workbench.steps.step import Context, Step
+from workbench.steps.targets import TARGETS, TargetsOptions
 from workbench.steps.timing.candidates import TIME_CANDIDATES, TimeCandidatesOptions
 from workbench.steps.timing.kernels import TIME_KERNELS, TimeKernelsOptions
 from workbench.steps.timing.sweep import SWEEP_BATCHES, SweepBatchesOptions
@@ -75,6 +76,7 @@ REQUESTS = (
     AUDIT.request(SESSION, AuditOptions(data="d.txt", samples=9)),
     REFINE.request(SESSION, RefineOptions(bits_per_weight=3.5, tolerance=0.1)),
     QUALITY.request(SESSION, QualityOptions(samples=6)), RECONSTRUCTION.request(SESSION, ReconstructionOptions()),
+    TARGETS.request(SESSION, TargetsOptions(bits_per_weight=4.5, targets=("gguf", "vllm"))),
     ERROR_BUDGET.request(SESSION, ErrorBudgetOptions(samples=3)), RUNTIME.request(SESSION, RuntimeOptions(samples=3)),
     BEFORE_AFTER.request(SESSION, BeforeAfterOptions(layer=LAYER)),
     CHANNEL_ERRORS.request(SESSION, ChannelErrorsOptions(layer=LAYER)),

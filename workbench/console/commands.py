@@ -13,7 +13,7 @@ from workbench.console.plan import PLAN
 from workbench.console.repair import REPAIR
 from workbench.console.reports.checks import audited, budgeted, compared, judged
 from workbench.console.reports.evaluations import evaluated
-from workbench.console.reports.plans import explained, listed
+from workbench.console.reports.plans import explained, listed, side_by_side
 from workbench.console.reports.runtimes import ran
 from workbench.console.reports.tables import refined, scored
 from workbench.console.tensors import CHANNELS, OUTLIERS, RANGES
@@ -29,6 +29,7 @@ from workbench.steps.explain import EXPLAIN
 from workbench.steps.files.export import EXPORT
 from workbench.steps.front import FRONT
 from workbench.steps.score import SCORE
+from workbench.steps.targets import TARGETS
 from workbench.steps.train import TRAIN
 
 _OWN = (
@@ -37,6 +38,7 @@ _OWN = (
     PLAN,
     of_step(EXPLAIN, "S.qwb --layer '*.mlp.*'", explained, with_plan=True),
     of_step(FRONT, "S.qwb --points 12", listed, most("plans", "points", 20)),
+    of_step(TARGETS, "S.qwb --bits-per-weight 4.5", side_by_side),
     RANGES,
     of_step(EVALUATE, "S.qwb --plan plan.json", evaluated, most("changed tokens", "worst"), with_plan=True),
     of_step(AUDIT, "S.qwb --plan plan.json --samples 16", audited, most("layers"), with_plan=True),

@@ -31,6 +31,7 @@ from workbench.steps.layer.channel_errors import CHANNEL_ERRORS
 from workbench.steps.score import SCORE
 from workbench.steps.search import SEARCH
 from workbench.steps.step import AnyStep, Step
+from workbench.steps.targets import TARGETS
 from workbench.steps.timing.candidates import TIME_CANDIDATES
 from workbench.steps.timing.kernels import TIME_KERNELS
 from workbench.steps.timing.sweep import SWEEP_BATCHES
@@ -38,7 +39,7 @@ from workbench.steps.train import TRAIN
 
 STEPS: tuple[AnyStep, ...] = (
     OPEN, OPEN_SESSION, SAVE_SESSION, KEEP_RECOVERY, CALIBRATE, BROWSE_SAMPLES, QUALITY, SCORE, SEARCH, EXPLAIN,
-    FRONT, EVALUATE, COMPARE_PLANS, AUDIT, REFINE, ERROR_BUDGET, RECONSTRUCTION, BEFORE_AFTER,
+    FRONT, TARGETS, EVALUATE, COMPARE_PLANS, AUDIT, REFINE, ERROR_BUDGET, RECONSTRUCTION, BEFORE_AFTER,
     CHANNEL_ERRORS, TIME_KERNELS, TIME_CANDIDATES, SWEEP_BATCHES, TRAIN, EXPORT, RUNTIME, COMPARE,
     DEVICES, PLACES,
 )  # fmt: skip

@@ -46,6 +46,11 @@ METRIC = OptionInfo(
     choices=lambda: tuple(Choice(name, BY_NAME[name].title) for name in WEIGHT_METRICS),
     help="whose losses to minimise; refined: the predicted losses corrected by the measured ones",
 )  # fmt: skip
+BITS = replace(BITS_PER_WEIGHT, empty="no limit")
+SIZE = OptionInfo(
+    label="Bytes", minimum=1, parse=parse_size, unit="bytes", metavar="SIZE", empty="no limit",
+    help="bytes of all tensors, such as 120MB or 1.5GiB",
+)  # fmt: skip
 TARGET = OptionInfo(
     label="Target", metavar="NAME", empty="anything",
     help="only what this runs: vllm, gguf, nvidia-9.0, vllm@nvidia-9.0",
@@ -66,11 +71,8 @@ class SearchOptions:
     not locked.
     """
 
-    bits_per_weight: float | None = option(None, replace(BITS_PER_WEIGHT, empty="no limit"))
-    size: int | None = option(None, OptionInfo(
-        label="Bytes", minimum=1, parse=parse_size, unit="bytes", metavar="SIZE", empty="no limit",
-        help="bytes of all tensors, such as 120MB or 1.5GiB",
-    ))  # fmt: skip
+    bits_per_weight: float | None = option(None, BITS)
+    size: int | None = option(None, SIZE)
     microseconds: float | None = option(None, OptionInfo(
         label="Time", minimum=0.001, unit="µs", metavar="US", empty="no limit",
         help="kernel time of all timed layers in microseconds",

@@ -21,6 +21,7 @@ from workbench.session.session import Session
 from workbench.steps.explain import Explained
 from workbench.steps.search_rules import correction_of
 from workbench.steps.session_data import totals_of
+from workbench.steps.targets import TargetPlan
 
 Assignments = Mapping[str, Assignment]
 
@@ -190,3 +191,21 @@ def listed(outcome: Outcome[Any, Front]) -> Report:
             Table(key="plans", rows=rows, columns=columns),
         ],
     )
+
+
+def side_by_side(outcome: Outcome[Any, tuple[TargetPlan, ...]]) -> Report:
+    """Return the best plan of every target, and why some have none."""
+    table = outcome.session.require_table(outcome.options.metric)
+    found = [each for each in outcome.result if each.plan is not None]
+    best = "no target has a plan within the budget"
+    if found:
+        size = readable_bytes(found[0].nbytes)
+        best = f"best: {found[0].title}, predicted {found[0].loss:.4g} {table.unit or 'of the loss'} in {size}"
+    columns = f"target | bits_per_weight=bits per weight | bytes | loss=loss, {table.unit}"
+    remarks = {each.target: each.reason or each.remark for each in outcome.result}
+    rows = [row(each, "target bits_per_weight bytes=nbytes loss") for each in found]
+    return Report(
+        facts={"metric": table.metric, "unit": table.unit, "best": found[0].target if found else None},
+        parts=[best, Table(key="targets", rows=rows, columns=columns)],
+        notes=[f"{name}: {remark}" for name, remark in remarks.items() if remark], exit_code=int(not found),
+    )  # fmt: skip

@@ -105,7 +105,7 @@ def step_action(
     )  # fmt: skip
 
 
-SMALL_WORDS = ("a", "in", "of", "the", "with")
+SMALL_WORDS = ("a", "for", "in", "of", "the", "with")
 """Words that are lower-case in menus."""
 
 

@@ -18,6 +18,7 @@ from workbench.steps.evaluate import EVALUATE
 from workbench.steps.files.export import EXPORT
 from workbench.steps.score import SCORE
 from workbench.steps.search import SEARCH
+from workbench.steps.targets import TARGETS
 from workbench.steps.timing.kernels import TIME_KERNELS
 from workbench.steps.train import TRAIN
 
@@ -93,6 +94,7 @@ ACTIONS = (
     step_action(SCORE, "score", run.score, mnemonic="S"),
     step_action(REFINE, "refine", run.refine, mnemonic="D"),
     step_action(SEARCH, "search", run.search, mnemonic="P", why_not=action.has_table, asks=False),
+    step_action(TARGETS, "best_target", run.best_target, mnemonic="g", why_not=action.has_table, asks=False),
     step_action(EVALUATE, "evaluate", run.step_command(EVALUATE, "Evaluate", panel="accuracy"), mnemonic="E"),
     step_action(AUDIT, "audit", run.audit, mnemonic="u"),
     step_action(TRAIN, "train", run.step_command(TRAIN, "Train", done="Trained"), mnemonic="n"),

@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 from workbench.deployment.targets import target
 from workbench.errors import BudgetError, WorkbenchError
 from workbench.gui.commands.command import Command
+from workbench.gui.panels.plan.best_target import BestTarget
 from workbench.gui.shell import settings, step_keys
 from workbench.insight.legality import rounding_of, target_schemes
 from workbench.insight.roles import lacks_schemes, role, schemes_to_score
+from workbench.measurement.units import short_unit
 from workbench.models.data.files import PICTURES, SOUNDS
 from workbench.numerics.formats import activation_schemes
 from workbench.numerics.formats.gguf.inputs import SCHEMES as ROUNDED_SCHEMES
@@ -36,6 +38,7 @@ from workbench.steps.score import SCORE, ScoreOptions
 from workbench.steps.search import SEARCH, SearchOptions
 from workbench.steps.search_rules import input_names
 from workbench.steps.step import Request, Step
+from workbench.steps.targets import TARGETS, TargetPlan, TargetsOptions, budget_of
 
 O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
@@ -146,6 +149,29 @@ def search(command: Command) -> None:
         return
 
     command.context.runner.submit(SEARCH.request(state.session, search_options(state)), partial(_beside, command))
+
+
+async def best_target(command: Command) -> None:
+    """Search a plan for every target within the budget of the Plan panel, and offer the best of them."""
+    command.window.reveal("plan")
+    workspace, session = command.context.workspace, command.session
+    state = workspace.state
+    bits, size = state.budget.bits_per_weight, state.budget.nbytes
+    if bits is None and size is None and state.totals is not None:
+        size = round(state.totals.nbytes)  # a budget of loss or time compares no targets: the plan's size does
+    options = TargetsOptions(bits_per_weight=bits, size=size, metric=state.metric)
+    rows = await command.context.runner.work(TARGETS.request(session, options), partial(best_target, command))
+    if rows is None or workspace.state.session is None or workspace.state.session.model is not session.model:
+        return
+
+    def use(row: TargetPlan) -> None:
+        if row.plan is not None and command.session.model is session.model:
+            plan = row.plan
+            workspace.edit(f"Best plan for {row.title}", lambda now: replace(now, plan=plan))
+            workspace.show_target(row.target)
+
+    unit = short_unit(session.require_table(state.metric).unit)
+    BestTarget(command.window.widget, rows, unit, budget_of(options), use).open()
 
 
 def _beside(command: Command, error: WorkbenchError) -> bool:

@@ -8,7 +8,7 @@ from workbench.session.session import Session
 from workbench.steps.requirements import Requirement
 
 STEP_KEYS = {
-    "calibrate": "F5", "sensitivity": "F6", "refine": "Ctrl+F6", "plan": "F7", "evaluate": "F8",
+    "calibrate": "F5", "sensitivity": "F6", "refine": "Ctrl+F6", "plan": "F7", "targets": "Ctrl+F7", "evaluate": "F8",
     "audit": "Ctrl+Shift+F8", "train": "Ctrl+F8", "export": "Ctrl+Shift+E", "time-kernels": "F9",
     "runtime": "Ctrl+F9",
 }  # fmt: skip

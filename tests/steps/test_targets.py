@@ -1,0 +1,73 @@
+"""Targets side by side: each has the plan that a search for it finds, the best comes first, others say why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.gui import sessions
+from workbench.errors import PlanError
+from workbench.insight.legality import refusals
+from workbench.numerics.formats.gguf.inputs import SCHEMES as ROUNDED
+from workbench.numerics.formats.gguf.inputs import inputs_beside
+from workbench.planning.plan import resolve
+from workbench.planning.totals import plan_totals
+from workbench.session.session import Session
+from workbench.steps.search import search
+from workbench.steps.targets import best_targets
+
+NAMES = ("q4_0", "q8_0", "int4-g32", "int8-channel", "int4-g128-asym")
+
+
+def scored(names: tuple[str, ...] = NAMES) -> Session:
+    """A small Llama with random losses, fewer for more bits."""
+    session = sessions.full(1)
+    table = session.sensitivities["predicted_kl"]
+    random = np.random.default_rng(0).uniform(0.5, 1.5, (len(table.layers), len(names)))
+    scores = random * [1e-4 if "8" in name.split("-")[0] else 1e-2 for name in names]
+    table = replace(table, schemes=names, score=scores, error=None)
+    return replace(session, sensitivities={"predicted_kl": table}, plan=replace(session.plan, rules=()))
+
+
+def test_every_target_has_the_plan_that_a_search_for_it_finds() -> None:
+    session = scored()
+    rows = best_targets(session, bits_per_weight=5.0)
+    found = [row for row in rows if row.plan is not None]
+    assert {"gguf", "vllm", "onnxruntime"} <= {row.target for row in found}
+    assert [row.loss for row in found] == sorted(row.loss for row in found)
+    for row in found:
+        plan = search(session, bits_per_weight=5.0, metric="predicted_kl", target=row.target)
+        assert row.plan is not None and row.plan.hash == plan.hash
+        assert not refusals(plan, session.model.layers, row.target)
+        assert row.nbytes >= plan_totals(session.model, plan).nbytes
+    assert {row.target for row in rows if not row.plan} and all(row.reason for row in rows if not row.plan)
+
+
+def test_a_target_without_a_scored_scheme_names_some_that_it_runs() -> None:
+    (row,) = best_targets(scored(("q4_0", "q8_0")), bits_per_weight=6.0, targets=["vllm"])
+    assert row.plan is None and "runs none of the schemes that were scored" in row.reason and "int4" in row.reason
+
+
+def test_the_rounding_of_inputs_of_llama_cpp_counts_where_it_is_known() -> None:
+    session = scored()
+    (before,) = best_targets(session, bits_per_weight=5.0, targets=["llama.cpp"])
+    assert before.target == "gguf" and "rounds the inputs" in before.remark
+    table = session.sensitivities["predicted_kl"]
+    inputs = replace(table, schemes=ROUNDED, score=np.full((len(table.layers), len(ROUNDED)), 1e-5))
+    session = replace(session, sensitivities={**session.sensitivities, "predicted_kl_inputs": inputs})
+    (after,) = best_targets(session, bits_per_weight=5.0, targets=["gguf"])
+    assert after.plan is not None and not after.remark
+    assignments = resolve(after.plan, session.model.layers)
+    rounded = [x.name for x in session.model.stored if inputs_beside(assignments[x.name].weights) is not None]
+    assert rounded and after.loss == pytest.approx(before.loss + 1e-5 * len(rounded))
+
+
+def test_a_budget_and_known_targets_are_needed() -> None:
+    with pytest.raises(PlanError, match="give bits per weight or a size"):
+        best_targets(scored())
+    with pytest.raises(PlanError, match="no target 'vlm'"):
+        best_targets(scored(), size=1000, targets=["vlm"])
+    (row,) = best_targets(scored(), size=1000, targets=["gguf"])
+    assert row.plan is None and "no plan fits" in row.reason
