@@ -9,14 +9,14 @@ from PySide6.QtWidgets import QDialogButtonBox, QWidget
 from workbench.gui.shell.dialogs import Popup
 from workbench.gui.shell.widgets import fill_dialog, label
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.steps.targets import TargetPlan
 
 FIELDS = (
     Field("Target", lambda row: row.title),
-    Number("Predicted loss", lambda row: row.loss, tip="Of the best plan; what the target's own rounding of inputs "
-           "adds counts where it is known"),
+    Number("Predicted loss", lambda row: row.loss, unit=METRIC_UNIT,
+           tip="Of the best plan; what the target's own rounding of inputs adds counts where it is known"),
     Number("Tensors", lambda row: row.nbytes / 1e6 if row.plan else None, unit="MB",
            tip="The bytes of all tensors in the target's own form"),
     Number("Bits per weight", lambda row: row.bits_per_weight, tip="Over the layers that the target quantizes"),
@@ -45,6 +45,7 @@ class BestTarget(Popup):
                      "muted", wrap=True)  # fmt: skip
         fill_dialog(self, note, self.table, buttons, stretch=self.table)
         self.table.show_records(rows, unit)
+        self.table.resizeColumnsToContents()
         self.table.selectionModel().selectionChanged.connect(self._allow)
         self.table.doubleClicked.connect(lambda _: self.take())
         self.table.selectRow(0)
