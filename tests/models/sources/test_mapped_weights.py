@@ -159,6 +159,16 @@ def test_a_weight_may_be_larger_than_what_is_left(tmp_path: Path, monkeypatch: p
     assert open_model(tmp_path).summary == whole.summary
 
 
+def test_no_room_for_joined_experts_is_said_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with torch.random.fork_rng(devices=[]):
+        save(tmp_path, "OlmoeForCausalLM", config("OlmoeForCausalLM"), torch.bfloat16)
+    monkeypatch.setattr(huggingface, "fits", lambda nbytes: False)
+    monkeypatch.setattr(widened, "LEAST", 2)
+    monkeypatch.setattr(memory, "LEFT_ON_DISK", 1 << 60)
+    with pytest.raises(MemoryLimitError, match=r"cannot be put on the disk.*no space left; free some"):
+        open_model(tmp_path)
+
+
 def test_experts_of_a_checkpoint_are_not_read_before_they_are_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

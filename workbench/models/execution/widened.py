@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
+from workbench.errors import MemoryLimitError
 from workbench.memory import Scratch, let_go, limit, put_away_again
 from workbench.models.readers.mapped import require_whole
 
@@ -44,6 +45,10 @@ PICKS = {ops.embedding.default, ops.index_select.default, ops.index.Tensor, ops.
 EXACT = {ops.aminmax.default, ops.amax.default, ops.amin.default}
 """What gives one of the numbers, the same in either dtype."""
 
+
+without_room: list[MemoryLimitError] = []
+"""Errors of joins for which the disk has no room: a library that loads weights may say in its own words that they
+failed."""
 
 JOINS = {ops.stack.default, ops.cat.default}
 """What makes one tensor of several."""
@@ -150,7 +155,11 @@ class Widened(torch.Tensor):
 def _join(func: Any, parts: Sequence[Widened], axis: int = 0) -> Widened:
     """Return several widened tensors as one that lies on the disk, in the dtype of the first."""
     shape = func([torch.empty(part.shape, device="meta") for part in parts], axis).shape
-    place = Scratch().empty(tuple(shape), parts[0].held.dtype)
+    try:
+        place = Scratch().empty(tuple(shape), parts[0].held.dtype)
+    except MemoryLimitError as error:
+        without_room.append(error)
+        raise
     whole = [part.joined if part.joined is not None and part.shape == part.joined.place.shape else part.stored
              for part in parts]  # fmt: skip
     return Widened(place, Joined(place, whole, axis % len(shape), new=func is ops.stack.default))

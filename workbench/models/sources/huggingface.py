@@ -21,7 +21,7 @@ from workbench.models.checkpoints.names import loaded_names
 from workbench.models.contents import Contents
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
-from workbench.models.execution.widened import widened
+from workbench.models.execution.widened import widened, without_room
 from workbench.models.model import Model
 from workbench.models.readers.timm_config import is_timm, timm_pictures, wrapped
 from workbench.models.readers.tokenizer import holds_tokenizer
@@ -241,6 +241,7 @@ def load_network(
         from workbench.models.sources.lean_transformers import quiet, transformers
     except ImportError as error:
         raise BackendUnavailableError(f"Hugging Face models need the package transformers: {error}") from None
+    without_room.clear()
     try:
         with quiet():
             network_type, settings = class_and_settings(transformers, folder, config)
@@ -253,6 +254,8 @@ def load_network(
     except (NotAModelError, UnsafeModelError):
         raise
     except Exception as error:  # transformers raises nearly everything for a folder that it does not understand
+        if without_room:
+            raise without_room.pop() from None
         raise NotAModelError(f"transformers cannot load {folder}: {first_line(error)}") from error
     odd = {
         f"{name} ({' x '.join(map(str, own))} in the file, {' x '.join(map(str, configured))} by config.json)"
