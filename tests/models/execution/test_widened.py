@@ -95,6 +95,26 @@ def test_what_the_file_has_in_parts_is_put_together_when_it_is_used(join: str) -
     assert view.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
 
 
-def test_parts_in_memory_are_joined_in_memory() -> None:
-    joined = torch.cat([Widened(random(4, 4).bfloat16()), random(4, 4)])
-    assert not isinstance(joined, Widened) and joined.shape == (8, 4)
+@pytest.mark.parametrize("first", [False, True], ids=["the whole first", "the parts first"])
+@pytest.mark.parametrize("turned", [False, True], ids=["as they are", "turned"])
+def test_what_is_joined_of_joined_parts_in_whatever_order_they_are_used(turned: bool, first: bool) -> None:
+    """Square experts: the shape does not tell that they were turned."""
+    parts = [random(16, 16, seed=seed).bfloat16() for seed in range(4)]
+
+    def joined(tensors: list[torch.Tensor]) -> tuple[list[torch.Tensor], torch.Tensor]:
+        stacks = [torch.stack(tensors[:2]), torch.stack(tensors[2:])]
+        return stacks, torch.cat([stack.transpose(1, 2) for stack in stacks] if turned else stacks, dim=1)
+
+    expected, whole = joined([part.float() for part in parts])
+    stacks, tensor = joined([Widened(part) for part in parts])
+    for own, known in zip(stacks, expected, strict=True) if first else ():
+        assert torch.equal(own + 0, known)
+    assert torch.equal(tensor + 0, whole)
+
+
+@pytest.mark.parametrize("other", [torch.float16, torch.float32], ids=str)
+def test_parts_of_several_dtypes_are_joined_in_memory(other: torch.dtype) -> None:
+    """float16 has no number for most of bfloat16's, and the other way round."""
+    parts = [random(4, 4).to(torch.bfloat16) * 1e20, (random(4, 4) * 1e-6).to(other)]
+    joined = torch.stack([Widened(part) if part.itemsize == 2 else part for part in parts])
+    assert not isinstance(joined, Widened) and torch.equal(joined, torch.stack([part.float() for part in parts]))

@@ -74,13 +74,17 @@ class Joined:
         return self.place
 
     def _write(self, out: torch.Tensor) -> None:
+        """Copy all numbers to ``out``; the lock is held."""
+        if not self._parts:
+            out.copy_(self.place)
         start = 0
         for part in self._parts:
             size = 1 if self._new else (part.place if isinstance(part, Joined) else part).shape[self._axis]
             own = out.select(self._axis, start) if self._new else out.narrow(self._axis, start, size)
             start += size
             if isinstance(part, Joined):
-                part._write(own)
+                with part._lock:
+                    part._write(own)
             else:
                 own.copy_(part)
                 let_go(part)
@@ -142,7 +146,7 @@ class Widened(torch.Tensor):
                 return pytree.tree_map_only(torch.Tensor, torch.Tensor.float, func(first.stored, *args[1:], **kwargs))
             if func is ops._to_copy.default and kwargs.get("dtype") == first.held.dtype:
                 return func(first.stored, *args[1:], **kwargs)
-        if func in JOINS and all(isinstance(part, Widened) for part in args[0]):
+        if func in JOINS and _are_alike(args[0]):
             return _join(func, *args, **kwargs)
         if func in (ops.mm.default, ops.addmm.default):
             pieces = _product(func, args, kwargs)
@@ -153,16 +157,27 @@ class Widened(torch.Tensor):
 
 
 def _join(func: Any, parts: Sequence[Widened], axis: int = 0) -> Widened:
-    """Return several widened tensors as one that lies on the disk, in the dtype of the first."""
+    """Return widened tensors of one dtype as one that lies on the disk."""
     shape = func([torch.empty(part.shape, device="meta") for part in parts], axis).shape
     try:
         place = Scratch().empty(tuple(shape), parts[0].held.dtype)
     except MemoryLimitError as error:
         without_room.append(error)
         raise
-    whole = [part.joined if part.joined is not None and part.shape == part.joined.place.shape else part.stored
+    whole = [part.joined if part.joined is not None and _are_same(part.held, part.joined.place) else part.stored
              for part in parts]  # fmt: skip
     return Widened(place, Joined(place, whole, axis % len(shape), new=func is ops.stack.default))
+
+
+def _are_alike(parts: Sequence[torch.Tensor]) -> bool:
+    """Return whether all of ``parts`` are widened, of one dtype."""
+    dtypes = {part.held.dtype if isinstance(part, Widened) else None for part in parts}
+    return len(dtypes) == 1 and None not in dtypes
+
+
+def _are_same(view: torch.Tensor, whole: torch.Tensor) -> bool:
+    """Return whether a view of ``whole`` is all of it, with its axes in order."""
+    return view.shape == whole.shape and view.stride() == whole.stride()
 
 
 def piece_size() -> int:
