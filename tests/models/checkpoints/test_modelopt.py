@@ -98,6 +98,25 @@ def test_autoawq_and_autogptq_wrote_a_file_beside(tmp_path: Path) -> None:
     assert (model.weight(Q).numpy() == values.T).all() and planned(model).weights == "int4-g32-asym"
 
 
+@pytest.mark.parametrize("name, settings", [
+    ("quantize_config.json", {"per_channel": False, "reduce_range": False}), ("quant_config.json", {"mode": 1}),
+    ("hf_quant_config.json", {"quantization": None}), ("hf_quant_config.json", ["FP8"]), ("quantization_map.json", {}),
+])  # fmt: skip
+def test_files_of_others_by_the_same_names_say_nothing(name: str, settings: Any, tmp_path: Path) -> None:
+    """Optimum writes quantize_config.json for ONNX files, which lie beside the floating-point weights."""
+    folder = folder_of("llama", tmp_path / "m")
+    (folder / name).write_text(json.dumps(settings))
+    assert planned(open_model(folder)).weights == "keep"
+
+
+@pytest.mark.parametrize("said, kept", [("INT8", "int of 8 bits"), ("NVFP4", "float of 4 bits")])
+def test_keys_and_values_are_named_as_they_are_stored(said: str, kept: str, tmp_path: Path) -> None:
+    tensors = {f"{Q}.weight": CODES, f"{Q}.weight_scale": torch.tensor(0.003)}
+    settings = {**MODELOPT, "kv_cache_quant_algo": said}
+    model = open_model(rewritten(folder_of("llama", tmp_path / "m"), settings, **tensors))
+    assert any(f"keys and values as {kept}" in note for note in model.notes)
+
+
 @pytest.mark.parametrize("settings, tensors, message", [
     ({**MODELOPT, "quant_algo": "W4A16_AWQ"}, {"weight_scale": torch.ones(64, 4), "pre_quant_scale": torch.ones(64)},
      "W4A16_AWQ scales the inputs of .* not read yet"),

@@ -12,20 +12,24 @@ from workbench.plain_file import read_json
 if TYPE_CHECKING:
     from workbench.models.sources.stored import TensorStore
 
-BESIDE = {"quantize_config.json": "gptq", "quant_config.json": "awq", "hf_quant_config.json": "modelopt",
-          "quantization_map.json": "quanto"}  # fmt: skip
-"""The method of each file: AutoGPTQ's, AutoAWQ's, ModelOpt's, Quanto's."""
+BESIDE = {
+    "quantize_config.json": ("gptq", "bits"), "quant_config.json": ("awq", "w_bit"),
+    "hf_quant_config.json": ("modelopt", "quant_algo"), "quantization_map.json": ("quanto", ""),
+}  # fmt: skip
+"""The method of each file (AutoGPTQ's, AutoAWQ's, ModelOpt's, Quanto's), and a setting that it always has, if any: what
+Optimum says of ONNX files beside floating-point weights is called quantize_config.json, too."""
 
 
 def with_settings(folder: Path, config: Any) -> Any:
     """Return config.json with the ``quantization_config`` that a file beside it holds, where it has none itself."""
     if not isinstance(config, dict) or config.get("quantization_config") or "quantization" in config:
         return config
-    for name, method in BESIDE.items():
+    for name, (method, setting) in BESIDE.items():
         with suppress(OSError, ValueError):
             settings = read_json(folder / name)
-            if isinstance(settings, dict):
-                settings = settings.get("quantization", settings) if method == "modelopt" else settings
+            if method == "modelopt" and isinstance(settings, dict):
+                settings = settings.get("quantization")
+            if isinstance(settings, dict) and (setting in settings if setting else settings):
                 return {**config, "quantization_config": {**settings, "quant_method": method}}
     return config
 

@@ -47,7 +47,8 @@ def read_modelopt(store: TensorStore, config: Config, names: Names) -> Packed:
 def cache_settings(config: Config) -> Config:
     """Return what is said of keys and values as compressed-tensors says it."""
     said = config.get("kv_cache_quant_algo") or config.get("kv_cache_scheme")
-    kind = {"type": "float", "num_bits": 4 if "4" in str(said) else 8, "strategy": "tensor"}
+    kind = {"type": "int" if "int" in str(said).lower() else "float", "num_bits": 4 if "4" in str(said) else 8,
+            "strategy": "tensor"}  # fmt: skip
     return {"kv_cache_scheme": {**kind, "symmetric": True, "dynamic": False} if said else None}
 
 
