@@ -6,6 +6,7 @@ model is run with.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -38,8 +39,9 @@ SIDES = (PIXELS, 28, 64, 96, 224)
 POINTS = (32, 256, 4096)
 """Lengths of probes for a network of sounds or series."""
 
-FITTED, LARGEST = 8, (0, 1 << 18, 1024, 128)
-"""How many sizes are tried of a network that takes one alone, and the largest, by the axes that have a size."""
+FITTED, LARGEST, MOST_VALUES = 8, (0, 1 << 18, 1024, 128), 1 << 24
+"""How many sizes are tried of a network that takes one alone; the largest, by the axes that have a size, and the most
+values of a batch."""
 
 MOST_SHAPES, MOST_PROBES = 20, 256
 """How many shapes of one input are tried, and how many combinations of several inputs."""
@@ -253,6 +255,8 @@ def _fitted(model: Model, samples: int, layers: Iterable[Layer]) -> Iterator[Bat
 
     for _ in range(FITTED):
         shape = (depth, *(side if is_free else 1 for is_free in free))
+        if samples * math.prod(shape) > MOST_VALUES:
+            return
         batch = {"inputs": torch.randn(samples, *shape, generator=torch.Generator().manual_seed(0))}
         entered.clear()
         with suppress(DataError, CannotRunError), torch.no_grad():

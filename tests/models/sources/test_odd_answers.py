@@ -161,3 +161,30 @@ def test_the_one_size_that_a_network_takes_is_found(tmp_path: Path, source: str,
     model = open_model(tmp_path / "net.py", trust=True)
     assert model.summary.output is OutputKind.POSITION_CLASSES
     assert model.run({"inputs": torch.zeros(2, *shape)}).shape == (2, 5, 2)
+
+
+DEEP = """
+from pathlib import Path
+
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.middle, self.head = nn.Conv2d(256, 4, 3), nn.Linear(4, 5)
+
+    def forward(self, x):
+        if x.numel() > 1 << 26:
+            Path(__file__).with_name("large").touch()
+        raise ValueError("something else is expected")
+
+def build():
+    return Net()
+"""
+
+
+def test_no_batch_of_gigabytes_is_tried(tmp_path: Path) -> None:
+    """The sizes of a network that accepts none grow, of 256 channels to 3 GB."""
+    (tmp_path / "net.py").write_text(DEEP)
+    open_model(tmp_path / "net.py", trust=True)
+    assert not (tmp_path / "large").exists()
