@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,8 @@ from PySide6.QtWidgets import QStyle, QStyleOptionSlider
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.test_panels import _drag
-from workbench.gui.context import edits
+from workbench.gui.context import edits, worker
+from workbench.gui.panels import pareto as module
 from workbench.gui.plots.front import DECADES
 from workbench.insight import fronts
 from workbench.insight.roofline import plan_time
@@ -24,6 +26,7 @@ from workbench.models.summary import quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.plan import KEEP, Plan, resolve
+from workbench.planning.search.search import Front
 from workbench.planning.totals import totals
 from workbench.session.session import Session
 
@@ -248,3 +251,54 @@ def test_the_explanation_leaves_the_plot_its_room(live: Callable[..., None]) -> 
         assert panel.why.text() == whole
 
     live(story, size=(1600, 1100))
+
+
+def _in_a_thread(monkeypatch: pytest.MonkeyPatch, name: str) -> threading.Event:
+    """Have the panel work in a thread, where a function of a front waits for the event that is returned."""
+    goes_on, work = threading.Event(), getattr(Front, name, None) or getattr(module, name)
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        assert goes_on.wait(30)
+        return work(*arguments, **options)
+
+    monkeypatch.setattr(worker, "FEW", 0)
+    monkeypatch.setattr(Front if hasattr(Front, name) else module, name, late)
+    return goes_on
+
+
+def test_a_front_that_comes_late_is_not_shown_for_another_target(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.window.reveal("pareto"))
+        panel, workspace = person.window.panels["pareto"], person.context.workspace
+        shown = panel.front
+        goes_on = _in_a_thread(monkeypatch, "_worked_out")
+        workspace.show_target("gguf")
+        await person.until(lambda: panel._worker.is_busy)
+        workspace.show_target("")
+        await person.until(lambda: panel._drawn.target == "")
+        goes_on.set()
+        await person.until(lambda: panel._worker._running is None)
+        await person.settle()
+        assert panel.front is shown and "for " not in panel.figure.text()
+
+    live(story)
+
+
+def test_a_plan_that_comes_late_overwrites_no_edit(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(2))
+        await person.act(lambda: person.window.reveal("pareto"))
+        panel, workspace = person.window.panels["pareto"], person.context.workspace
+        goes_on = _in_a_thread(monkeypatch, "plan")
+        panel._use(3)
+        edits.assign(workspace, [LAYER], weights="int8-channel", algorithm="gptq")
+        edits.lock(workspace, [LAYER], True)
+        goes_on.set()
+        await person.until(lambda: person.state.undo_name.startswith("Use"), 10)
+        has = person.state.assignments[LAYER]
+        assert (has.weights, has.algorithm) == ("int8-channel", "gptq") and LAYER in person.state.session.locked
+
+    live(story)

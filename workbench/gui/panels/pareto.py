@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from PySide6.QtCore import Qt, QTimer
@@ -41,8 +41,20 @@ from workbench.steps.timing.candidates import TIME_CANDIDATES, TimeCandidatesOpt
 MARGINS = 12
 """Pixels beside the explanation."""
 
-Taken = tuple[Front, str, int, Plan]
-"""A front, the words for one of its plans, the plan's index, the plan."""
+SLID, USED = "Slide to {} bits per weight", "Use the plan of {} bits per weight"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A plan that the user chose of the front: the words for the edit, which it is, and the document's ``rules``."""
+
+    words: str
+    pick: Callable[[Front], int]
+    rules: tuple[object, ...]
+
+
+Taken = tuple[Wanted, Front, int, Plan]
+"""What was wanted, the front of it, the index of the plan there, the plan."""
 
 
 class ParetoPanel(Panel):
@@ -68,6 +80,7 @@ class ParetoPanel(Panel):
         self._slider_front: Callable[[], Front] | None = None  # while the slider moves
         self._drag: int | None = None  # the edit that the drag goes on with
         self._uniform: tuple[UniformPlan, ...] = ()
+        self._of: Session | None = None  # the front's, kept so that no other object gets an id of the basis
         self._basis: tuple[object, ...] = ()
         self._asked: tuple[object, ...] = ()
         self._worker, self._planner = Worker(self, self._show_worked_out), Worker(self, self._take)
@@ -85,6 +98,7 @@ class ParetoPanel(Panel):
         offer(self.axis, [("Size", None), *((f"Time at batch {batch}", batch) for batch in batches)])
         basis = self._basis_of(new, session, table)
         if self.front is not None and basis == self._basis:
+            self._worker.forget()
             self._show(new, session, table)
             return
         if self._worker.is_busy and basis == self._asked:
@@ -97,13 +111,13 @@ class ParetoPanel(Panel):
         if self._worker.is_busy and self.front is None:
             self.say_empty("The best plans of all sizes are being worked out…")
 
-    def _show_worked_out(self, answer: tuple[Front, tuple[UniformPlan, ...]] | WorkbenchError) -> None:
+    def _show_worked_out(self, answer: tuple[Front, tuple[UniformPlan, ...], Session] | WorkbenchError) -> None:
         state = self._drawn
         session = state.session
         if isinstance(answer, WorkbenchError):
             self._show_none(str(answer))
         elif session is not None:
-            (self.front, self._uniform), self._basis = answer, self._asked
+            (self.front, self._uniform, self._of), self._basis = answer, self._asked
             self._show(state, session, session.require_table(state.metric))
 
     @property
@@ -184,14 +198,8 @@ class ParetoPanel(Panel):
             return
         if self._slider_front is None:
             self._drag, self._slider_front = None, self._newest(session)
-        newest, place = self._slider_front, self.slider.value()
-
-        def slid() -> Taken:
-            front = newest()
-            index = min(place, len(front) - 1)
-            return front, "Slide to {} bits per weight", index, front.plan(index)
-
-        self._planner.ask(slid, len(session.model.layers))
+        place = self.slider.value()
+        self._ask(SLID, lambda front: min(place, len(front) - 1))
         if not self.slider.isSliderDown():
             self._slider_front = None
 
@@ -201,17 +209,41 @@ class ParetoPanel(Panel):
             self._slide()
         self._slider_front = None
 
+    def _ask(self, words: str, pick: Callable[[Front], int]) -> None:
+        """Work out a plan of the newest front and take it."""
+        session = self.state.session
+        if session is None or self.front is None:
+            return
+        newest, wanted = self._slider_front or self._newest(session), Wanted(words, pick, self._rules())
+
+        def work() -> Taken:
+            front = newest()
+            index = pick(front)
+            return wanted, front, index, front.plan(index)
+
+        self._planner.ask(work, len(session.model.layers))
+
+    def _rules(self) -> tuple[object, ...]:
+        """Return what a plan of the front is made for."""
+        session = self.state.session
+        edited = (session.plan, session.locked) if session else ()
+        return edited, self.state.metric, self.state.target, self.batch
+
     def _take(self, taken: Taken | WorkbenchError) -> None:
-        """Make a plan of a front the current plan."""
+        """Make a plan of a front the current plan; it is worked out again where the document was edited meanwhile."""
         if isinstance(taken, WorkbenchError):
             self._show_none(str(taken))
             return
-        front, words, index, plan = taken
+        wanted, front, index, plan = taken
         session = self.state.session
         if session is None or session.model is not front.space.summary:
             return
-        title = words.format(quantities.fixed(front.bits_per_weight[index], 3))
-        if words.startswith("Slide"):
+        if wanted.rules != self._rules():
+            self._slider_front = None
+            self._ask(wanted.words, wanted.pick)
+            return
+        title = wanted.words.format(quantities.fixed(front.bits_per_weight[index], 3))
+        if wanted.words == SLID:
             edit = self.context.workspace.edit
             self._drag = edit(title, lambda now: replace(now, plan=plan), extend=self._drag)
         else:
@@ -262,20 +294,14 @@ class ParetoPanel(Panel):
         if front is None or session is None or index >= len(front):
             return
         costs = front.nbytes if front.microseconds is None else front.microseconds
-        newest, cost = self._newest(session), float(costs[index])
-
-        def taken() -> Taken:
-            front = newest()
-            index = front.index_within(cost)
-            return front, "Use the plan of {} bits per weight", index, front.plan(index)
-
-        self._planner.ask(taken, len(session.model.layers))
+        cost = float(costs[index])
+        self._ask(USED, lambda front: front.index_within(cost))
 
 
 def _worked_out(
     session: Session, table: Sensitivity, batch: int | None, target: str, assignments: Mapping[str, Assignment]
-) -> tuple[Front, tuple[UniformPlan, ...]]:
-    return front_of(session, table, batch, target), uniform_plans(session, table, batch, assignments, target)
+) -> tuple[Front, tuple[UniformPlan, ...], Session]:
+    return front_of(session, table, batch, target), uniform_plans(session, table, batch, assignments, target), session
 
 
 def why_selected(front: Front, state: State) -> str:
