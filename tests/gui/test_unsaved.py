@@ -29,7 +29,7 @@ from workbench.session.journal import read_journal
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.files.keep_recovery import KEEP_RECOVERY
-from workbench.steps.score import SCORE, ScoreOptions
+from workbench.steps.score import SCORE, ScoreOptions, with_table
 
 LAYER = "model.layers.0.mlp.up_proj"
 
@@ -412,6 +412,28 @@ def test_a_save_that_ends_after_another_model_was_opened_is_not_that_models_file
         assert await person.window.document.save()
         assert (tmp_path / "first.qwb").exists() and person.state.session is second
         assert person.state.path is None, "the next save would write the second model over the first one's session"
+
+    live(story)
+
+
+def test_a_save_that_ends_after_a_score_is_the_documents_file(live: Callable[..., None], tmp_path: Path) -> None:
+    """A table says which layers are unused: the facts of the model are other ones then."""
+    table = sessions.full(1).sensitivities["predicted_kl"]
+
+    async def story(person: Person) -> None:
+        run, workspace = person.context.runner.run, person.context.workspace
+
+        async def meanwhile(*arguments: Any, **options: Any) -> Any:
+            result = await run(*arguments, **options)
+            workspace.update(lambda session: with_table(session, None, table))
+            return result
+
+        await person.open(sessions.full(1), tmp_path / "first.qwb")
+        await person.act(lambda: edits.assign(workspace, [LAYER], weights="int6-channel"))
+        assert person.state.undo_name
+        saved, person.context.runner.run = person.state.session, meanwhile
+        assert await person.window.document.save()
+        assert workspace.on_disk is saved and person.state.dirty
 
     live(story)
 

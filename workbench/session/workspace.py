@@ -129,6 +129,7 @@ class Workspace:
         self._redo: list[Edit] = []
         self._numbers = itertools.count(1)
         self.on_disk: Session | None = None  # as it was opened or saved last
+        self.opened = 0  # so many documents so far: whether it is another one than before
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(old, new)`` after every change; returns the function that ends it."""
@@ -141,6 +142,7 @@ class Workspace:
         One without a target, or with one that is not known here, is for the target that is chosen."""
         self._undo.clear()
         self._redo.clear()
+        self.opened += 1
         aim = "" if session.target == ANY else known_target(session.target) or self.state.target
         session = session if session.target in (aim, ANY) else replace(session, target=aim)
         self.on_disk = None if unsaved else session

@@ -218,13 +218,14 @@ class Document:
             path = await dialogs.ask_save_path(self._parent, "Save the session", SESSIONS, start, "qwb")
             if path is None:
                 return False
+        document = self._context.workspace.opened
         request = SAVE_SESSION.request(session, SaveSessionOptions(path=str(path)))
         if await self._context.runner.run(request, self.start_saving) is None:
             return False
-        now = self._context.workspace.state.session
-        if now is None or now.model is not session.model:  # another document was opened meanwhile: it is not that file
+        workspace = self._context.workspace
+        if workspace.state.session is None or workspace.opened != document:  # it is another document's file
             return True
-        self._context.workspace.saved(path, session)
+        workspace.saved(path, session)
         self._read = path, stamp_of(path)
         settings.remember(path)
         self._context.messages.say(tr("Saved {}").format(path.name))
