@@ -62,7 +62,8 @@ def test_a_prediction_says_by_which_form(first: Path, capsys: pytest.CaptureFixt
     result = call(capsys, *words)
     assert result["forms"] == {"kronecker": [], "directional": result["layers"], "measured": []}
     assert not result["gauss_newton"]
-    assert f"predicted by the directional form: {len(result['layers'])} layers" in output(capsys, *words)
+    layers = len(result["layers"])
+    assert f"predicted by the directional form, corrected by measured cells: {layers} layers" in output(capsys, *words)
 
 
 def test_losses_that_were_measured_are_not_called_predicted(first: Path, tmp_path: Path) -> None:

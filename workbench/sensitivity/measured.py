@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+import numpy as np
 import torch
 
 from workbench.measurement.finite_batches import FiniteBatches
@@ -26,11 +27,14 @@ Matrices = Mapping[str, Mapping[str, torch.Tensor]]
 """By layer and key."""
 
 
-def measured_rows(scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str]], tick: Tick) -> Iterator[Row]:
+def measured_rows(
+    scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str]], tick: Tick, errors: dict[str, float] | None = None
+) -> Iterator[Row]:
     """Yield (layer, scheme to KL(reference || one layer quantized)): nats per token or per sample.
 
     Each run begins at the changed layer, with what ran before it taken from memory.  Models without logits: half the
-    squared distance of the outputs, per sample.
+    squared distance of the outputs, per sample.  ``errors`` gets each layer's relative standard error, as
+    :func:`replaced_rows` says.
     """
 
     def rounded(names: Sequence[str]) -> Matrices:
@@ -38,33 +42,50 @@ def measured_rows(scoring: Scoring, data: Data, cells: Mapping[str, Sequence[str
         return dict(rounded_layers(scoring.model, part, scoring.algorithm, scoring.curvature))
 
     return replaced_rows(
-        scoring.model, cells, rounded, data, batch_size=scoring.batch_size, tick=tick, finite=scoring.finite
-    )
+        scoring.model, cells, rounded, data, batch_size=scoring.batch_size, tick=tick, finite=scoring.finite,
+        errors=errors,
+    )  # fmt: skip
 
 
 def replaced_rows(
     model: Model, cells: Mapping[str, Sequence[str]], matrices_of: Callable[[Sequence[str]], Matrices], data: Data, *,
-    batch_size: int, tick: Tick, finite: FiniteBatches,
+    batch_size: int, tick: Tick, finite: FiniteBatches, errors: dict[str, float] | None = None,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield the same for any replacement: ``matrices_of(layers)`` gives those of each key.
 
     NaN for a layer that no data reached: its loss is not known, and not zero.  Batches on which the model gives NaN or
-    infinity are left out; ``finite`` says which.  Raises DataError if none is left.
+    infinity are left out; ``finite`` says which.  ``errors`` gets the relative standard error of a layer's losses by
+    how batches scatter, the median of the keys; none of fewer than two batches.  Raises DataError if none is left.
     """
     runs = SingleLayerRuns(model=model, resumable=Resumable(model) if isinstance(model, NetworkModel) else None)
     for group in in_groups(model.summary, cells, ROUNDED_BYTES, runs.together):
         matrices = matrices_of(group)
-        sums = {name: dict.fromkeys(cells[name], 0.0) for name in group}
-        units = 0
+        parts: dict[str, dict[str, list[float]]] = {name: {key: [] for key in cells[name]} for name in group}
+        units = list[int]()
         for _, batch, _ in finite.of(data, batch_size, partial(runs.begin, group)):
-            units += units_of(batch, model.summary)
+            units.append(units_of(batch, model.summary))
             for name in group:
                 for key, loss in runs.losses(name, matrices[name], batch, tick):
-                    sums[name][key] += loss
+                    parts[name][key].append(loss)
         runs.end()
         for name in group:
-            lost = runs.unreached(name, sums[name].values())
-            yield name, {key: math.nan if lost else loss / units for key, loss in sums[name].items()}
+            sums = {key: math.fsum(losses) for key, losses in parts[name].items()}
+            lost = runs.unreached(name, sums.values())
+            if errors is not None and not lost and not math.isnan(error := _scatter(parts[name].values(), units)):
+                errors[name] = error
+            yield name, {key: math.nan if lost else loss / sum(units) for key, loss in sums.items()}
+
+
+def _scatter(losses: Iterable[Sequence[float]], units: Sequence[int]) -> float:
+    """Return the relative standard error of sums of ``losses`` over batches of so many ``units``, a ratio's; the median
+    of those that are not 0, NaN where there is none."""
+    count, errors = len(units), list[float]()
+    for each in losses:
+        total = math.fsum(each)
+        if count > 1 and total > 0:
+            apart = np.array(each) - total / sum(units) * np.array(units)
+            errors.append(math.sqrt(count / (count - 1) * float(apart @ apart)) / total)
+    return float(np.median(errors)) if errors else math.nan
 
 
 def running(

@@ -125,6 +125,12 @@ class Sensitivity:
         score = np.where(np.isnan(self.uncorrected), self.score, self.uncorrected)
         return replace(self, score=score, uncorrected=None)
 
+    @property
+    def corrected(self) -> frozenset[str]:
+        """The layers whose scores measured cells corrected."""
+        known = () if self.uncorrected is None else np.isfinite(self.uncorrected).any(axis=1)
+        return frozenset(name for name, is_corrected in zip(self.layers, known, strict=False) if is_corrected)
+
     def computed_like(self, other: Sensitivity) -> bool:
         """Return whether cells of both tables can stand in one."""
         same = ("metric", "algorithm", "samples", "seed", "data_hash")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from tests.models.networks import convolutions, images
+from tests.models.networks import Rows, convolutions, images
 from workbench.sensitivity.checks import small_networks
 from workbench.sensitivity.score import score
 from workbench.sensitivity.table import Sensitivity
@@ -30,6 +31,16 @@ def test_cells_of_a_small_network_are_those_that_are_measured(monkeypatch: pytes
     drawn = table_of("predicted_kl")
     assert (drawn.score != measured.score).all()
     np.testing.assert_array_equal(predicted.as_predicted().score, drawn.score)
+
+
+def test_the_interval_is_that_of_the_measured_losses() -> None:
+    """Draws scatter beyond the samples; what batches of it cost says how the measured losses do."""
+    table, data = table_of("predicted_kl"), images(24)
+    batches = [Rows(**{key: tensor[start : start + 8] for key, tensor in data.tensors.items()}) for start in (0, 8, 16)]
+    each = np.array([score(convolutions(), "measured_kl", SCHEMES, dataset=batch).score for batch in batches])
+    expected = np.median(each.std(axis=0, ddof=1) / math.sqrt(3) / each.mean(axis=0), axis=1)
+    assert table.error is not None and table.corrected == {*table.layers}
+    np.testing.assert_allclose(table.error, expected, rtol=1e-4)
 
 
 def test_a_full_table_that_is_scored_again_keeps_what_was_measured() -> None:

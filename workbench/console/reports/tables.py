@@ -32,11 +32,12 @@ def scored(outcome: Outcome[Any, Sensitivity]) -> Report:
         {"layer": name, **dict(zip(table.schemes, losses, strict=True))}
         for name, losses in zip(table.layers, table.score.tolist(), strict=True)
     ]
-    forms, newton = _forms(table), not outcome.session.model.output.is_logits
+    forms, newton, corrected = _forms(table), not outcome.session.model.output.is_logits, table.corrected
     lines = [
         "measured, since no gradient tells what they decide: " + plural(len(layers), "layer") if form == "measured" else
-        f"predicted by the {form} form{' of Gauss-Newton' if newton else ''}: {plural(len(layers), 'layer')}"
-        for form, layers in forms.items() if layers
+        f"predicted by the {form} form{' of Gauss-Newton' if newton else ''}{how}: {plural(len(layers), 'layer')}"
+        for form, every in forms.items() for how, of in (("", False), (", corrected by measured cells", True))
+        if (layers := [name for name in every if (name in corrected) is of])
     ]  # fmt: skip
     columns = " | ".join(["layer", *table.schemes])
     return Report(

@@ -38,7 +38,7 @@ def measure_cells(scoring: Scoring, data: Data) -> frozenset[str]:
         return frozenset()
     cells = dict.fromkeys(names, table.schemes)
     tick = scoring.ticker(cells, -(-len(data) // scoring.batch_size))
-    for name, losses in measured_rows(scoring, data, cells, tick):
+    for name, losses in measured_rows(scoring, data, cells, tick, scoring.errors):
         row = table.row[name]
         drawn, measured = table.score[row].copy(), np.array([losses[scheme] for scheme in table.schemes])
         table.score[row] = np.where(np.isfinite(measured), measured, drawn)
