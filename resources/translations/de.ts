@@ -7301,5 +7301,101 @@ Auf {}.</translation>
         <source>searching for {}</source>
         <translation>Suche für {}</translation>
     </message>
+    <message>
+        <source>the tensors take {n} bytes, {} more than the plan counts: {w}</source>
+        <translation>die Tensoren brauchen {n} Bytes, {} mehr, als der Plan zählt: {w}</translation>
+    </message>
+    <message>
+        <source>torchao stores an integer of any width in a byte, and a zero point beside each scale</source>
+        <translation>torchao speichert eine Ganzzahl jeder Breite in einem Byte und einen Nullpunkt neben jeder Skala</translation>
+    </message>
+    <message>
+        <source>MLX stores a bias beside each scale, for symmetric integers too, which -asym-zfp16 makes use of</source>
+        <translation>MLX speichert einen Bias neben jeder Skala, auch für symmetrische Ganzzahlen; -asym-zfp16 macht davon Gebrauch</translation>
+    </message>
+    <message>
+        <source>GPTQ stores zero points for symmetric integers too, and an index for each input of a layer</source>
+        <translation>GPTQ speichert Nullpunkte auch für symmetrische Ganzzahlen und einen Index für jeden Eingang einer Schicht</translation>
+    </message>
+    <message>
+        <source>compressed-tensors stores each layer&apos;s shape, and fills rows up to words of four bytes</source>
+        <translation>compressed-tensors speichert die Form jeder Schicht und füllt Zeilen zu Wörtern von vier Bytes auf</translation>
+    </message>
+    <message>
+        <source>scales must be {} (-s{}), not {}</source>
+        <translation>Skalen müssen {} sein (-s{}), nicht {}</translation>
+    </message>
+    <message>
+        <source>the losses of single layers are measured, {n} x {n} cells: of so small a network that takes little time, and random draws of its second order would scatter</source>
+        <translation>die Verluste einzelner Schichten sind gemessen, {n} x {n} Zellen: bei einem so kleinen Netz dauert das nicht lange, und Zufallsziehungen seiner zweiten Ordnung würden streuen</translation>
+    </message>
+    <message>
+        <source>the files round the inputs of {n} layers ({}) to {}, which no plan can say; they are left as computed</source>
+        <translation>die Dateien runden die Eingaben von {n} Schichten ({}) auf {}, was kein Plan sagen kann; sie bleiben, wie sie berechnet werden</translation>
+    </message>
+    <message>
+        <source>the files store keys and values as {}; a plan rounds them token by token, so they are left as computed</source>
+        <translation>die Dateien speichern Schlüssel und Werte als {}; ein Plan rundet sie Token für Token, deshalb bleiben sie, wie sie berechnet werden</translation>
+    </message>
+    <message>
+        <source>{} holds {} in FP8 with scales, and config.json does not say by which method (quantization_config); fetch the folder again, with all of its .json files</source>
+        <translation>{} enthält {} in FP8 mit Skalen, und config.json sagt nicht, nach welchem Verfahren (quantization_config); den Ordner noch einmal holen, mit allen .json-Dateien</translation>
+    </message>
+    <message>
+        <source>{} is a folder, not a session; one that holds a model opens as a model</source>
+        <translation>{} ist ein Ordner, keine Sitzung; einer mit einem Modell öffnet sich als Modell</translation>
+    </message>
+    <message>
+        <source>the engine does not start</source>
+        <translation>der Rechenprozess startet nicht</translation>
+    </message>
+    <message>
+        <source>{} does not run the file: {w}</source>
+        <translation>{} führt die Datei nicht aus: {w}</translation>
+    </message>
+    <message>
+        <source>it was ended by the signal {}</source>
+        <translation>der Prozess wurde durch das Signal {} beendet</translation>
+    </message>
+    <message>
+        <source>the system does so where memory is short</source>
+        <translation>das System tut das, wenn der Speicher knapp ist</translation>
+    </message>
+    <message>
+        <source>it ended without an answer</source>
+        <translation>der Prozess endete ohne Antwort</translation>
+    </message>
+    <message>
+        <source>the smallest takes {}</source>
+        <translation>der kleinste braucht {}</translation>
+    </message>
+    <message>
+        <source>locked are {}, which stay as they are stored: {n} bytes (a plan of one scheme gives them that scheme first)</source>
+        <translation>gesperrt sind {}, die bleiben, wie sie gespeichert sind: {n} Bytes (ein Plan mit einem Schema gibt ihnen das zuerst)</translation>
+    </message>
+    <message>
+        <source>{} runs no scheme of this search for {} and {n} more layers ({}); score and allow schemes that it runs</source>
+        <translation>{} führt kein Schema dieser Suche für {} und {n} weitere Schichten aus ({}); Schemata bewerten und erlauben, die es ausführt</translation>
+    </message>
+    <message>
+        <source>{} runs no scheme of this search for {} ({}); score and allow schemes that it runs</source>
+        <translation>{} führt kein Schema dieser Suche für {} aus ({}); Schemata bewerten und erlauben, die es ausführt</translation>
+    </message>
+    <message>
+        <source>ModelOpt&apos;s {} scales the inputs of {} and others first: not read yet</source>
+        <translation>{} von ModelOpt skaliert zuerst die Eingaben von {} und anderen: das wird noch nicht gelesen</translation>
+    </message>
+    <message>
+        <source>{} is in ModelOpt&apos;s {}; of its formats FP8 and NVFP4 are read</source>
+        <translation>{} liegt in {} von ModelOpt vor; von dessen Formaten werden FP8 und NVFP4 gelesen</translation>
+    </message>
+    <message>
+        <source>{} is already quantized ({}), and of those {} are read; open the floating-point model it came from</source>
+        <translation>{} ist schon quantisiert ({}), und gelesen werden davon {}; das Gleitkommamodell öffnen, aus dem es stammt</translation>
+    </message>
+    <message>
+        <source>it is empty</source>
+        <translation>sie ist leer</translation>
+    </message>
 </context>
 </TS>
