@@ -127,7 +127,7 @@ def replacing_with_data(path: Path, error: type[WorkbenchError], what: str) -> I
             shutil.copymode(temporary, data)
             _flush(data)
             os.replace(data, target.with_name(data.name))
-        (folder / FORMER).write_bytes(b"\n".join(os.fsencode(each.name) for each in _data_of(target)))
+        (folder / FORMER).write_bytes(b"\0".join(os.fsencode(each.name) for each in _data_of(target)))
         _flush(folder)
         os.replace(folder / target.name, temporary)
 
@@ -202,10 +202,15 @@ def _data_of(file: Path) -> list[Path]:
 
 
 def _remove_former(folder: Path) -> None:
-    """Remove the data of a file that was replaced, which ``folder`` lists; nothing where it was not replaced yet."""
-    if folder.with_suffix(".part").exists() or not (folder / FORMER).is_file():
+    """Remove the data of a file that was replaced, which ``folder`` lists; of one that was not, the list, before the
+    temporary file goes that says so."""
+    former = folder / FORMER
+    if not former.is_file():
         return
-    for name in map(os.fsdecode, (folder / FORMER).read_bytes().splitlines()):
+    if folder.with_suffix(".part").exists():
+        former.unlink()
+        return
+    for name in map(os.fsdecode, former.read_bytes().split(b"\0")):
         if _DATA.fullmatch(name):
             (folder.parent / name).unlink(missing_ok=True)
 

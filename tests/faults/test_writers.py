@@ -19,7 +19,7 @@ import pytest
 
 from tests.session.sessions import full_session
 from workbench import atomic
-from workbench.atomic import replacing, replacing_folder, temporary_folder
+from workbench.atomic import replacing, replacing_folder, replacing_with_data, temporary_folder
 from workbench.errors import ExportError, SessionError
 from workbench.planning.plan import Plan
 from workbench.session import shared_file
@@ -299,3 +299,32 @@ def test_a_name_may_be_as_long_as_the_system_takes(tmp_path: Path, name: str) ->
     with replacing_folder(folder, ExportError, "it") as part:
         (part / "x").write_text("whole")
     assert {entry.name for entry in tmp_path.iterdir()} == {file.name, folder.name}
+
+
+def test_a_failed_writer_that_is_killed_while_it_clears_up_takes_no_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file that was to be replaced keeps its own."""
+    out = tmp_path / "m.onnx"
+    with replacing_with_data(out, ExportError, "the file") as (file, data):
+        data.write_bytes(b"weights")
+        file.write_bytes(data.name.encode())
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    with monkeypatch.context() as dying:
+        dying.setattr(atomic, "require_replaceable", _fail)
+        dying.setattr(atomic.shutil, "rmtree", _die)
+        with pytest.raises(KeyboardInterrupt), replacing_with_data(out, ExportError, "the file") as (file, _):
+            file.write_bytes(b"")
+    monkeypatch.setattr(atomic, "_lives", lambda *_: False)
+    with replacing(tmp_path / "next", ExportError, "the file") as temporary:
+        temporary.write_bytes(b"")
+    (tmp_path / "next").unlink()
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+def _fail(*_: object) -> None:
+    raise ExportError("it is something else")
+
+
+def _die(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
