@@ -13,8 +13,8 @@ from workbench.numerics.formats.gguf.inputs import inputs_beside
 from workbench.planning.budgets import Budgets
 from workbench.planning.constraints import Constraints
 from workbench.planning.plan import KEEP, Plan, resolve
-from workbench.planning.search.search import search
-from workbench.planning.totals import layer_bits
+from workbench.planning.search.search import pareto, search
+from workbench.planning.totals import layer_bits, totals
 from workbench.sensitivity.table import Sensitivity
 
 SCHEMES = ("q4_0", "q4_k", "q6_k", "q8_0")
@@ -58,6 +58,18 @@ def test_the_plan_is_the_best_of_all_plans_with_what_their_inputs_cost(seed: int
     )
     found = resolve(plan, MODEL.layers)
     assert cost({name: found[name].weights for name in names}) == pytest.approx(best)
+
+
+def test_a_front_leaves_out_what_the_inputs_cost_and_no_less_than_nothing() -> None:
+    rules = Constraints(rounding=inputs_beside, keep_inputs=True)
+    for seed in range(20):
+        table = table_of(MODEL, SCHEMES, seed=seed)
+        inputs = replace(INPUTS, score=INPUTS.score * np.random.default_rng(seed).uniform(0, 3, INPUTS.score.shape))
+        front = pareto(MODEL, table, Plan(), constraints=rules, inputs=inputs)
+        plans = [resolve(front.plan(index), MODEL.layers) for index in range(len(front))]
+        expected = [totals(MODEL, plan, table).predicted for plan in plans]
+        np.testing.assert_allclose(front.loss, np.array(expected, float), rtol=0, atol=1e-15)
+        assert front.loss[-1] == 0.0
 
 
 def test_where_nothing_is_known_of_inputs_the_weights_decide() -> None:

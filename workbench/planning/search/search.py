@@ -148,7 +148,8 @@ def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, time
     least = math.fsum(loss[rows, last]) + space.fixed_loss if len(loss) else space.fixed_loss
     avoided = np.concatenate([np.cumsum(moves.less[::-1])[::-1], [0.0]])
     losses, steps = joined(least + avoided, moves, joint)
-    losses -= _along(padded([group.rounded for group in space.groups]), moves)
+    own = losses - _along(padded([group.rounded for group in space.groups]), moves, last)
+    losses = np.maximum(own, np.minimum(losses, 0.0))  # an interaction was cut at 0
     out, out_weights = _kept_embeddings(space, moves)
     weights = space.counted_weights - out_weights
     bits_per_weight = (space.counted_bits + used - out) / np.maximum(weights, 1) * (weights > 0)
@@ -160,12 +161,13 @@ def front_of(space: SearchSpace, base: Plan, joint: Joint | None = None, *, time
     )  # fmt: skip
 
 
-def _along(costs: np.ndarray, moves: Walk) -> np.ndarray:
-    """Return what the choices cost together (float64) at the start of a walk and after each of its moves."""
+def _along(costs: np.ndarray, moves: Walk, last: np.ndarray) -> np.ndarray:
+    """Return what the choices cost together (float64) at the start of a walk and after each of its moves to ``last``,
+    there exactly."""
     if not len(costs):
         return np.zeros(1)
     grown = costs[moves.group, moves.choice] - costs[moves.group, moves.origin]
-    return np.asarray(np.cumsum(np.concatenate([[costs[np.arange(len(costs)), moves.start].sum()], grown])))
+    return math.fsum(costs[np.arange(len(costs)), last]) - np.append(np.cumsum(grown[::-1])[::-1], 0.0)
 
 
 def _kept_embeddings(space: SearchSpace, moves: Walk) -> np.ndarray:
