@@ -253,6 +253,22 @@ def test_the_explanation_leaves_the_plot_its_room(live: Callable[..., None]) -> 
     live(story, size=(1600, 1100))
 
 
+def test_the_front_counts_what_the_plan_gives_a_layer_that_no_search_decides(live: Callable[..., None]) -> None:
+    session = sessions.full(2)
+    kept = tuple(replace(layer, keep="a router") if layer.name == LAYER else layer for layer in session.model.layers)
+    session = replace(session, model=replace(session.model, layers=kept), plan=Plan())
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await person.act(lambda: person.window.reveal("pareto"))
+        panel, layer = person.window.panels["pareto"], session.model.by_name[LAYER]
+        before = panel.front.nbytes
+        await person.act(lambda: edits.assign(person.context.workspace, [LAYER], weights="int8-tensor"))
+        assert set(before - panel.front.nbytes) == {layer.nbytes - parse_scheme("int8-tensor").bits(layer.matrix) // 8}
+
+    live(story)
+
+
 def _in_a_thread(monkeypatch: pytest.MonkeyPatch, name: str) -> threading.Event:
     """Have the panel work in a thread, where a function of a front waits for the event that is returned."""
     goes_on, work = threading.Event(), getattr(Front, name, None) or getattr(module, name)

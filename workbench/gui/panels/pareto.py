@@ -31,6 +31,8 @@ from workbench.insight.fronts import (
 )
 from workbench.insight.latest import Latest
 from workbench.insight.legality import rounding_of, unknown_rounding
+from workbench.models.layer import Layer
+from workbench.models.summary import searchable
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.search.search import Front
 from workbench.sensitivity.table import Sensitivity
@@ -84,7 +86,7 @@ class ParetoPanel(Panel):
         self._basis: tuple[object, ...] = ()
         self._asked: tuple[object, ...] = ()
         self._worker, self._planner = Worker(self, self._show_worked_out), Worker(self, self._take)
-        self._measured = Latest(self._evaluated)
+        self._measured, self._outside = Latest(self._evaluated), Latest(_outside)
 
     def redraw(self, old: State, new: State) -> None:
         """Compute the front where the table or what is fixed changed; mark the current plan."""
@@ -258,7 +260,8 @@ class ParetoPanel(Panel):
 
     def _basis_of(self, state: State, session: Session, table: Sensitivity) -> tuple[object, ...]:
         """Return all that the front and uniform plans depend on."""
-        fixed = tuple((name, session.plan.of(name)) for name in sorted(session.locked))
+        outside = self._outside(session.model.layers)
+        fixed = tuple((name, state.assignments.get(name)) for name in (*sorted(session.locked), *outside))
         return (id(session.model), id(table), fixed, self.batch, state.target,
                 id(session.timings) if self.batch else 0, id(session.inputs_table(table.metric)),
                 id(session.cache_table(table.metric)), shared_choices(session, state.assignments))  # fmt: skip
@@ -296,6 +299,12 @@ class ParetoPanel(Panel):
         costs = front.nbytes if front.microseconds is None else front.microseconds
         cost = float(costs[index])
         self._ask(USED, lambda front: front.index_within(cost))
+
+
+def _outside(layers: tuple[Layer, ...]) -> tuple[str, ...]:
+    """Return the layers that no search decides."""
+    searched = {layer.name for layer in searchable(layers)}
+    return tuple(layer.name for layer in layers if layer.name not in searched)
 
 
 def _worked_out(
