@@ -7366,20 +7366,8 @@ Auf {}.</translation>
         <translation>der Prozess endete ohne Antwort</translation>
     </message>
     <message>
-        <source>the smallest takes {}</source>
-        <translation>der kleinste braucht {}</translation>
-    </message>
-    <message>
         <source>locked are {}, which stay as they are stored: {n} bytes (a plan of one scheme gives them that scheme first)</source>
         <translation>gesperrt sind {}, die bleiben, wie sie gespeichert sind: {n} Bytes (ein Plan mit einem Schema gibt ihnen das zuerst)</translation>
-    </message>
-    <message>
-        <source>{} runs no scheme of this search for {} and {n} more layers ({}); score and allow schemes that it runs</source>
-        <translation>{} führt kein Schema dieser Suche für {} und {n} weitere Schichten aus ({}); Schemata bewerten und erlauben, die es ausführt</translation>
-    </message>
-    <message>
-        <source>{} runs no scheme of this search for {} ({}); score and allow schemes that it runs</source>
-        <translation>{} führt kein Schema dieser Suche für {} aus ({}); Schemata bewerten und erlauben, die es ausführt</translation>
     </message>
     <message>
         <source>ModelOpt&apos;s {} scales the inputs of {} and others first: not read yet</source>
@@ -7396,6 +7384,14 @@ Auf {}.</translation>
     <message>
         <source>it is empty</source>
         <translation>sie ist leer</translation>
+    </message>
+    <message>
+        <source>{} runs no scheme of this search for {w}: {w}</source>
+        <translation>{} führt kein Schema dieser Suche aus für {w}: {w}</translation>
+    </message>
+    <message>
+        <source>score and allow schemes that it runs</source>
+        <translation>Schemata bewerten und erlauben, die es ausführt</translation>
     </message>
 </context>
 </TS>

@@ -204,7 +204,7 @@ def test_a_budget_that_a_targets_refusals_make_impossible_names_them():
     first = "model.layers.0.self_attn.q_proj"
     reason = where.legal(summary.by_name[first], "int4-g32-asym", None)
     assert "the smallest possible takes" in message
-    assert f"{where.title} runs no scheme of this search for {first} and 3 more layers" in message
+    assert f"{where.title} runs no scheme of this search for {first} and 3 more: " in message
     assert reason and f"int4-g32-asym: {reason}" in message
     with pytest.raises(BudgetError) as free:
         search(summary, table, budgets=Budgets(bits_per_weight=1), base=Plan())
@@ -212,15 +212,13 @@ def test_a_budget_that_a_targets_refusals_make_impossible_names_them():
 
 
 def test_a_layer_that_runs_with_one_that_is_refused_names_that():
-    """Its own refusals, of which there were none, stood in the parentheses."""
+    """Its own refusals, of which there were none, were said."""
     summary, where = (
         summary_of(linear("q_proj", 64, 64), linear("k_proj", 32, 64), linear("up", 64, 64)),
         target("vllm"),
     )
     rules = Constraints(legal=where.legal, bonds=where.bonds(summary.layers), target=where.title)
-    with pytest.raises(
-        BudgetError, match=r"q_proj and 1 more layers \(.*the layer has 32 \(k_proj, which runs with it"
-    ):
+    with pytest.raises(BudgetError, match=r"q_proj and 1 more: .*the layer has 32 \(k_proj, which runs with it\); "):
         search(summary, table_of(summary, ("fp8-e4m3-channel",)), budgets=Budgets(bits_per_weight=6), base=Plan(),
                constraints=rules)  # fmt: skip
 

@@ -85,10 +85,10 @@ def _barred(space: SearchSpace, table: Sensitivity, rules: Constraints | None) -
         for scheme in schemes for name in reversed(together)
         if (reason := rules.legal(space.summary.by_name[name], scheme, space.base[name].inputs))
     }  # fmt: skip
-    more, reasons = f" and {len(barred) - 1} more layers" if len(barred) > 1 else "", [*refusals.values()][:3]
-    return (
-        f"; {rules.target} runs no scheme of this search for {barred[0]}{more} ({'; '.join(reasons)}); score and allow "
-        "schemes that it runs"
+    reasons = "; ".join([*refusals.values()][:3])
+    return reasons and (
+        f"; {rules.target} runs no scheme of this search for {few(barred, 1)}: {reasons}; score and allow schemes that "
+        "it runs"
     )
 
 
