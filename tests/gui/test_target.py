@@ -23,6 +23,7 @@ from workbench.insight.legality import refusals
 from workbench.models.summary import quantizable
 from workbench.planning.plan import resolve
 from workbench.session.session import Session
+from workbench.steps.score import with_table
 from workbench.steps.search import search
 from workbench.steps.targets import TargetPlan
 
@@ -212,6 +213,8 @@ def test_the_best_target_is_offered_and_taken_as_one_step(live: Callable[..., No
         losses = [row.loss for row in rows if row.plan is not None]
         assert losses == sorted(losses) and len(losses) > 1 and all(row.reason for row in rows[len(losses) :])
         assert dialog.chosen() is rows[0]
+        table = person.state.session.sensitivities["predicted_kl"]  # joined, it changes the model
+        person.context.workspace.update(lambda session: with_table(session, None, table))
         dialog.table.selectRow(1)
         await person.click(dialog.use_button)
         assert person.state.session.plan is rows[1].plan and person.state.target == rows[1].target

@@ -64,6 +64,18 @@ def test_the_rounding_of_inputs_of_llama_cpp_counts_where_it_is_known() -> None:
     assert rounded and after.loss == pytest.approx(before.loss + 1e-5 * len(rounded))
 
 
+def test_the_inputs_of_a_head_that_is_tied_to_a_table_are_rounded_too() -> None:
+    session = scored()
+    table, head = session.sensitivities["predicted_kl"], session.model.by_name["lm_head"]
+    inputs = replace(table, layers=(head.name,), schemes=ROUNDED, score=np.full((1, len(ROUNDED)), 1e-5))
+    (before,) = best_targets(session, bits_per_weight=5.0, targets=["gguf"])
+    session = replace(session, sensitivities={**session.sensitivities, "predicted_kl_inputs": inputs})
+    (after,) = best_targets(session, bits_per_weight=5.0, targets=["gguf"])
+    assert head.tied_to and after.plan is not None
+    assert resolve(after.plan, session.model.layers)[head.tied_to].weights in NAMES
+    assert after.loss == pytest.approx(before.loss + 1e-5, rel=1e-9)
+
+
 def test_a_budget_and_known_targets_are_needed() -> None:
     with pytest.raises(PlanError, match="give bits per weight or a size"):
         best_targets(scored())

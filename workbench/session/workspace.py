@@ -129,7 +129,7 @@ class Workspace:
         self._redo: list[Edit] = []
         self._numbers = itertools.count(1)
         self.on_disk: Session | None = None  # as it was opened or saved last
-        self.opened = 0  # so many documents so far: whether it is another one than before
+        self.document = 0  # a number for each that is opened or closed: whether it is another one than before
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(old, new)`` after every change; returns the function that ends it."""
@@ -142,7 +142,7 @@ class Workspace:
         One without a target, or with one that is not known here, is for the target that is chosen."""
         self._undo.clear()
         self._redo.clear()
-        self.opened += 1
+        self.document += 1
         aim = "" if session.target == ANY else known_target(session.target) or self.state.target
         session = session if session.target in (aim, ANY) else replace(session, target=aim)
         self.on_disk = None if unsaved else session
@@ -156,6 +156,7 @@ class Workspace:
         """Drop the document."""
         self._undo.clear()
         self._redo.clear()
+        self.document += 1
         self._set(State(target=self.state.target, budget=self.state.budget))
 
     def edit(self, name: str, change: Callable[[Session], Session], *, extend: int | None = None) -> int | None:

@@ -108,7 +108,7 @@ def _loss(session: Session, each: Target, plan: Plan, sums: Totals, metric: str)
     if rounding is None or table is None or unknown_rounding(session, each.name, metric):
         return loss
     assignments = resolve(plan, session.model.layers)
-    beside = {layer.name: rounding(assignments[layer.name].weights) for layer in session.model.stored}
+    beside = {layer.name: rounding(assignments[layer.name].weights) for layer in session.model.layers}
     costs = [table.of(name, scheme) for name, scheme in beside.items() if scheme is not None and name in table.row]
     return loss + sum(cost for cost in costs if not math.isnan(cost))
 

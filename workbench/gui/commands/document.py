@@ -218,14 +218,13 @@ class Document:
             path = await dialogs.ask_save_path(self._parent, "Save the session", SESSIONS, start, "qwb")
             if path is None:
                 return False
-        document = self._context.workspace.opened
+        document = self._context.workspace.document
         request = SAVE_SESSION.request(session, SaveSessionOptions(path=str(path)))
         if await self._context.runner.run(request, self.start_saving) is None:
             return False
-        workspace = self._context.workspace
-        if workspace.state.session is None or workspace.opened != document:  # it is another document's file
+        if self._context.workspace.document != document:  # the file is not that of the one that is open now
             return True
-        workspace.saved(path, session)
+        self._context.workspace.saved(path, session)
         self._read = path, stamp_of(path)
         settings.remember(path)
         self._context.messages.say(tr("Saved {}").format(path.name))

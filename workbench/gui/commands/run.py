@@ -155,17 +155,17 @@ async def best_target(command: Command) -> None:
     """Search a plan for every target within the budget of the Plan panel, and offer the best of them."""
     command.window.reveal("plan")
     workspace, session = command.context.workspace, command.session
-    state = workspace.state
+    state, document = workspace.state, workspace.document
     bits, size = state.budget.bits_per_weight, state.budget.nbytes
     if bits is None and size is None and state.totals is not None:
         size = round(state.totals.nbytes)  # a budget of loss or time compares no targets: the plan's size does
     options = TargetsOptions(bits_per_weight=bits, size=size, metric=state.metric)
     rows = await command.context.runner.work(TARGETS.request(session, options), partial(best_target, command))
-    if rows is None or workspace.state.session is None or workspace.state.session.model is not session.model:
+    if rows is None or workspace.document != document:
         return
 
     def use(row: TargetPlan) -> None:
-        if row.plan is not None and command.session.model is session.model:
+        if row.plan is not None and workspace.document == document:
             plan = row.plan
             workspace.edit(f"Best plan for {row.title}", lambda now: replace(now, plan=plan))
             workspace.show_target(row.target)
