@@ -122,6 +122,8 @@ def test_keys_and_values_are_named_as_they_are_stored(said: str, kept: str, tmp_
      "W4A16_AWQ scales the inputs of .* not read yet"),
     ({**MODELOPT, "quant_algo": "W4A8"}, {"weight": torch.zeros(64, 32).byte(), "weight_scale": torch.ones(64, 4)},
      "ModelOpt's W4A8; of its formats FP8 and NVFP4 are read"),
+    (MODELOPT, {"weight": torch.zeros(64).byte(), "weight_scale": torch.ones(4), "weight_scale_2": torch.ones(1)},
+     f"{Q} is in ModelOpt's FP8; of its formats"),
     (None, {"weight": CODES, "weight_scale": torch.tensor(0.5)}, "in FP8 with scales, and config.json does not say"),
 ])  # fmt: skip
 def test_what_is_not_read_is_one_line(settings: Any, tensors: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def read_modelopt(store: TensorStore, config: Config, names: Names) -> Packed:
     packed = {}
     for module in modules_with(store, "weight_scale"):
         weight = store.tensors.get(f"{module}.weight")
+        weight = None if weight is None or len(weight.shape) != 2 else weight
         if weight is not None and weight.dtype == "uint8" and f"{module}.weight_scale_2" in store.tensors:
             packed[weight.name] = _nvfp4(store, module, (weight.shape[0], 2 * weight.shape[1]))
         elif (
