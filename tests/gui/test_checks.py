@@ -21,6 +21,7 @@ from workbench.planning.constraints import Constraints
 from workbench.planning.plan import Plan
 from workbench.planning.search.search import pareto
 from workbench.planning.totals import plan_totals
+from workbench.sensitivity.checks import small_networks
 from workbench.sensitivity.metrics import REFINED
 from workbench.sensitivity.refine import close_cells
 from workbench.session.session import Session
@@ -35,7 +36,9 @@ def scored() -> Session:
     """A calibrated and scored classifier with a plan; made once, because nothing can change it."""
     model = wb.open(MODEL)
     session = wb.calibrate(model, samples=64, batch_size=16)
-    session = wb.score(session, model=model, schemes=SCHEMES, batch_size=16)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(small_networks, "LAYERS", 0)  # whose cells are measured, and have nothing left to refine
+        session = wb.score(session, model=model, schemes=SCHEMES, batch_size=16)
     return replace(session, plan=Plan.uniform(session.model.layers, "int3-channel"))
 
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from workbench.deployment.checkpoints.mlx_networks import pattern_of, require_network
 from workbench.deployment.checkpoints.write import Job, Method, unpacked_words
-from workbench.deployment.gguf_file import configuration
 from workbench.deployment.targets import is_linear, is_table, what_it_is
 from workbench.deployment.tensors import DTYPES, Entry
 from workbench.errors import ExportError
@@ -49,6 +48,8 @@ class MlxMethod(Method):
         """No library is needed to write it."""
 
     def require_network(self, summary: ModelSummary) -> None:
+        from workbench.deployment.gguf_file import configuration
+
         require_network(configuration(summary)[1])
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from workbench.errors import ExportError, ModelError
 from workbench.models.checkpoints.experts import Piece, owners_of, pieces_of
 from workbench.models.checkpoints.names import loaded_names
-from workbench.models.sources.safetensors_file import weight_files
-from workbench.models.sources.stored import TensorStore, tensors_in_files
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
+    from workbench.models.sources.stored import TensorStore
 
 WHOLE = "model.safetensors"
 
@@ -41,6 +40,9 @@ class Origin:
 
 def origin_of(model: Model, folder: Path) -> Origin:
     """Return the checkpoint in ``folder``, from which ``model`` was opened; ExportError where it cannot be read."""
+    from workbench.models.sources.safetensors_file import weight_files
+    from workbench.models.sources.stored import TensorStore, tensors_in_files
+
     files = weight_files(folder)
     if not files:
         raise ExportError(f"{folder} no longer has its .safetensors files, whose names and layout are copied")

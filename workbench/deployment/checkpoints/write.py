@@ -29,7 +29,6 @@ from workbench.errors import ExportError, first_line
 from workbench.memory import in_pieces, put_away_again
 from workbench.models.checkpoints.experts import rows_of as stored_rows
 from workbench.models.layer import Layer, LayerKind
-from workbench.models.sources.stored import tensors_in_files
 from workbench.numerics.bands import in_parallel, row_tiles
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.cast import CastScheme
@@ -317,6 +316,8 @@ def _write_shards(
 
 def _prove(method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: Path, progress: Progress) -> None:
     """Raise ExportError unless the libraries read the evaluated values out of the folder."""
+    from workbench.models.sources.stored import tensors_in_files
+
     store = tensors_in_files([folder / file for file in shards], ExportError, passing=True)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     modules: dict[str, list[str]] = {}
