@@ -394,6 +394,28 @@ def test_edits_are_written_where_nothing_else_works(live: Callable[..., None], m
     live(story)
 
 
+def test_edits_stay_in_the_recovery_copy_when_a_score_is_joined(live: Callable[..., None], tmp_path: Path) -> None:
+    """A table makes new facts of the model, which passed for another document: its edits were dropped for seconds."""
+    table, path = sessions.full(1).sensitivities["predicted_kl"], tmp_path / "kept.qwb"
+    sessions.full(1).save(path)
+
+    def kept() -> bool:
+        edits_of = [entry.edits for entry in recoverable() if entry.edits is not None]
+        return any(read_journal(each, sessions.full(1)).plan.of(LAYER).weights == "int6-channel" for each in edits_of)
+
+    async def story(person: Person) -> None:
+        workspace = person.context.workspace
+        recovery = Recovery(person.context, person.window, seconds=1000)
+        await person.open(sessions.full(1), path)
+        await person.act(lambda: edits.assign(workspace, [LAYER], weights="int6-channel"))
+        await person.until(kept, 20)
+        await person.act(lambda: workspace.update(lambda session: with_table(session, None, table)))
+        assert kept()
+        recovery.end(discard=True)
+
+    live(story)
+
+
 def test_a_save_that_ends_after_another_model_was_opened_is_not_that_models_file(
     live: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ class Recovery:
     ) -> None:  # fmt: skip
         self._context, self._parent, self._start = context, parent, start
         self._copied: Session | None = None
+        self._document = context.workspace.document
         self._busy = {False: False, True: False}  # whether a copy (of the base: True) is being written
         self._journal = Journal(self._journal_failed)
         self._noted: Path | None = None  # the recovery file whose journal is offered
@@ -212,7 +213,8 @@ class Recovery:
 
     def _changed(self, old: State, new: State) -> None:
         """Write new edits soon; remove the copy when its document was saved, closed or replaced: each asks first."""
-        gone = new.session is None or (old.session is not None and old.session.model is not new.session.model)
+        before, self._document = self._document, self._context.workspace.document
+        gone = new.session is None or (old.session is not None and self._document != before)
         if gone or (old.dirty and not new.dirty):
             self._discard()
         if new.session is not None and new.dirty and not is_first_look(new.session):
