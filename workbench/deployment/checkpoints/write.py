@@ -21,6 +21,7 @@ from workbench.deployment.checkpoints.folder import (
     source_folder,
     stated_by,
 )
+from workbench.deployment.checkpoints.origin import Origin, origin_of
 from workbench.deployment.failed import keeping_failed
 from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
 from workbench.deployment.tensors import DTYPES, Entry, check, other_entries, require_equal, require_that_all_fit
@@ -38,7 +39,6 @@ from workbench.progress import Progress, part_of
 if TYPE_CHECKING:
     import torch
 
-    from workbench.deployment.checkpoints.origin import Origin
     from workbench.models.model import Model
     from workbench.models.summary import ModelSummary
     from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -195,8 +195,6 @@ def prove_checkpoint(
 def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tuple[Job, Path, bool]:
     """Return what is to be written, the original's folder, and whether that is the same; ExportError for a plan that
     does not fit."""
-    from workbench.deployment.checkpoints.origin import origin_of
-
     method.require()
     opened = check(quantized, model, rotations=method.holds_rotations)
     source = source_folder(opened, bare=True)
