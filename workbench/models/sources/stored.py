@@ -189,7 +189,7 @@ def _read(store: TensorStore) -> Contents:
     """Read every tensor once and a piece at a time: one thread hashes a large piece that another one looks through,
     while the disk reads the next."""
     total, bad = hashlib.sha256(), set[str]()
-    pieces, name = _pieces(store), ""
+    pieces, name = _pieces(store), None
     coming = next(pieces, None)
     with ThreadPoolExecutor(1) as hashing:
         while coming is not None:
