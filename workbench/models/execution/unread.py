@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from workbench.models.execution.widened import PICKS, VIEWS
+from workbench.models.execution.widened import PICKS, VIEWS, Wrapper
 
 LEAST = 1 << 16
 """Smaller parameters are used as they are: norms, biases, small routers."""
@@ -26,45 +26,27 @@ DEVIATION = 0.5
 """Of the noise: no function overflows."""
 
 
-class Unread(torch.Tensor):
-    """``own``, which nothing computes with: a view of it is another, and what a function makes of it is noise."""
+class Unread(Wrapper):
+    """``held``, which nothing computes with: a view of it is another, and what a function makes of it is noise."""
 
-    own: torch.Tensor
     noise: torch.Generator
 
     @staticmethod
-    def __new__(cls, own: torch.Tensor, noise: torch.Generator) -> Unread:
-        tensor: Unread = torch.Tensor._make_wrapper_subclass(
-            cls, own.size(), strides=own.stride(), storage_offset=own.storage_offset(), dtype=own.dtype,
-            device=own.device, requires_grad=False,
-        )  # fmt: skip
-        tensor.own, tensor.noise = own, noise
+    def __new__(cls, held: torch.Tensor, noise: torch.Generator) -> Unread:
+        tensor = cls.around(held, held.dtype)
+        tensor.noise = noise
         return tensor
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        return f"Unread({tuple(self.shape)}, {self.dtype})"
-
-    def data_ptr(self) -> int:
-        """Return where the numbers lie."""
-        return int(self.own.data_ptr())
-
-    def untyped_storage(self) -> torch.UntypedStorage:
-        """Return what holds them."""
-        return self.own.untyped_storage()
-
-    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
-
-    @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
-        with torch._C.DisableTorchFunction():  # who watches functions sees the one that was called
-            return _dispatched(func, args, kwargs or {})
+    @staticmethod
+    def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
+        return _dispatched(func, args, kwargs)
 
 
 def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
     noise = next(leaf.noise for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Unread))
     first, rest = args[0], (args[1:], kwargs)
     if isinstance(first, Unread) and func in VIEWS:
-        return _map(lambda view: Unread(view, noise), func(first.own, *args[1:], **kwargs))
+        return _map(lambda view: Unread(view, noise), func(first.held, *args[1:], **kwargs))
     if not func._schema.is_mutable:
         try:
             shapes = SHAPES.get(func, func)(*_map(_shape, args), **_map(_shape, kwargs))
@@ -76,7 +58,7 @@ def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
         if results and all(result.is_floating_point() for result in results) and not (picks and small):
             device = first.device if isinstance(first, torch.Tensor) else torch.device("cpu")
             return _map(lambda result: _made_up(result, device, noise), shapes)
-    args, kwargs = pytree.tree_map_only(Unread, lambda tensor: tensor.own, (args, kwargs))
+    args, kwargs = pytree.tree_map_only(Unread, lambda tensor: tensor.held, (args, kwargs))
     return func(*args, **kwargs)
 
 

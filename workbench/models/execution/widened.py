@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -90,37 +90,30 @@ class Joined:
                 let_go(part)
 
 
-class Widened(torch.Tensor):
-    """``stored`` (bfloat16 or float16), to all that compute with it in float32.  Nothing can be written into it."""
+class Wrapper(torch.Tensor):
+    """A tensor of the shape and place of ``held`` that decides itself what functions make of it."""
 
     held: torch.Tensor
-    joined: Joined | None
 
-    @staticmethod
-    def __new__(cls, held: torch.Tensor, joined: Joined | None = None) -> Widened:
-        tensor: Widened = torch.Tensor._make_wrapper_subclass(
-            cls, held.size(), strides=held.stride(), storage_offset=held.storage_offset(), dtype=torch.float32,
+    @classmethod
+    def around(cls, held: torch.Tensor, dtype: torch.dtype) -> Self:
+        """Return one that says that it is of ``dtype``."""
+        tensor: Self = torch.Tensor._make_wrapper_subclass(
+            cls, held.size(), strides=held.stride(), storage_offset=held.storage_offset(), dtype=dtype,
             device=held.device, requires_grad=False,
         )  # fmt: skip
-        tensor.held, tensor.joined = held, joined
+        tensor.held = held
         return tensor
 
-    @property
-    def stored(self) -> torch.Tensor:
-        """The numbers, which are put together first where no file has them so."""
-        if self.joined is not None:
-            self.joined.written()
-        return self.held
-
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        return f"Widened({self.held!r})"
+        return f"{type(self).__name__}({self.held!r})"
 
     def data_ptr(self) -> int:
-        """Return where the stored numbers lie."""
+        """Return where the numbers lie."""
         return int(self.held.data_ptr())
 
     def untyped_storage(self) -> torch.UntypedStorage:
-        """Return what holds the stored numbers."""
+        """Return what holds the numbers."""
         return self.held.untyped_storage()
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -129,6 +122,29 @@ class Widened(torch.Tensor):
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         with torch._C.DisableTorchFunction():  # who watches functions sees the one that was called
             return cls._dispatched(func, args, kwargs or {})
+
+    @staticmethod
+    def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+class Widened(Wrapper):
+    """``stored`` (bfloat16 or float16), to all that compute with it in float32.  Nothing can be written into it."""
+
+    joined: Joined | None
+
+    @staticmethod
+    def __new__(cls, held: torch.Tensor, joined: Joined | None = None) -> Widened:
+        tensor = cls.around(held, torch.float32)
+        tensor.joined = joined
+        return tensor
+
+    @property
+    def stored(self) -> torch.Tensor:
+        """The numbers, which are put together first where no file has them so."""
+        if self.joined is not None:
+            self.joined.written()
+        return self.held
 
     @staticmethod
     def _dispatched(func: Any, args: Any, kwargs: Any) -> Any:
