@@ -70,7 +70,7 @@ def test_schemes_are_allowed_by_pattern() -> None:
 
 def test_compiled_code_prints_to_standard_error() -> None:
     code = (
-        "import os\nfrom workbench.console.plan import output_of_libraries_as_errors as quiet\n"
+        "import os\nfrom workbench.console.command import output_of_libraries_as_errors as quiet\n"
         "with quiet():\n    os.write(1, b'noise')\nos.write(1, b'result')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})

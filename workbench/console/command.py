@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -63,6 +66,24 @@ class Outcome(Generic[O, R]):
     flags: argparse.Namespace
 
 
+@contextmanager
+def output_of_libraries_as_errors() -> Iterator[None]:
+    """Send what compiled code prints to standard error: HiGHS reports its progress now and then, and standard output
+    belongs to the result."""
+    sys.stdout.flush()
+    try:
+        stored = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # no such streams, as under a window
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.dup2(stored, 1)
+        os.close(stored)
+
+
 def of_step(
     step: Step[O, R], example: str, show: Callable[[Outcome[O, R]], Report] | None = None, *own: Flags,
     with_plan: bool = False, saves: Literal["unless --no-save", "to --out"] = "unless --no-save",
@@ -89,7 +110,7 @@ def of_step(
 
         def carried_out() -> R:
             reports = watched(progress, results, estimates)
-            with workers_of(arguments):
+            with workers_of(arguments), output_of_libraries_as_errors():
                 return step(
                     before, options, trust=arguments.trust, placement=placement_of(arguments), notes=notes,
                     progress=reports, says=reports,

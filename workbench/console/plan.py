@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 
 from workbench import content_kind
 from workbench.atomic import require_writable
-from workbench.console.command import NO_SAVE, Command, require_saved
+from workbench.console.command import NO_SAVE, Command, output_of_libraries_as_errors, require_saved
 from workbench.console.flags import SESSION, TRUST, flag, flags_of, names, options_of
 from workbench.console.report import Report
 from workbench.console.reports.plans import planned
@@ -105,24 +101,6 @@ def _size_remark(session: Session, plan: Plan, name: str | None) -> str:
     kind = "" if runtime is None else FOLDERS.get(runtime.name, "")
     remark = size_remark(kind, session.model, resolve(plan, session.model.layers))
     return f"in a {kind} folder {remark}" if remark else ""
-
-
-@contextmanager
-def output_of_libraries_as_errors() -> Iterator[None]:
-    """Send what compiled code prints to standard error: HiGHS reports its progress now and then, and standard output
-    belongs to the result."""
-    sys.stdout.flush()
-    try:
-        stored = os.dup(1)
-        os.dup2(2, 1)
-    except OSError:  # no such streams, as under a window
-        yield
-        return
-    try:
-        yield
-    finally:
-        os.dup2(stored, 1)
-        os.close(stored)
 
 
 PLAN = Command(
