@@ -75,6 +75,29 @@ def test_an_encoder_of_text_and_picture_needs_both(tmp_path: Path) -> None:
         open_dataset(tmp_path / "a.npz", model)
 
 
+def test_a_network_made_for_two_inputs_needs_both(tmp_path: Path) -> None:
+    from transformers import OneFormerConfig, OneFormerForUniversalSegmentation, SwinConfig
+
+    stages = {"depths": [1, 1, 1, 1], "num_heads": [2, 2, 2, 2], "window_size": 4, "image_size": 64}
+    backbone = SwinConfig(embed_dim=16, **stages, out_features=[f"stage{number}" for number in range(1, 5)])
+    width = dict.fromkeys(("hidden_dim", "mask_dim", "conv_dim", "encoder_feedforward_dim", "dim_feedforward"), 32)
+    text = {f"text_encoder_{name}": 8 for name in ("width", "vocab_size", "context_length")}
+    layers = {"encoder_layers": 1, "decoder_layers": 2, "query_dec_layers": 1, "text_encoder_num_layers": 1}
+    config = OneFormerConfig(
+        backbone_config=backbone, **width, **text, **layers, num_attention_heads=2, num_queries=4, task_seq_len=6,
+        num_labels=3,
+    )  # fmt: skip
+    OneFormerForUniversalSegmentation(config).save_pretrained(tmp_path)
+    model = open_model(tmp_path)
+    assert model.inputs.main == "pixel_values" and model.inputs.requires == ("pixel_values", "task_inputs")
+    sample = model.sample(2)
+    assert sample is not None and sample["task_inputs"].shape == (2, 6)
+    assert model.run(sample).shape == (2, 16 * 16, 3)
+    np.savez(tmp_path / "a.npz", pixel_values=sample["pixel_values"])
+    with pytest.raises(DataError, match=r"needs task_inputs \(samples x tokens of the task\)"):
+        open_dataset(tmp_path / "a.npz", model)
+
+
 def test_every_argument_without_a_default_is_needed(tmp_path: Path) -> None:
     save_tiny(tmp_path, "InstructBlipForConditionalGeneration")
     model = open_model(tmp_path)

@@ -20,7 +20,7 @@ SHAPES = {
     "decoder_input_ids": "samples x decoder tokens", "decoder_attention_mask": "samples x decoder tokens",
     "labels": "samples x decoder tokens", "input_features": "samples x mel bands x frames",
     "input_values": "samples x points of sound", "pixel_values": "samples x channels x height x width",
-    "past_values": "samples x steps x channels",
+    "past_values": "samples x steps x channels", "task_inputs": "samples x tokens of the task",
     "pixel_values_videos": "samples x frames x channels x height x width",
 }  # fmt: skip
 """The shapes of the inputs that transformers' networks share."""

@@ -29,6 +29,7 @@ from workbench.models.sources.huggingface_heads import (
     CHOOSES,
     call_of,
     head_of,
+    main_inputs,
     output_kind,
     required_inputs,
     sample_of,
@@ -371,11 +372,11 @@ def _usual_dtype(store: TensorStore) -> str | None:
 def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpec:
     """Return what a network of transformers takes; settings of pictures and the tokenizer lie in ``folder``."""
     head = head_of(type(network).__name__)
-    takes, _ = arguments_of(network.forward)
+    (takes, _), main = arguments_of(network.forward), main_inputs(network)[0]
     shapes = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), "samples x choices x tokens")
     return replace(
-        _token_inputs(network) if network.main_input_name == "input_ids" else _image_inputs(folder, config),
-        main=network.main_input_name, takes=takes, tensors=tensors_taken(network), folder=folder,
+        _token_inputs(network) if main == "input_ids" else _image_inputs(folder, config),
+        main=main, takes=takes, tensors=tensors_taken(network), folder=folder,
         requires=required_inputs(network),
         sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
         embeds=head is OutputKind.EMBEDDING,

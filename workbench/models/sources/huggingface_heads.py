@@ -199,15 +199,24 @@ PAIRS = {"pixel_values": "vision_config", "input_features": "audio_config"}
 INTERNAL = ("embeds", "head_mask", "labels", "past_key_values", "encoder_outputs", "position_ids", "hidden_states")
 """Endings of arguments of the forward pass that no data hold."""
 
+IDS = ("input_ids", "task_inputs")
+"""Endings of inputs that are ids of tokens."""
+
 ONE_ENCODER = {"image_size", "num_channels"}
 """Settings of pictures among those of the text: one encoder reads both, and runs with both only."""
+
+
+def main_inputs(network: Any) -> list[str]:
+    """Return the names of what the network is made for, mostly one; OneFormer takes a picture and a task."""
+    names = network.main_input_name
+    return [names] if isinstance(names, str) else list(names)
 
 
 def required_inputs(network: Any) -> tuple[str, ...]:
     """Return the arguments without which the network cannot run: those without a default, both ends of an
     encoder-decoder, both of a pair, the picture that one encoder reads with the text (ViLT, UDOP)."""
-    (takes, needed), main = arguments_of(network.forward), network.main_input_name
-    name, names = type(network).__name__, [main]
+    (takes, needed), (main, *others) = arguments_of(network.forward), main_inputs(network)
+    name, names = type(network).__name__, [main, *others]
     settings = network.config.to_dict()
     other = next((end for end, part in PAIRS.items() if end in takes and part in settings), None)
     if main == "input_ids" and other and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
@@ -245,7 +254,7 @@ def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
             shape = _possible(network, spec, name)
             if shape is None:
                 return {}
-            if name.endswith("input_ids"):
+            if name.endswith(IDS):
                 top = spec.vocabulary or getattr(text_config(network.config), "vocab_size", None) or CHARACTERS
                 batch[name] = torch.randint(min(FIRST_ID, top - 1), top, (count, *shape), generator=generator)
                 if pools:
@@ -270,6 +279,8 @@ def _possible(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | Non
 def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
     """Return one sample's shape of the input ``name``, None where it is not known."""
     config, settings = network.config, network.config.to_dict()
+    if name == "task_inputs":
+        return (settings["task_seq_len"],)
     if name.endswith("input_ids") and not name.startswith("decoder"):  # an InstructBLIP's Q-Former reads ids too
         choices = (CHOICES,) if type(network).__name__.endswith(CHOOSES) else ()
         return (*choices, min(LENGTH, spec.positions or LENGTH))
