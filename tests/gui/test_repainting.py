@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from PySide6.QtCore import QAbstractEventDispatcher, QCoreApplication, QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QIcon
+from PySide6.QtGui import QIcon, QPaintEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication
 
 from tests.gui import sessions
@@ -19,6 +19,7 @@ from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.histogram import Histogram
 from workbench.gui.shell import icons, theme
 from workbench.gui.tables.layer_columns import BITS, INPUTS
+from workbench.gui.tables.row_painter import LayersView
 from workbench.gui.window import Window
 from workbench.session.session import Session
 from workbench.session.table import of_tap
@@ -33,8 +34,13 @@ def _picture(view: QAbstractScrollArea) -> np.ndarray:
 
 
 def test_the_page_is_turned_before_any_panel_draws(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """All panels at once, when a model is opened, held the loop for three frames."""
+    """All panels at once, when a model is opened, held the loop for three frames; nor are they painted empty before."""
     drawn, turned, draw, turn = list[str](), list[list[str]](), Panel._draw, Window._turn_page
+    paint = LayersView.paintEvent
+
+    def painting(view: LayersView, event: QPaintEvent) -> None:
+        drawn.append("rows")
+        paint(view, event)
 
     def drawing(panel: Panel, state: State) -> None:
         drawn.extend([] if state is panel._drawn else [type(panel).__name__])
@@ -48,9 +54,11 @@ def test_the_page_is_turned_before_any_panel_draws(live: Callable[..., None], mo
 
     monkeypatch.setattr(Panel, "_draw", drawing)
     monkeypatch.setattr(Window, "_turn_page", turning)
+    monkeypatch.setattr(LayersView, "paintEvent", painting)
 
     async def story(person: Person) -> None:
         await person.open(sessions.full(1))
+        assert drawn.index("LayersPanel") < drawn.index("rows"), "painted before there was anything to see"
         assert turned[-1] == [] and {"LayersPanel", "PlanPanel", "SensitivityPanel", "DistributionsPanel"} <= {*drawn}
         await person.act(lambda: person.window.reveal("accuracy"))
         assert drawn[-1] == "AccuracyPanel", "a panel that comes to the front still draws itself"

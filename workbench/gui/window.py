@@ -158,7 +158,7 @@ class Window(QMainWindow):
         if self.pages.currentIndex() != page and (popup := QApplication.activePopupWidget()):
             popup.close()  # a menu of the page that goes would stay over the next one
         for panel in self.panels.values():
-            panel.is_due = True  # all at once would take three frames
+            panel.wait_for_state()  # all at once would take three frames
         self.pages.setCurrentIndex(page)
         self.start_page.show_recent(settings.recent())
         if page == 1 and not self._sized:

@@ -59,7 +59,7 @@ class Panel(IsolatedPages):
         self._own: QAbstractButton | None = None
         self.next_step = button("", self._take_step, name="Next step")
         self.show_pages(self.body, page(None, self._hint, row(None, self.next_step, None), None))
-        self._is_empty = self._recolour_due = self.is_due = False  # is_due: it gets the state in a turn of its own
+        self._is_empty = self._recolour_due = self._is_due = False
         self._drawn = State()
         self._build()
 
@@ -85,9 +85,15 @@ class Panel(IsolatedPages):
             self.setFocusProxy(focus)
         return layout
 
+    def wait_for_state(self) -> None:
+        """Draw nothing until the state comes, in a turn of its own: what would be drawn by then is out of date."""
+        self._is_due = True
+        self.setUpdatesEnabled(False)
+
     def show_state(self, state: State) -> None:
         """Show ``state``, the newest, where the panel is seen; else what is newest when it is."""
-        self.is_due = False
+        self._is_due = False
+        self.setUpdatesEnabled(True)
         if self.is_seen:
             self._draw(state)
 
@@ -103,13 +109,13 @@ class Panel(IsolatedPages):
 
     def catch_up(self) -> None:
         """Draw what happened while the panel was not seen."""
-        if self.isVisible() and not self.is_due:
+        if self.isVisible() and not self._is_due:
             self._draw(self.state)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up with what happened while the panel was hidden."""
         super().showEvent(event)
-        if self.is_seen and not self.is_due:
+        if self.is_seen and not self._is_due:
             self._draw(self.state)
 
     def say_empty(self, text: str, step: str = "", own: QAbstractButton | None = None) -> None:
