@@ -298,6 +298,11 @@ def test_all_layers_are_selected_without_joining_each_block_with_all_before(
             await person.act(lambda: person.window.trigger("select_all"))
         assert len(person.state.selection) == len(person.state.session.model.layers) == 7 * blocks + 2
         assert len(view.chosen.numbers) >= 7 * blocks + 2 and len(asked) < 20 * 8 * blocks, "300 x 300 more"
+        leaf = person.window.panels["layers"].model.index_of("model.layers.0.mlp.up_proj")
+        assert view.isExpanded(leaf.parent()) and not view.isExpanded(leaf), "Qt would keep a note of every layer"
+        asked.clear()
+        await person.act(lambda: person.context.workspace.select(["lm_head"]))
+        assert len(asked) < 3 * blocks, "Qt asked where each of the ranges is that were selected"
 
     live(story)
 

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from workbench.deployment.checkpoints.sizes import more_bytes
@@ -52,7 +53,7 @@ FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Deployment:
     """A form for the current plan; ``nbytes`` of its tensors is NaN where the plan cannot be written so.
 
@@ -70,7 +71,7 @@ class Deployment:
         """Whether the plan can be written in this form."""
         return not (self.unfit or self.refused)
 
-    @property
+    @cached_property
     def verdict(self) -> str:
         """What the runtime refuses, in a few words."""
         if self.unfit:
@@ -78,7 +79,7 @@ class Deployment:
         layers = len({name for refusal in self.refused for name in refusal.layers})
         return f"{quantities.plural(layers, 'layer')} refused" if layers else "runs the whole plan"
 
-    @property
+    @cached_property
     def reasons(self) -> str:
         """Every reason on a line of its own."""
         return self.unfit or by_reason(self.refused) or self.verdict
@@ -97,7 +98,7 @@ def deployments(state: State) -> tuple[Deployment, ...]:
         for target in {form.target for form in FORMS}
     }
     unfits = [unfit(form, session.model) for form in FORMS]
-    return tuple(
+    made = tuple(
         Deployment(
             form=form, refused=refused[form.target], holds=holds, unfit=reason,
             nbytes=math.nan if reason or refused[form.target] else float(
@@ -106,6 +107,9 @@ def deployments(state: State) -> tuple[Deployment, ...]:
         )
         for form, reason in zip(FORMS, unfits, strict=True)
     )  # fmt: skip
+    for each in made:
+        _ = each.verdict, each.reasons  # here, in a thread: of thousands of layers they take long to add up
+    return made
 
 
 def unfit(form: Form, model: ModelSummary) -> str:

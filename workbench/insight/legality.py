@@ -298,8 +298,8 @@ def weight_choices(
     table = session.table(metric) if session else None
     names = list(table.schemes) if table is not None else [scheme.name for scheme in standard_schemes()]
     names += sorted({assignment.weights for assignment in assignments.values()} - {*names, KEEP})
-    kinds = _distinct(session, assignments, layers)
-    if not target or not kinds:
+    kinds = _distinct(session, assignments, layers) if target else []
+    if not kinds:
         return (KEEP, *names)
     accepted, inputs = target_of(target).among(session.model.layers if session else ()), (None, *_input_schemes())
     every = dict.fromkeys((KEEP, *names, *COMMON, *_examples()))
@@ -316,8 +316,8 @@ def input_choices(
 
     With a target: what it runs for all ``layers`` with the weights they have.
     """
-    names, kinds = (None, *_input_schemes()), _distinct(session, assignments, layers)
-    if not target or not kinds:
+    names, kinds = (None, *_input_schemes()), _distinct(session, assignments, layers) if target else []
+    if not kinds:
         return names
     accepted = target_of(target)
     return tuple(

@@ -49,6 +49,9 @@ class Assignment:
             object.__setattr__(self, "algorithm", ALIASES[self.algorithm])
 
 
+KEPT = Assignment()
+"""What layers get that no rule matches."""
+
 _FIELDS = tuple(field.name for field in fields(Assignment))
 
 
@@ -97,8 +100,10 @@ class Plan:
         """Return a plan in which ``layers`` have ``changes`` (fields of Assignment) and all else is as before."""
         names = tuple(dict.fromkeys(layers))
         changed = frozenset(names)
-        made = {before: replace(before, **changes) for before in set(map(self.of, names))}
-        first = tuple(Rule(pattern=name, assignment=made[self.of(name)]) for name in names)
+        before = list(map(self.of, names))
+        made = {each: replace(each, **changes) for each in _distinct(before)}
+        after = {id(each): made[each] for each in {id(each): each for each in before}.values()}
+        first = tuple(Rule(pattern=name, assignment=after[id(each)]) for name, each in zip(names, before, strict=True))
         plan = replace(self, rules=first + tuple(rule for rule in self.rules if rule.pattern not in changed))
         if not any(map(is_glob, names)):
             vars(plan).update(_patterns=self._patterns, _origin=(weakref.ref(self), changed))
@@ -107,7 +112,7 @@ class Plan:
     def of(self, name: str) -> Assignment:
         """Return what the first matching rule gives the layer ``name``; kept as it is if none matches."""
         rule = self.first(name)
-        return Assignment() if rule is None else rule.assignment
+        return KEPT if rule is None else rule.assignment
 
     def first(self, name: str) -> Rule | None:
         """Return the first rule that matches the layer ``name``."""
@@ -231,7 +236,7 @@ def _resolved(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     names = dict.fromkeys(layer.name for layer in layers)
     matched: dict[str, Assignment] = {}
     for rule in plan.rules:
-        hits = matching(rule.pattern, names) if is_glob(rule.pattern) else names.keys() & {rule.pattern}
+        hits = matching(rule.pattern, names) if is_glob(rule.pattern) else [rule.pattern][rule.pattern not in names :]
         if not hits:
             raise UnmatchedRuleError(
                 f"the rule {rule.pattern!r} matches no layer of the model{nearest(rule.pattern, names)}; "
@@ -273,21 +278,26 @@ def changed_names(old: Plan, new: Plan) -> frozenset[str] | None:
     return None
 
 
+def _distinct(assignments: Iterable[Assignment]) -> set[Assignment]:
+    """Return the different ones; thousands of layers share few objects, and hashing each would take longer."""
+    return set({id(each): each for each in assignments}.values())
+
+
 def _with_ties(matched: Mapping[str, Assignment], layers: Sequence[Layer]) -> dict[str, Assignment]:
     """Return every layer's assignment by what the rules say of it; SchemeError for a scheme that does not exist.
 
     Tied layers follow their owner, and have one weight scheme: the owner's unless only the tied layer has one.
     """
-    for assignment in set(matched.values()):
+    for assignment in _distinct(matched.values()):
         for scheme in (assignment.weights if assignment.weights != KEEP else None, assignment.inputs):
             if scheme is not None:
                 parse_scheme(scheme)
         if assignment.cache is not None:
             cache_scheme(assignment.cache)
-    result, none = {}, Assignment()
+    result = {}
     for layer in layers:
         owner = layer.tied_to if layer.tied_to and layer.name not in matched else layer.name
-        assignment = matched.get(owner, none)
+        assignment = matched.get(owner, KEPT)
         if assignment.cache is not None and not makes_keys_or_values(layer):
             assignment = replace(assignment, cache=None)
         result[layer.name] = assignment

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from operator import sub
 from typing import NamedTuple
 
 import numpy as np
@@ -126,6 +126,9 @@ def totals(
     return Ledger.of(summary, assignments, table, inputs, cache).totals
 
 
+Planned = Sequence[tuple[Layer, Assignment]]
+EMBEDDING = LayerKind.EMBEDDING
+
 SMALLEST = 1074
 """Every finite float is a whole multiple of ``2 ** -SMALLEST``."""
 
@@ -177,52 +180,62 @@ class Ledger:
         """Add up the layers of ``assignments``."""
         counted = frozenset(layer.name for layer in quantizable(summary.layers))
         empty = Ledger(summary=summary, table=table, inputs=inputs, cache=cache, counted=counted)
-        layers = (layer for layer in summary.layers if layer.name in assignments)
-        return empty._plus((layer, assignments[layer.name], 1) for layer in layers)
+        return empty._plus([(layer, assignments[layer.name]) for layer in summary.layers if layer.name in assignments])
 
     def moved(self, old: Mapping[str, Assignment], new: Mapping[str, Assignment]) -> Ledger:
         """Return the ledger after the layers of ``new`` went from what ``old`` gives them to what ``new`` does."""
         changed = [(self.summary.by_name[name], name) for name in new if new[name] != old[name]]
-        removed = [(layer, old[name], -1) for layer, name in changed]
-        return self._plus([*removed, *((layer, new[name], 1) for layer, name in changed)])
+        added, removed = ([(layer, of[name]) for layer, name in changed] for of in (new, old))
+        return self._plus(added, removed)
 
-    def _plus(self, steps: Iterable[tuple[Layer, Assignment, int]]) -> Ledger:
-        """Return the ledger with layers under their assignments added (1) or taken away (-1)."""
-        changes: dict[int, list[Amounts]] = {1: [self.amounts], -1: [Amounts()]}
-        slopes = self.slopes
-        for layer, assignment, sign in steps:
-            changes[sign].append(self._amounts(layer, assignment))
-            if self.table is not None and self.table.directions is not None and layer.tied_to is None:
-                slope = self.table.slopes(layer.name, assignment.weights)
-                if slope is not None:
-                    slopes = slopes + sign * np.stack([slope, slope * slope])
-        added, removed = (map(sum, zip(*rows, strict=True)) for rows in changes.values())
-        return replace(self, amounts=Amounts(*map(sub, added, removed)), slopes=slopes)
+    def _plus(self, added: Planned, removed: Planned = ()) -> Ledger:
+        """Return the ledger with layers under their assignments added and taken away."""
+        slopes, amounts = self.slopes, zip(self.amounts, self._amounts(added), self._amounts(removed), strict=True)
+        if self.table is not None and self.table.directions is not None:
+            for sign, layers in ((1, added), (-1, removed)):
+                for name, scheme in ((layer.name, each.weights) for layer, each in layers if layer.tied_to is None):
+                    if (slope := self.table.slopes(name, scheme)) is not None:
+                        slopes = slopes + sign * np.stack([slope, slope * slope])
+        return replace(self, amounts=Amounts(*(now + more - less for now, more, less in amounts)), slopes=slopes)
 
-    def _amounts(self, layer: Layer, assignment: Assignment) -> Amounts:
-        """Return what a layer adds; a tied one has no bits and no loss of its weight."""
-        owned, cells, rerouted = layer.tied_to is None, [], 0.0  # cells with their standard errors
-        if self.table is not None:
-            if owned and assignment.weights != KEEP:
-                rerouted = self.table.rerouting_of(layer.name, assignment.weights)
-                score = self.table.of(layer.name, assignment.weights) - rerouted
-                cells.append((score, self.table.scatter_of(layer.name, assignment.weights)))
-            if self.inputs is not None and assignment.inputs is not None and layer.kind is not LayerKind.EMBEDDING:
-                cells.append(self.inputs.cell(layer.name, assignment.inputs))
-            if self.cache is not None and assignment.cache is not None:
-                cells.append(self.cache.cell(layer.name, assignment.cache))
-        bits = layer_bits(layer, assignment.weights) if owned else 0
-        counts = owned and (layer.name in self.counted or assignment.weights != KEEP)
-        loss = missing = infinite = error = unsure = 0
-        for cell, scatter in cells:
-            loss += _units(cell) if math.isfinite(cell) else 0
-            missing, infinite = missing + math.isnan(cell), infinite + math.isinf(cell)
-            error += _units(scatter) if math.isfinite(scatter) else 0
-            unsure += not math.isfinite(scatter)
-        return Amounts(
-            bits=bits, counted_bits=bits if counts else 0, counted_weights=layer.parameters if counts else 0,
-            loss=loss, missing=missing, infinite=infinite, error=error, unsure=unsure, rerouted=_units(rerouted**2),
+    def _amounts(self, layers: Planned) -> Amounts:
+        """Return what layers add; a tied one has no bits and no loss of its weight."""
+        if not layers:
+            return Amounts()
+        owned = [(layer, each.weights) for layer, each in layers if layer.tied_to is None]
+        amounts = self._sizes(owned)
+        if self.table is None:
+            return amounts
+        score, scatter, rerouted = self.table.gathered((layer.name, name) for layer, name in owned if name != KEEP)
+        with np.errstate(invalid="ignore", over="ignore"):
+            cells, scatters, squares = [score - rerouted], [scatter], rerouted**2
+        chosen = (
+            (self.inputs, ((layer.name, each.inputs) for layer, each in layers if layer.kind is not EMBEDDING)),
+            (self.cache, ((layer.name, each.cache) for layer, each in layers)),
+        )
+        for table, schemes in chosen:
+            if table is not None:
+                known = table.gathered((name, scheme) for name, scheme in schemes if scheme is not None)
+                cells.append(known[0])
+                scatters.append(np.hypot(known[1], np.sqrt(known[2] * table.one_token)))
+        loss, error = np.concatenate(cells), np.concatenate(scatters)
+        return amounts._replace(
+            loss=_units(loss), missing=int(np.isnan(loss).sum()), infinite=int(np.isinf(loss).sum()),
+            error=_units(error), unsure=int((~np.isfinite(error)).sum()), rerouted=_units(squares),
         )  # fmt: skip
+
+    def _sizes(self, owned: Sequence[tuple[Layer, str]]) -> Amounts:
+        """Return the bits of weights under their schemes: those of one shape and scheme are worked out once."""
+        kinds = [
+            (scheme, layer.dtype, layer.shape, layer.view, layer.axes, layer.row_axes,
+             scheme != KEEP or layer.name in self.counted)
+            for layer, scheme in owned
+        ]  # fmt: skip
+        sums, like = np.zeros(3, object), dict(zip(kinds, owned, strict=True))
+        for kind, count in Counter(kinds).items():
+            bits, (*_, counts) = layer_bits(*like[kind]), kind
+            sums += [bits * count, bits * count * counts, like[kind][0].parameters * count * counts]
+        return Amounts(*sums)
 
     @property
     def totals(self) -> Totals:
@@ -250,7 +263,11 @@ class Ledger:
         return math.hypot(self.amounts.error / (1 << SMALLEST), interaction_error(*self.slopes), chance)
 
 
-def _units(value: float) -> int:
-    """Return a finite float in units of ``2 ** -SMALLEST``, exactly."""
-    numerator, denominator = value.as_integer_ratio()
-    return (numerator << SMALLEST) // denominator
+def _units(values: np.ndarray) -> int:
+    """Return the sum of those of ``values`` (float64) that are finite in units of ``2 ** -SMALLEST``, exactly."""
+    fractions, exponents = np.frexp(values[np.isfinite(values)])
+    wholes, total = np.ldexp(fractions, 53).astype(np.int64), 0
+    for exponent in np.unique(exponents).tolist():
+        high, low = np.divmod(wholes[exponents == exponent], 1 << 27)  # neither sum leaves 64 bits
+        total += ((int(high.sum()) << 27) + int(low.sum())) << (SMALLEST + exponent) >> 53
+    return total

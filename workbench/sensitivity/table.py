@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -92,6 +92,23 @@ class Sensitivity:
         if score == 0 or self.error is None or layer not in self.row:
             return 0.0 if score == 0 else float("nan")
         return score * float(self.error[self.row[layer]])
+
+    def gathered(self, cells: Iterable[tuple[str, str]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what :meth:`of`, :meth:`scatter_of` and :meth:`rerouting_of` say of many cells (layer, scheme).
+
+        Each is float64 ``[cells]``.
+        """
+        places = [(self.row.get(layer, -1), self.column.get(scheme, -1)) for layer, scheme in cells]
+        rows, columns = np.array(places, np.intp).reshape(-1, 2).T
+        unknown, nothing = (rows < 0) | (columns < 0), np.zeros(len(places))
+        if unknown.all():
+            return nothing + np.nan, nothing + np.nan, nothing
+        score = np.where(unknown, np.nan, self.score[rows, columns])
+        with np.errstate(invalid="ignore"):
+            scatter = np.where(score == 0, 0.0, score * (np.nan if self.error is None else self.error[rows]))
+        if self.rerouting is None:
+            return score, scatter, nothing
+        return score, scatter, np.where(np.isnan(score), 0.0, np.minimum(self.rerouting[rows, columns], score))
 
     def whole(self, loss: float) -> float:
         """Return what a plan of that second-order loss is predicted to cost by the measured plans, where there are."""

@@ -46,7 +46,9 @@ from workbench.readable import few
 from workbench.session.workspace import State
 
 SELECTABLE = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-EDITABLE = SELECTABLE | Qt.ItemFlag.ItemIsEditable
+LEAF = SELECTABLE | Qt.ItemFlag.ItemNeverHasChildren
+"""What is no block: without the flag, expanding all notes thousands of leaves as expanded, too."""
+EDITABLE = LEAF | Qt.ItemFlag.ItemIsEditable
 
 
 class LayersModel(QAbstractItemModel):
@@ -308,9 +310,10 @@ class LayersModel(QAbstractItemModel):
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
-        column = index.column()
-        layer = self.row_at(index).layer if column in FIELDS else None
-        return EDITABLE if layer is not None and (column != CACHE or makes_keys_or_values(layer)) else SELECTABLE
+        row, column = self.row_at(index), index.column()
+        if row.layer is None or column not in FIELDS or (column == CACHE and not makes_keys_or_values(row.layer)):
+            return SELECTABLE if row.is_group else LEAF
+        return EDITABLE
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():

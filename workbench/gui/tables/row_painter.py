@@ -20,7 +20,7 @@ from PySide6.QtCore import (
     Qt,
     QTimer,
 )
-from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPixmap, QStaticText
+from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPixmap, QRegion, QStaticText
 from PySide6.QtWidgets import QStyleOptionViewItem, QTreeView
 
 from workbench.gui.shell.foreign import elided
@@ -113,6 +113,10 @@ class LayersView(QTreeView):
             known = self._layers.weights_of
             self._pixmaps = {key: made for key, made in self._pixmaps.items() if known(key[0]) is made[0]}
         self.viewport().update()
+
+    def visualRegionForSelection(self, selection: QItemSelection) -> QRegion:
+        """Return all that is seen: Qt would look up every range of a selection, thousands of blocks, to paint less."""
+        return QRegion(self.viewport().rect())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Work out once where the columns stand, then paint the rows."""
