@@ -6644,8 +6644,8 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>SmoothQuant</translation>
     </message>
     <message>
-        <source>a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, FP8, MXFP4, AutoRound, torchao, MLX), an .onnx file, a Hugging Face folder (config.json and .safetensors), a Python file with a factory function, a .pt2 exported program, a .safetensors file or folder, a .gguf file, or a .pt/.pth state dict</source>
-        <translation>ein quantisierter Hugging-Face-Ordner (GPTQ, AWQ, compressed-tensors, FP8, MXFP4, AutoRound, torchao, MLX), eine .onnx-Datei, ein Hugging-Face-Ordner (config.json und .safetensors), eine Python-Datei mit einer Funktion, die das Modell baut, ein exportiertes Programm (.pt2), eine .safetensors-Datei oder ein Ordner davon, eine .gguf-Datei oder ein State Dict (.pt, .pth)</translation>
+        <source>a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, bitsandbytes, ModelOpt, AutoRound, MLX, ...), an .onnx file, a Hugging Face folder (config.json and .safetensors), a Python file with a factory function, a .pt2 exported program, a .safetensors file or folder, a .gguf file, or a .pt/.pth state dict</source>
+        <translation>ein quantisierter Hugging-Face-Ordner (GPTQ, AWQ, compressed-tensors, bitsandbytes, ModelOpt, AutoRound, MLX, ...), eine .onnx-Datei, ein Hugging-Face-Ordner (config.json und .safetensors), eine Python-Datei mit einer Funktion, die das Modell baut, ein exportiertes Programm (.pt2), eine .safetensors-Datei oder ein Ordner davon, eine .gguf-Datei oder ein State Dict (.pt, .pth)</translation>
     </message>
     <message>
         <source>Save the picture</source>
@@ -7332,6 +7332,10 @@ Auf {}.</translation>
     <message>
         <source>the files round the inputs of {n} layers ({}) to {}, which no plan can say; they are left as computed</source>
         <translation>die Dateien runden die Eingaben von {n} Schichten ({}) auf {}, was kein Plan sagen kann; sie bleiben, wie sie berechnet werden</translation>
+    </message>
+    <message>
+        <source>the files round the inputs of {n} layers ({}) to {}, which no plan can say; the plan rounds them to {}</source>
+        <translation>die Dateien runden die Eingaben von {n} Schichten ({}) auf {}, was kein Plan sagen kann; der Plan rundet sie auf {}</translation>
     </message>
     <message>
         <source>the files store keys and values as {}; a plan rounds them token by token, so they are left as computed</source>

@@ -161,6 +161,11 @@ def test_floats_of_eight_bits(form: dict[str, Any], inputs: str | None, tmp_path
     ({"act_sym": True}, "int8-token", False), ({"act_sym": False}, "int8-token-asym", False),
     ({"act_dynamic": False}, None, True), ({"act_group_size": 32}, None, True), ({"act_bits": 4}, None, True),
     ({"act_bits": 16}, None, False), ({"extra_config": {Q: {"act_bits": 16}}}, None, False),
+    ({"extra_config": {r"self_attn\.[qk]_proj$": {"act_bits": 16}}}, None, False),
+    ({"extra_config": {"^self_attn": {"act_bits": 16}, "q_proj": {"act_sym": False}, "attn": {}}}, "int8-token-asym",
+     False),
+    ({"extra_config": {".*": {"act_bits": 16}, Q: {"act_sym": True}}}, "int8-token", False),
+    ({"extra_config": {UP: {"act_bits": 16}, UP.replace("mlp", "."): {"act_bits": 16}}}, "int8-token", False),
 ])  # fmt: skip
 def test_integers_whose_inputs_are_rounded_too(
     form: dict[str, Any], inputs: str | None, told: bool, tmp_path: Path
@@ -178,7 +183,8 @@ def test_integers_whose_inputs_are_rounded_too(
 @pytest.mark.parametrize("settings, message", [
     ({"packing_format": "auto_round:auto_awq", "bits": 8}, "AWQ checkpoints of version gemm with 8 bits"),
     ({"packing_format": ["auto"], "act_bits": "many"}, "does not say what auto-round needs"),
-    ({"extra_config": [], "data_type": "mx_fp"}, "does not say what auto-round needs"),
+    ({"extra_config": ["q_proj"], "data_type": "mx_fp"}, "does not say what auto-round needs"),
+    ({"extra_config": {"(?<=mlp).up": {"bits": 8}}, "data_type": "mx_fp"}, "is not a regular expression that is read"),
     ({}, "none of its tensors is in a form that is read"),
 ])  # fmt: skip
 def test_what_is_not_read_is_one_line(settings: dict[str, Any], message: str, tmp_path: Path) -> None:

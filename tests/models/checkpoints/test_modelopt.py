@@ -67,6 +67,8 @@ def test_float8_of_outputs_with_inputs_by_token(settings: dict[str, Any], tmp_pa
     model = open_model(rewritten(folder_of("llama", tmp_path / "m"), settings, **tensors))
     assert torch.equal(model.weight(Q), CODES.float() * scales)
     assert (planned(model).weights, planned(model).inputs) == ("fp8-e4m3-channel", "fp8-e4m3-token")
+    bounded = any("clipped at 1200, which no plan can say; the plan rounds them" in note for note in model.notes)
+    assert bounded == ("activation_scale_ub" in settings)
 
 
 def test_nvfp4_is_read_and_written_for_vllm(tmp_path: Path) -> None:

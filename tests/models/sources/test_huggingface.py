@@ -228,8 +228,8 @@ def test_an_unknown_architecture_is_told(folder: Path) -> None:
 
 
 def test_quantized_folders_are_refused(folder: Path) -> None:
-    configure(folder, quantization_config={"quant_method": "bitsandbytes"})
-    with pytest.raises(NotAModelError, match=r"already quantized \(bitsandbytes\), and of those gptq, awq"):
+    configure(folder, quantization_config={"quant_method": "hqq"})
+    with pytest.raises(NotAModelError, match=r"already quantized \(hqq\), and of those gptq, awq"):
         open_model(folder)
 
 

@@ -94,7 +94,7 @@ def matches(expression: str, module: str) -> bool:
     try:
         return re2.compile(expression, options).match(module) is not None
     except re2.error:
-        raise NotAModelError(f"the target re:{expression[:80]} of config.json is not a regular expression") from None
+        raise NotAModelError(f"{expression[:80]!r} in config.json is not a regular expression that is read") from None
 
 
 def read_group(store: TensorStore, module: str, group: Mapping[str, Any]) -> PackedWeight:

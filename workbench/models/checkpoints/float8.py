@@ -9,6 +9,7 @@ parameter as experts x inputs x outputs.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -27,8 +28,10 @@ def read_float8(store: TensorStore, config: Config, names: Names) -> Packed:
 
 
 def read_fbgemm(store: TensorStore, config: Config, names: Names) -> Packed:
-    """Return the packed weights of FBGEMM's FP8: a scale for each output, inputs rounded by token."""
-    return read_float8(store, {"activation_scheme": "dynamic"}, names)
+    """Return the packed weights of FBGEMM's FP8: a scale for each output, inputs rounded by token up to a bound."""
+    packed, bound = read_float8(store, {"activation_scheme": "dynamic"}, names), config.get("activation_scale_ub")
+    told = "" if bound is None else f"FP8 by token, clipped at {float(bound):g}"
+    return {name: replace(weight, dropped=told) for name, weight in packed.items()}
 
 
 def read_module(store: TensorStore, module: str, part: str, config: Config) -> PackedWeight:

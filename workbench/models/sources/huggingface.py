@@ -134,8 +134,9 @@ def read_config(folder: Path, *, quantized: bool = False) -> dict[str, Any]:
         settings = config["quantization_config"]
         method = (settings if isinstance(settings, dict) else {}).get("quant_method", "an unknown method")
         raise NotAModelError(
-            f"{folder} is already quantized ({method}), and of those gptq, awq, compressed-tensors, fp8, fbgemm_fp8, "
-            "mxfp4, modelopt, auto-round, torchao and mlx are read; open the floating-point model it came from"
+            f"{folder} is already quantized ({method}), and of those gptq, awq, bitsandbytes, compressed-tensors, fp8, "
+            "fbgemm_fp8, mxfp4, modelopt, auto-round, torchao and mlx are read; open the floating-point model it came "
+            "from"
         )
     return config
 

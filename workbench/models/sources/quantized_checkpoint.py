@@ -13,6 +13,7 @@ import torch
 from workbench.errors import ModelTooLargeError, NotAModelError, UnsafeModelError, first_line
 from workbench.models.checkpoints.auto_round import read_auto_round
 from workbench.models.checkpoints.beside import with_settings
+from workbench.models.checkpoints.bitsandbytes import read_bitsandbytes
 from workbench.models.checkpoints.compressed_tensors import cache_scheme, read_compressed_tensors
 from workbench.models.checkpoints.experts import Owners, joined, owners_of, pieces_of
 from workbench.models.checkpoints.float8 import read_fbgemm, read_float8, read_mxfp4
@@ -52,7 +53,7 @@ READERS: Mapping[str, Reader] = {
     "gptq": read_gptq, "awq": read_awq, "compressed-tensors": read_compressed_tensors, "fp8": read_float8,
     "fbgemm_fp8": read_fbgemm, "modelopt": read_modelopt,
     "mxfp4": read_mxfp4, "torchao": read_torchao, "mlx": read_mlx, "auto-round": read_auto_round,
-    "intel/auto-round": read_auto_round,
+    "intel/auto-round": read_auto_round, "bitsandbytes": read_bitsandbytes,
 }  # fmt: skip
 """What reads a checkpoint, by the ``quant_method`` that its config.json names (or by what MLX writes instead)."""
 
@@ -67,13 +68,15 @@ PACKED_ALONE = (
 def quantization_of(config: Any) -> tuple[str, Any] | None:
     """Return how config.json says that the weights are quantized, and its settings; None where it does not say.
 
-    mlx-lm names no method: ``quantization`` has a group size and a number of bits.
+    mlx-lm names no method: ``quantization`` has a group size and a number of bits.  Nor did bitsandbytes at first.
     """
     if not isinstance(config, dict):
         return None
     settings = config.get("quantization_config")
     if isinstance(settings, dict) and "quant_method" in settings:
         return str(settings["quant_method"]), settings
+    if isinstance(settings, dict) and {"load_in_4bit", "load_in_8bit"} & settings.keys():
+        return "bitsandbytes", settings
     settings = config.get("quantization", settings)
     if isinstance(settings, dict) and {"group_size", "bits"} <= settings.keys():
         return "mlx", settings
@@ -86,7 +89,7 @@ class QuantizedCheckpoint:
 
     name = "quantized_checkpoint"
     description = (
-        "a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, ModelOpt, AutoRound, torchao, MLX, ...)"
+        "a quantized Hugging Face folder (GPTQ, AWQ, compressed-tensors, bitsandbytes, ModelOpt, AutoRound, MLX, ...)"
     )
 
     def detects(self, path: Path) -> bool:
@@ -196,14 +199,15 @@ class Checkpoint:
         )
 
     def notes(self, layers: Collection[Layer]) -> tuple[str, ...]:
-        """Describe what the files state of activations and the first plan leaves as computed."""
-        dropped: dict[str, list[str]] = {}
+        """Describe what the files state of activations and the first plan does not."""
+        dropped: dict[tuple[str, str | None], list[str]] = {}
         for name, weight in self.packed.items():
             if weight.dropped:
-                dropped.setdefault(weight.dropped, []).append(name.removesuffix(".weight"))
+                dropped.setdefault((weight.dropped, weight.inputs), []).append(name.removesuffix(".weight"))
         notes = [
-            f"the files round the inputs of {len(names):,} layers ({names[0]}) to {what}, which no plan can say; they "
-            "are left as computed" for what, names in dropped.items()
+            f"the files round the inputs of {len(names):,} layers ({names[0]}) to {what}, which no plan can say; "
+            + ("they are left as computed" if scheme is None else f"the plan rounds them to {scheme}")
+            for (what, scheme), names in dropped.items()
         ]  # fmt: skip
         ordered = [name.removesuffix(".weight") for name, weight in self.packed.items() if weight.scheme is None]
         notes += [
