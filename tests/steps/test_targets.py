@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.gui import sessions
-from workbench.errors import PlanError
+from workbench.errors import BudgetError, PlanError
 from workbench.insight.legality import refusals
 from workbench.numerics.formats.gguf.inputs import SCHEMES as ROUNDED
 from workbench.numerics.formats.gguf.inputs import inputs_beside
@@ -43,6 +43,36 @@ def test_every_target_has_the_plan_that_a_search_for_it_finds() -> None:
         assert not refusals(plan, session.model.layers, row.target)
         assert row.nbytes >= plan_totals(session.model, plan).nbytes
     assert {row.target for row in rows if not row.plan} and all(row.reason for row in rows if not row.plan)
+
+
+@pytest.mark.parametrize("name, schemes", [
+    ("torchao", ("int4-g32", "int8-channel")), ("mlx", ("int4-g32-asym-zfp16", "int8-g32-asym-zfp16")),
+    ("vllm", ("int4-g32", "int8-channel")),
+])  # fmt: skip
+def test_a_size_is_that_of_the_folder_that_the_target_loads(name: str, schemes: tuple[str, ...]) -> None:
+    """A plan of as many bytes was found, and torchao, which stores 4 bits in 8, wrote a folder of many more."""
+    session = scored(schemes)
+    counted = [
+        plan_totals(session.model, search(session, bits_per_weight=bits, target=name)).nbytes for bits in (5.5, 8.6)
+    ]
+    floating = sum(layer.nbytes for layer in session.model.stored) + session.model.other_nbytes
+    for size in (*counted, floating):
+        try:
+            (row,) = best_targets(session, size=size, targets=[name])
+            plan = search(session, size=size, target=name)
+        except BudgetError:
+            continue
+        if row.plan is None:
+            assert "no plan fits into" in row.reason and name == "torchao"
+            continue
+        assert row.plan.hash == plan.hash and 0.8 * size < row.nbytes <= size
+        whole = search(session, size=size)
+        assert plan_totals(session.model, whole).nbytes <= size
+    with pytest.raises(BudgetError, match="the smallest possible takes") as refused:
+        search(session, size=1000, target=name)
+    smallest = int(refused.value.smallest or 0)
+    (row,) = best_targets(session, size=smallest, targets=[name])
+    assert row.nbytes == smallest
 
 
 def test_a_target_without_a_scored_scheme_names_some_that_it_runs() -> None:

@@ -21,7 +21,7 @@ from workbench.models.summary import ModelSummary, quantizable, searchable
 from workbench.numerics.formats import activation_schemes, parse_scheme, standard_schemes, takes_range
 from workbench.numerics.formats.gguf.inputs import SCHEMES as ROUNDED_SCHEMES
 from workbench.numerics.formats.gguf.inputs import inputs_beside
-from workbench.planning.candidates import Rounding
+from workbench.planning.candidates import More, Rounding
 from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
@@ -86,6 +86,19 @@ def within_target(rules: Constraints, target: str, model: ModelSummary) -> Const
     runtime = target_of(target).among(model.layers)
     bonds, rounding = runtime.bonds(model.layers), rounding_of(target)
     return replace(rules, legal=runtime.legal, bonds=bonds, target=runtime.title, rounding=rounding)
+
+
+def more_of(target: str) -> More | None:
+    """Return what the folders that a target (empty: any) loads take beyond a plan's bits; None for other forms."""
+    from workbench.deployment.checkpoints.sizes import FOLDERS, more_bytes
+
+    runtime = target_of(target).runtime if target else None
+    kind = "" if runtime is None else FOLDERS.get(runtime.name, "")
+
+    def more(layer: Layer, weights: str, inputs: str | None) -> int:
+        return 8 * max(more_bytes(kind, [layer], {layer.name: Assignment(weights=weights, inputs=inputs)}), 0)
+
+    return more if kind else None
 
 
 def rounding_of(target: str) -> Rounding | None:

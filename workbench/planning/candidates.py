@@ -22,6 +22,9 @@ Legal = Callable[[Layer, str, str | None], str | None]
 Rounding = Callable[[str], str | None]
 """The scheme in which a target rounds inputs beside weights in a scheme, None for as computed."""
 
+More = Callable[[Layer, str, str | None], int]
+"""The bits that a target's own form of a layer takes beyond those of the scheme of its weights."""
+
 Request = tuple[Sequence[Layer], str | None, tuple[str, ...] | None]
 """Layers that get one candidate together, their present input scheme, and the schemes that they may take."""
 
@@ -87,7 +90,8 @@ class _Menu:
 class Builder:
     """Makes the candidates of groups, remembering what depends on shapes only.
 
-    The losses of ``rounded`` for what ``rounding`` says add to those of the weights, and decide nothing else.
+    The losses of ``rounded`` for what ``rounding`` says add to those of the weights, and decide nothing else; the bits
+    that ``more`` says add to those of the schemes.
     """
 
     table: Sensitivity
@@ -98,6 +102,7 @@ class Builder:
     inputs: Sensitivity | None
     rounding: Rounding | None = None
     rounded: Sensitivity | None = None
+    more: More | None = None
     _menus: dict[Any, _Menu] = field(default_factory=dict)
 
     def groups(self, requests: Sequence[Request]) -> list[Group]:
@@ -128,10 +133,11 @@ class Builder:
         shape = (len(requests), len(menu.candidates))
         bits, loss, spent, rounded = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape), np.zeros(shape)
         owned = [[layer for layer in members if layer.tied_to is None] for members, _, _ in requests]
+        present = requests[0][1]
         for place in range(max(map(len, owned), default=0)):
             at = np.array([index for index, layers in enumerate(owned) if len(layers) > place])
             layers = [owned[index][place] for index in at]
-            bits[at] += np.stack([_bits_of(layer, menu) for layer in layers])
+            bits[at] += np.stack([self._bits(layer, menu, present) for layer in layers])
             for table, columns, places in menu.cells:
                 rows = np.array([table.row.get(layer.name, -1) for layer in layers])
                 cells = np.maximum(table.score[rows[:, None], columns], 0.0)
@@ -217,6 +223,17 @@ class Builder:
             for table in dict.fromkeys(table for table, _, _ in cells)
         ]
 
+    def _bits(self, layer: Layer, menu: _Menu, inputs: str | None) -> np.ndarray:
+        key = (layer.shape, layer.view, layer.axes, layer.row_axes, layer.dtype)
+        known = menu.bits.get(key)
+        if known is None:
+            bits = [layer_bits(layer, each.weights) for each in menu.candidates]
+            if self.more is not None:
+                more = (self.more(layer, each.weights, each.inputs(inputs)) for each in menu.candidates)
+                bits = [own + beyond for own, beyond in zip(bits, more, strict=True)]
+            known = menu.bits[key] = np.array(bits, np.int64)
+        return known
+
     def _microseconds(self, layer: Layer, menu: _Menu, inputs: str | None) -> np.ndarray:
         key = (layer.kind, layer.matrix, inputs)
         if key not in menu.times and self.times is not None:
@@ -228,15 +245,6 @@ class Builder:
 def _is_plain(layer: Layer) -> bool:
     """Return whether a layer is the weight of a module that a target knows by its kind, not by its name."""
     return layer.kind is not LayerKind.EMBEDDING and layer.parameter == f"{layer.name}.weight"
-
-
-def _bits_of(layer: Layer, menu: _Menu) -> np.ndarray:
-    key = (layer.shape, layer.view, layer.axes, layer.row_axes, layer.dtype)
-    known = menu.bits.get(key)
-    if known is None:
-        bits = [layer_bits(layer, candidate.weights) for candidate in menu.candidates]
-        known = menu.bits[key] = np.array(bits, np.int64)
-    return known
 
 
 Chosen = tuple[list[int], np.ndarray, np.ndarray, np.ndarray]

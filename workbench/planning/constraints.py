@@ -15,7 +15,7 @@ from workbench.errors import PlanError, nearest
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary, searchable
 from workbench.planning.budgets import Times, plan_microseconds
-from workbench.planning.candidates import Builder, Group, Rounding, require_columns
+from workbench.planning.candidates import Builder, Group, More, Rounding, require_columns
 from workbench.planning.groups import Bond, sharing_groups
 from workbench.planning.patterns import matching
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
@@ -39,7 +39,8 @@ class Constraints:
     activation losses adds what the base plan's activation schemes cost, and nothing is chosen by it.  Layers that the
     output does not depend on stay as they are and count in no bits per weight, since another output may need them;
     with ``shrink_unused`` they get the smallest scheme.  ``rounding`` says in which scheme the target rounds inputs on
-    its own account beside weights: what that costs, by a table of activation losses, counts in the choice.
+    its own account beside weights: what that costs, by a table of activation losses, counts in the choice.  ``more``
+    are the bits that the target's own form takes beyond the schemes': they count in a budget of bytes.
     """
 
     locked: frozenset[str] = frozenset()
@@ -51,6 +52,7 @@ class Constraints:
     keep_inputs: bool = False
     shrink_unused: bool = False
     rounding: Rounding | None = None
+    more: More | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,6 +115,7 @@ def search_space(
         table=table, names=tuple(name for name in names if name != KEEP), legal=rules.legal, times=times,
         algorithms=tuple(algorithms), inputs=None if rules.keep_inputs else inputs,
         rounding=rules.rounding, rounded=_rounded(summary, table, inputs) if rules.rounding and inputs else None,
+        more=rules.more,
     )  # fmt: skip
     groups, reasons = _split(summary, assignments, builder, rules)
     searched = {name for group in groups for name in group.layers}
@@ -124,12 +127,18 @@ def search_space(
     open_weights = sum(layer.parameters for layer in summary.stored if layer.name in searched)
     return SearchSpace(
         summary=summary, base=assignments, groups=groups, transforms=base.transforms,
-        all_bits=amounts.bits + untied_bits(summary, base.transforms),
+        all_bits=amounts.bits + untied_bits(summary, base.transforms) + _more_bits(summary, fixed, rules),
         counted_bits=amounts.counted_bits, counted_weights=amounts.counted_weights + open_weights,
         fixed_loss=math.fsum(loss for loss in (*losses, *costs.values()) if not math.isnan(loss)),
         fixed_microseconds=0.0 if times is None else plan_microseconds(summary, fixed, times), fixed=reasons,
         unscored=tuple(place for place, loss in costs.items() if math.isnan(loss)),
     )  # fmt: skip
+
+
+def _more_bits(summary: ModelSummary, fixed: Mapping[str, Assignment], rules: Constraints) -> int:
+    """Return the bits that the target's own form of the ``fixed`` layers takes beyond their schemes'."""
+    owned = [(layer, fixed[layer.name]) for layer in summary.stored if layer.name in fixed and rules.more]
+    return sum(rules.more(layer, each.weights, each.inputs) for layer, each in owned) if rules.more else 0
 
 
 def _rounded(summary: ModelSummary, table: Sensitivity, inputs: Sensitivity) -> Sensitivity:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.errors import PlanError
+from workbench.insight.legality import more_of
 from workbench.memory import parse_size
 from workbench.numerics.ranges import REGISTRY as RANGES
 from workbench.planning.budgets import GOALS, Budgets, MeasuredTimes
@@ -173,7 +174,8 @@ def find_plan(session: Session, options: SearchOptions, progress: Progress = sil
     """
     table = session.require_table(options.metric)
     rules = constraints_of(session, options.target, options.lock, options.schemes or None, options.allow, table)
-    rules = replace(rules, shrink_unused=options.shrink_unused)
+    more = None if options.size is None else more_of(options.target or "")
+    rules = replace(rules, shrink_unused=options.shrink_unused, more=more)
     base, rules, activations = with_activations(
         session,
         rules,

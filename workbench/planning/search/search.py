@@ -193,10 +193,11 @@ def search(
     """Return the plan that minimises ``minimise`` (one of GOALS) within ``budgets``.
 
     ``times`` serve microseconds.  What :func:`workbench.planning.totals.totals` says of the plan never exceeds the
-    budget.  The choice is exact for the sum of the layers' losses (the plan's name ends with UNPROVEN where the solver
-    had no time to prove that); where their interaction is known (``table.directions``) exchanges improve it.  Raises
-    BudgetError that tells the smallest possible value, PlanError without a budget or for contradictory locks,
-    MissingResultError for microseconds without ``times``.
+    budget, nor do, where the constraints say them, the bytes of the target's own form.  The choice is exact for the sum
+    of the layers' losses (the plan's name ends with UNPROVEN where the solver had no time to prove that); where their
+    interaction is known (``table.directions``) exchanges improve it.  Raises BudgetError that tells the smallest
+    possible value, PlanError without a budget or for contradictory locks, MissingResultError for microseconds without
+    ``times``.
     """
     timed = minimise == "microseconds" or budgets.microseconds is not None
     _require_goal(minimise, budgets, timed and times is None)
