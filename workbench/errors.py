@@ -133,6 +133,10 @@ class SessionError(WorkbenchError):
     """A session file that cannot be read or written; the old file is whole."""
 
 
+class ChangedSessionError(SessionError):
+    """A session file that another program has written since it was read, and that is not to be replaced unasked."""
+
+
 class DamagedSessionError(SessionError):
     """A session file of which a repair may save what is whole."""
 

@@ -1588,8 +1588,28 @@ with all your permissions. Run it only if you wrote it or have read it.</source>
 mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschrieben oder gelesen haben.</translation>
     </message>
     <message>
-        <source>Another window or program has changed {} since it was opened here. Saving overwrites those changes.</source>
-        <translation>Ein anderes Fenster oder Programm hat {} geändert, seit es hier geöffnet wurde. Speichern überschreibt diese Änderungen.</translation>
+        <source>The workbench was not closed properly</source>
+        <translation>Die Workbench wurde nicht ordentlich beendet</translation>
+    </message>
+    <message>
+        <source>There is a copy of the session of {}, written on {}</source>
+        <translation>Es gibt eine Kopie der Sitzung {}, geschrieben am {}</translation>
+    </message>
+    <message>
+        <source>There is a copy of the session that was never saved, written on {}</source>
+        <translation>Es gibt eine Kopie der Sitzung, die nie gespeichert wurde, geschrieben am {}</translation>
+    </message>
+    <message>
+        <source>There is a copy of the session of {}, written on {}. Another window or program has changed that file since: saving asks which to keep.</source>
+        <translation>Es gibt eine Kopie der Sitzung {}, geschrieben am {}. Ein anderes Fenster oder Programm hat diese Datei seither geändert; beim Speichern wird gefragt, was bleiben soll.</translation>
+    </message>
+    <message>
+        <source>another window or program has changed {} since it was read; choose another name, or replace it</source>
+        <translation>ein anderes Fenster oder Programm hat {} geändert, seit die Datei gelesen wurde; wählen Sie einen anderen Namen, oder ersetzen Sie sie</translation>
+    </message>
+    <message>
+        <source>Another window or program has changed {} since it was opened here. Saving overwrites those changes; under another name, both are kept.</source>
+        <translation>Ein anderes Fenster oder Programm hat {} geändert, seit die Datei hier geöffnet wurde. Speichern überschreibt diese Änderungen; unter einem anderen Namen bleibt beides erhalten.</translation>
     </message>
     <message>
         <source>Open a model to see the weights of every layer and the cost of every number format, and to build a mixed-precision plan. You can also drop a file or folder here.</source>

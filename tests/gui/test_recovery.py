@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QWidget
@@ -19,11 +20,13 @@ from PySide6.QtWidgets import QWidget
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.engine.engine import CANCELLED, Engine
+from workbench.gui.commands import document
 from workbench.gui.shell import settings
 from workbench.gui.shell.forms import Form
 from workbench.models.sources.bundled import bundled_folder
 from workbench.models.sources.weights_only import CANNOT_RUN
 from workbench.session.session import Session
+from workbench.session.shared_file import stamp_of
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 
 FACTORY = """
@@ -226,6 +229,30 @@ def test_a_file_that_another_window_has_written_is_not_replaced_unasked(
         await person.press(Qt.Key.Key_Z, control=True)
         await person.press(Qt.Key.Key_S, control=True)
         await person.until(lambda: not person.state.dirty)  # its own file is nobody else's
+
+    live(story)
+
+
+def test_a_file_that_changes_right_before_it_is_written_is_not_replaced_unasked(
+    live: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a command held the file while the window waited for its turn: what that had added was lost."""
+    path = tmp_path / "kept.qwb"
+    sessions.full(1).save(path)
+    other, read = replace(sessions.full(1), notes=("of a command",)), stamp_of(path)
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path(str(path)))
+        await person.until(lambda: person.state.session is not None)
+        await person.act(lambda: person.context.workspace.select(["model.layers.0.mlp.up_proj"]))
+        await person.press(Qt.Key.Key_0, control=True)
+        other.save(path)
+        with monkeypatch.context() as earlier:
+            earlier.setattr(document, "stamp_of", lambda file: read)
+            await person.press(Qt.Key.Key_S, control=True)
+            await person.until(lambda: any(view.status.over for view in person.context.jobs.views))
+        await person.answer("question", "cancel")
+        assert Session.load(path).notes == other.notes and person.state.dirty
 
     live(story)
 

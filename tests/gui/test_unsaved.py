@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,41 @@ def test_edits_are_written_within_a_second_and_recovered(live: Callable[..., Non
         await person.until(lambda: not any(recovery._busy.values()), 20)
         recovery.end(discard=True)
         assert not recoverable() and not window_folders()
+
+    live(crash)
+    live(again)
+
+
+def test_edits_to_a_file_that_another_window_has_saved_since_are_recovered_and_replace_it_when_told(
+    live: Callable[..., None], tmp_path: Path
+) -> None:
+    path = tmp_path / "kept.qwb"
+    sessions.full(1).save(path)
+    other = replace(sessions.full(1), notes=("of the other window",))
+
+    async def crash(person: Person) -> None:
+        recovery = Recovery(person.context, person.window, seconds=1000)
+        await person.act(lambda: person.window.document.open_path(str(path)))
+        await person.until(lambda: person.state.session is not None)
+        await person.act(lambda: person.context.workspace.select([LAYER]))
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.until(recoverable, 10)
+        other.save(path)
+        os.utime(path, (time.time() + 1,) * 2)
+        recovery.end(discard=False)
+
+    async def again(person: Person) -> None:
+        recovery = Recovery(person.context, person.window)
+        await person.act(lambda: person.context.tasks.start(recovery.offer()))
+        assert "has changed that file since" in person.dialog("question").informativeText()
+        await person.answer("question", "recover")
+        await person.until(lambda: person.state.session is not None)
+        assert person.state.assignments[LAYER].weights == "keep" and person.state.dirty
+        await person.press(Qt.Key.Key_S, control=True)
+        await person.answer("question", "cancel")
+        assert Session.load(path).notes == other.notes and person.state.dirty
+        await person.until(lambda: not any(recovery._busy.values()), 20)
+        recovery.end(discard=True)
 
     live(crash)
     live(again)

@@ -11,6 +11,7 @@ from tests.session.sessions import full_session, identical
 from workbench.errors import SessionError
 from workbench.session import autosave
 from workbench.session.session import Session
+from workbench.session.shared_file import stamp_of
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +41,22 @@ def test_a_session_that_was_saved_later_needs_no_recovery(tmp_path: Path, window
     full_session().save(path)
     os.utime(path, (file.stat().st_mtime + 1,) * 2)
     assert autosave.recoverable() == ()
+
+
+def test_edits_are_offered_where_another_program_has_written_their_session_since(tmp_path: Path, window: Path) -> None:
+    """They were not: to the next window the session looked saved, and the edits of the crashed one were lost."""
+    path = tmp_path / "a.qwb"
+    full_session().save(path)
+    file = autosave.write_recovery(full_session(), path, window, read=stamp_of(path))
+    (entry,) = autosave.recoverable()
+    assert entry.read == stamp_of(path) and not entry.is_of_another_version
+    full_session().save(path)
+    os.utime(path, (file.stat().st_mtime + 1,) * 2)
+    (entry,) = autosave.recoverable()
+    assert entry.file == file and entry.is_of_another_version
+    path.unlink()
+    (entry,) = autosave.recoverable()
+    assert not entry.is_of_another_version, "nothing is in the way"
 
 
 def test_newest_first_and_files_of_one_name_are_apart(tmp_path: Path, window: Path) -> None:

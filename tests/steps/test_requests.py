@@ -27,6 +27,7 @@ from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
 from workbench.progress import silent
 from workbench.session.session import Session
+from workbench.session.shared_file import stamp_of
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
 from workbench.steps.files.export import EXPORT, ExportOptions
@@ -183,7 +184,7 @@ def test_the_whole_job_through_the_engine_process(llama: Path, tokens: Path, tmp
                 request = make(now)
                 now = request.joined(now, await ask(request))
             path = str(tmp_path / "s.qwb")
-            assert await ask(SAVE_SESSION.request(now, SaveSessionOptions(path=path))) == path
+            assert await ask(SAVE_SESSION.request(now, SaveSessionOptions(path=path))) == stamp_of(Path(path))
             back = await ask(OPEN_SESSION.request(None, OpenSessionOptions(path=path)))
             assert back.plan == now.plan and back.ranges == now.ranges
             (written,) = await ask(EXPORT.request(back, ExportOptions(kind="plan", out=str(tmp_path / "plan.json"))))

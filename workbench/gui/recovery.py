@@ -108,7 +108,7 @@ class Recovery:
                 self._context.messages.say("The newest edits could not be recovered", str(error), "warning")
         if session is None:
             return False
-        self._context.workspace.open(session, entry.original, unsaved=True)
+        self._context.workspace.open(session, entry.original, unsaved=True, read=entry.read)
         self._context.workspace.edit("Recovered Edits", lambda current: edited or current)
         self._context.workspace.select(first_layer(session))
         self._restored = entry.file
@@ -131,7 +131,7 @@ class Recovery:
         """Have the edits written; a line that fails is tried again."""
         try:
             self._file = self._noted = recovery_path(state.path, self._make_folder())
-            self._journal.put(session, state.path, self._noted)
+            self._journal.put(session, state.path, self._noted, self._context.workspace.read)
         except OSError as error:
             self._warn(str(error))
         self._on_disk = self._context.workspace.on_disk
@@ -153,7 +153,8 @@ class Recovery:
         discarded, path, self._busy[base] = self._discarded, None if state.path is None else str(state.path), True
         try:
             self._file = file = recovery_path(state.path, self._make_folder())
-            options = KeepRecoveryOptions(path=path, folder=str(self._folder), base=base)
+            read = self._context.workspace.read
+            options = KeepRecoveryOptions(path=path, folder=str(self._folder), base=base, read=read)
             request = KEEP_RECOVERY.request(state.session, options).reduced()
             written = Path(await self._context.jobs.submit(request).result())
         except (WorkbenchError, OSError) as error:
@@ -176,7 +177,7 @@ class Recovery:
             return ""
         if session is not self._copied:
             try:
-                write_recovery(session, state.path, self._make_folder())
+                write_recovery(session, state.path, self._make_folder(), read=self._context.workspace.read)
             except (WorkbenchError, OSError) as error:
                 return f"; unsaved work on {session.model.name} is lost: {error}"
         return f"; unsaved work on {session.model.name} was kept; the workbench offers it at the next start"
@@ -291,6 +292,8 @@ def _release(lock: QLockFile, folder: Path) -> None:
 
 
 def _question(entry: Recoverable) -> str:
-    when = datetime.fromtimestamp(entry.written).strftime("%d %B %Y, %H:%M")
+    when = datetime.fromtimestamp(entry.written).strftime("%Y-%m-%d, %H:%M")
     session = f"of {entry.original}" if entry.original else "that was never saved"
-    return f"The workbench was not closed properly. There is a copy of the session {session}, written on {when}."
+    changed = " Another window or program has changed that file since: saving asks which to keep."
+    more = changed if entry.is_of_another_version else ""
+    return f"The workbench was not closed properly. There is a copy of the session {session}, written on {when}.{more}"

@@ -20,6 +20,7 @@ import platformdirs
 from workbench.errors import SessionError
 from workbench.plain_file import read_json
 from workbench.session.session import Session
+from workbench.session.shared_file import Stamp, stamp_of
 
 BASE = ".base"
 """How the names end of what edits of a model that was never saved are made to."""
@@ -29,6 +30,8 @@ BASE = ".base"
 class Recoverable:
     """A recovery file, the journal of edits where there is one, the session file that they belong to (None: never
     saved), the model's name, and when the newest was written (seconds since 1970, UTC).
+
+    ``read`` is the version of the session file that they were made to, where it is known.
 
     ``base`` is what the edits are made to: the recovery file, or, where the session was not copied yet, the session's
     own file or what a model was before its first edit.
@@ -40,6 +43,12 @@ class Recoverable:
     original: Path | None
     model: str
     written: float
+    read: Stamp = ()
+
+    @property
+    def is_of_another_version(self) -> bool:
+        """Whether another program has written the session file since the edits were begun."""
+        return self.original is not None and bool(self.read) and stamp_of(self.original) not in ((), self.read)
 
 
 def recovery_folder() -> Path:
@@ -63,10 +72,11 @@ def recovery_path(path: Path | None, folder: Path) -> Path:
     return folder / f"{path.stem[:60]}-{mark}.qwb"
 
 
-def write_recovery(session: Session, path: Path | None, folder: Path, *, base: bool = False) -> Path:
+def write_recovery(session: Session, path: Path | None, folder: Path, *, base: bool = False, read: Stamp = ()) -> Path:
     """Write the recovery file of a session that belongs to ``path`` into a window's folder, atomically; return it.
 
-    ``base``: ``session`` holds no results, and is offered with a journal of edits only.  Raises SessionError.
+    ``read`` is the version of ``path`` that was read or saved by the window.  ``base``: ``session`` holds no results,
+    and is offered with a journal of edits only.  Raises SessionError.
     """
     file = recovery_path(path, folder)
     try:
@@ -74,15 +84,16 @@ def write_recovery(session: Session, path: Path | None, folder: Path, *, base: b
         written = file.with_suffix(BASE) if base else file
         session.save(written)
         if not base:
-            write_note(session, path, file)
+            write_note(session, path, file, read)
     except OSError as error:
         raise SessionError(f"the recovery folder {file.parent} cannot be written: {error.strerror}") from error
     return written
 
 
-def write_note(session: Session, path: Path | None, file: Path) -> None:
+def write_note(session: Session, path: Path | None, file: Path, read: Stamp) -> None:
     """Note what a recovery file belongs to: from then on it is offered, and its journal.  Raises OSError."""
-    text = json.dumps({"original": None if path is None else os.path.abspath(path), "model": session.model.name})
+    original = None if path is None else os.path.abspath(path)
+    text = json.dumps({"original": original, "model": session.model.name, "read": read})
     temporary = file.with_name(f".{file.stem}.note")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, _note(file))
@@ -111,20 +122,22 @@ def journal_path(file: Path) -> Path:
 
 
 def _entry(note: Path) -> Recoverable | None:
-    """Return the entry of a note; None where its files are older than their session, or it is unreadable."""
+    """Return the entry of a note; None where it is unreadable, or its files are older than their session and it does
+    not say of which version they are."""
     copy, journal = note.with_suffix(".qwb"), journal_path(note)
     try:
         written = {file: file.stat().st_mtime for file in (copy, journal) if file.exists()}
         facts = read_json(note)
         original = None if facts["original"] is None else Path(facts["original"])
         model, newest = str(facts["model"]), max(written.values())
+        read = tuple(int(number) for number in facts.get("read", ()))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if original is not None and original.exists() and original.stat().st_mtime >= newest:
+    if not read and original is not None and original.exists() and original.stat().st_mtime >= newest:
         return None
     bases = (copy, original, note.with_suffix(BASE))
     base = next((file for file in bases if file is not None and file.exists()), None)
     if base is None:
         return None
     edits = journal if journal in written else None
-    return Recoverable(file=copy, base=base, edits=edits, original=original, model=model, written=newest)
+    return Recoverable(file=copy, base=base, edits=edits, original=original, model=model, written=newest, read=read)

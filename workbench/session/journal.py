@@ -25,11 +25,13 @@ from workbench.session.columns import PIECE
 from workbench.session.edits import EditableParts, Ranges
 from workbench.session.newest import Newest
 from workbench.session.session import Session
+from workbench.session.shared_file import Stamp
 
 T = TypeVar("T")
 
-Due = tuple[Session, Path | None, Path, int]
-"""A session whose edits are to be written, its file, its recovery file, and how often was forgotten what was due."""
+Due = tuple[Session, Path | None, Stamp, Path, int]
+"""A session whose edits are to be written, its file, the version of that, its recovery file, and how often was
+forgotten what was due."""
 
 
 class _Line(TypedDict):
@@ -60,14 +62,14 @@ class Journal:
         self._forgotten = 0  # how often
         self._files = threading.Lock()  # held while files change; nobody waits for it who has an edit to hand over
         self._texts: dict[int, tuple[object, str]] = {}  # by identity: parts as they were written last
-        self._stream: tuple[Path, int] | None = None  # the file that is open, and its descriptor
+        self._stream: tuple[tuple[Path, Stamp], int] | None = None  # the file that is open, and its descriptor
 
-    def put(self, session: Session, path: Path | None, file: Path) -> None:
-        """Have the edits of ``session``, which belongs to ``path``, written beside its recovery ``file``.
+    def put(self, session: Session, path: Path | None, file: Path, read: Stamp = ()) -> None:
+        """Have the edits of ``session`` written beside its recovery ``file``; returns at once.
 
-        Returns at once.
+        It belongs to ``path``, of which the version ``read`` was read or saved last.
         """
-        self._lines.put((session, path, file, self._forgotten))
+        self._lines.put((session, path, read, file, self._forgotten))
 
     def forget(self) -> None:
         """Write nothing of what was put so far; the caller removes the files."""
@@ -87,7 +89,7 @@ class Journal:
         """
         line = self._line(due[0])
         with self._files:
-            if self._forgotten == due[3]:
+            if self._forgotten == due[-1]:
                 self._append(due, line)
                 if self._stream is not None:
                     self._flushes.put(os.dup(self._stream[1]))
@@ -98,19 +100,19 @@ class Journal:
             self._end_file()
 
     def _append(self, due: Due, line: bytes) -> None:
-        session, path, file, _ = due
+        session, path, read, file, _ = due
         journal = journal_path(file)
-        if self._stream and self._stream[0] == journal and os.fstat(self._stream[1]).st_size < LARGEST:
+        if self._stream and self._stream[0] == (journal, read) and os.fstat(self._stream[1]).st_size < LARGEST:
             _write(self._stream[1], line)
             return _make_newer(journal, path)
         self._end_file()
         temporary = journal.with_name(f".{journal.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-        self._stream = journal, os.open(temporary, flags, 0o600)
+        self._stream = (journal, read), os.open(temporary, flags, 0o600)
         _write(self._stream[1], line)
         os.replace(temporary, journal)
         _make_newer(journal, path)
-        write_note(session, path, file)
+        write_note(session, path, file, read)
 
     def _end_file(self) -> None:
         if self._stream is not None:

@@ -20,6 +20,9 @@ from workbench.errors import SessionError
 from workbench.plain_file import read_bytes
 from workbench.session.session import Session
 
+Stamp = tuple[int, ...]
+"""What tells the versions of a file apart."""
+
 SECONDS = 120.0
 """How long a writer waits for another, which holds the lock while it reads and writes one file."""
 
@@ -33,13 +36,13 @@ class SharedFile:
 
     path: Path
     session: Session
-    stamp: tuple[int, ...]
+    stamp: Stamp
 
     @staticmethod
     def open(path: str | Path) -> SharedFile:
         """Read a session; raises SessionError."""
         place = Path(path)
-        stamp = _stamp(place)
+        stamp = stamp_of(place)
         return SharedFile(place, Session.load(place), stamp)
 
     def require_writable(self, out: str | Path | None = None) -> None:
@@ -55,7 +58,7 @@ class SharedFile:
         target = Path(out or self.path)
         with writing(target):
             current = self.session
-            if os.path.realpath(target) == os.path.realpath(self.path) and _stamp(self.path) != self.stamp:
+            if os.path.realpath(target) == os.path.realpath(self.path) and stamp_of(self.path) != self.stamp:
                 current = Session.load(self.path)
                 if current.model.fingerprint != self.session.model.fingerprint:
                     raise SessionError(f"{self.path} holds another model now; the result was not written")
@@ -208,8 +211,8 @@ def _holder(lock: Path) -> str:
     return "another process"
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file is replaced."""
+def stamp_of(path: Path) -> Stamp:
+    """Return what changes when a file is replaced; nothing for one that does not exist."""
     try:
         status = path.stat()
     except OSError:

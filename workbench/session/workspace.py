@@ -24,6 +24,7 @@ from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.session.contents import ANY
 from workbench.session.edits import Edit, EditableParts, exchanged, same, with_branch
 from workbench.session.session import Session
+from workbench.session.shared_file import Stamp
 
 MAX_UNDO = 500
 
@@ -129,6 +130,7 @@ class Workspace:
         self._redo: list[Edit] = []
         self._numbers = itertools.count(1)
         self.on_disk: Session | None = None  # as it was opened or saved last
+        self.read: Stamp = ()  # which version of the document's file was read or saved here
         self.document = 0  # a number for each that is opened or closed: whether it is another one than before
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -136,8 +138,9 @@ class Workspace:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def open(self, session: Session, path: Path | None, *, unsaved: bool = False) -> None:
-        """Make ``session`` the document; the undo stack is empty.  ``unsaved``: it is not what stands at ``path``.
+    def open(self, session: Session, path: Path | None, *, unsaved: bool = False, read: Stamp = ()) -> None:
+        """Make ``session`` the document; the undo stack is empty.  ``unsaved``: it is not what stands at ``path``,
+        ``read`` is the version of that file which it comes from.
 
         One without a target, or with one that is not known here, is for the target that is chosen."""
         self._undo.clear()
@@ -145,7 +148,7 @@ class Workspace:
         self.document += 1
         aim = "" if session.target == ANY else known_target(session.target) or self.state.target
         session = session if session.target in (aim, ANY) else replace(session, target=aim)
-        self.on_disk = None if unsaved else session
+        self.on_disk, self.read = None if unsaved else session, read
         view = replace(
             self.state, selection=(), activation_metric="", search_error="", smallest_budget=None, contrast=(),
             target=aim,
@@ -252,9 +255,9 @@ class Workspace:
         budget = replace(self.state.budget, problem="")
         self._set(replace(self.state, budget=budget, search_error=error, smallest_budget=smallest))
 
-    def saved(self, path: Path, session: Session) -> None:
+    def saved(self, path: Path, session: Session, version: Stamp = ()) -> None:
         """Note that ``session`` is on disk at ``path``; later edits keep the document dirty."""
-        self.on_disk = session
+        self.on_disk, self.read = session, version
         self._set(replace(self.state, path=path, dirty=self.state.session is not session))
 
     def _session(self) -> Session:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
-from workbench.errors import DamagedSessionError, PlanError, WorkbenchError
+from workbench.errors import ChangedSessionError, DamagedSessionError, PlanError, WorkbenchError
 from workbench.gui.context import edits
 from workbench.gui.context.context import Context
+from workbench.gui.context.runner import ErrorHandler
 from workbench.gui.shell import dialogs, settings
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.words import tr
@@ -23,6 +24,7 @@ from workbench.plain_file import opened
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.plan_document import TYPE
 from workbench.session.session import Session
+from workbench.session.shared_file import Stamp, stamp_of
 from workbench.session.workspace import State
 from workbench.steps.files.first_session import STILL_LOADING, is_first_look
 from workbench.steps.files.open_model import OPEN, OpenModelOptions, folder_of_weights, whole
@@ -39,9 +41,6 @@ PYTHON_FILE = (
 
 SESSIONS = "Sessions (*.qwb)"
 
-Stamp = tuple[int, int]
-"""When a file was written, in nanoseconds, and its size in bytes."""
-
 HEAD = 1000
 """Characters within which a plan file names its type."""
 
@@ -52,7 +51,6 @@ class Document:
     def __init__(self, context: Context, parent: QWidget) -> None:
         self._context, self._parent = context, parent
         self._saving: asyncio.Task[bool] | None = None
-        self._read: tuple[Path, Stamp | None] | None = None  # the document's file as it was read or saved here
 
     # ---------------------------------------------------------------- open
 
@@ -141,8 +139,8 @@ class Document:
             workspace.update(lambda now: replace(now, model=replace(now.model, source=source)))
             self._context.messages.say("Found the model again", f"{path}; the open session goes on with it")
             return True
-        workspace.open(session, Path(path) if is_session and not repaired else None, unsaved=repaired)
-        self._read = None if repaired else (Path(path), stamp)
+        file = Path(path) if is_session and not repaired else None
+        workspace.open(session, file, unsaved=repaired, read=stamp if file else ())
         workspace.select(first_layer(session))
         if is_first_look(before.session):
             self._carry_over(before, session)
@@ -202,33 +200,46 @@ class Document:
 
     async def save(self, ask: bool = False) -> bool:
         """Save to the session's file, or to one that the user chooses; returns whether the session is on disk."""
-        state = self._context.workspace.state
-        session, path = state.session, state.path
+        workspace, state = self._context.workspace, self._context.workspace.state
+        session, document = state.session, workspace.document
         assert session is not None, "the action is disabled without a session"
-        if path is not None and not ask and self._is_changed(path):
-            answer = await dialogs.ask_replace(self._parent, path.name)
-            if answer == "cancel":
-                return False
-            ask = answer == "save_as"
         if is_first_look(session):
             self._context.messages.say("Nothing to save yet", STILL_LOADING, "warning")
             return False
-        if ask or path is None:
-            start = str(path) if path else f"{_file_name(session.model.name)}.qwb"
-            path = await dialogs.ask_save_path(self._parent, "Save the session", SESSIONS, start, "qwb")
-            if path is None:
-                return False
-        document = self._context.workspace.document
-        request = SAVE_SESSION.request(session, SaveSessionOptions(path=str(path)))
-        if await self._context.runner.run(request, self.start_saving) is None:
+        written = await self._write(session, None if ask else state.path, workspace.read, state.path)
+        if written is None:
             return False
-        if self._context.workspace.document != document:  # the file is not that of the one that is open now
-            return True
-        self._context.workspace.saved(path, session)
-        self._read = path, stamp_of(path)
-        settings.remember(path)
-        self._context.messages.say(tr("Saved {}").format(path.name))
+        if workspace.document == document:  # else the file is not that of the one that is open now
+            workspace.saved(written[0], session, written[1])
+            settings.remember(written[0])
+            self._context.messages.say(tr("Saved {}").format(written[0].name))
         return True
+
+    async def _write(
+        self, session: Session, path: Path | None, read: Stamp, proposed: Path | None
+    ) -> tuple[Path, Stamp] | None:
+        """Write a session to ``path`` (None: where the user chooses); return where it is, and which version that makes.
+
+        The version ``read`` may be replaced unasked.  None where the user stops it, and for an error, which is said.
+        """
+        while True:
+            if path is not None and read and (now := stamp_of(path)) not in ((), read):
+                answer = await dialogs.ask_replace(self._parent, path.name)
+                if answer == "cancel":
+                    return None
+                path, read = (path if answer == "replace" else None), now
+            if path is None:
+                start = str(proposed) if proposed else f"{_file_name(session.model.name)}.qwb"
+                path, read = await dialogs.ask_save_path(self._parent, "Save the session", SESSIONS, start, "qwb"), ()
+                if path is None:
+                    return None
+            changed: list[WorkbenchError] = []
+            request = SAVE_SESSION.request(session, SaveSessionOptions(path=str(path), read=read))
+            written = await self._context.runner.run(request, self.start_saving, on_error=_noting_changes(changed))
+            if written is not None:
+                return path, written
+            if not changed:
+                return None
 
     def start_saving(self, ask: bool = False) -> None:
         """Save in the background."""
@@ -238,11 +249,6 @@ class Document:
     def _saving_ended(self, saving: asyncio.Task[bool]) -> None:
         if self._saving is saving:
             self._saving = None
-
-    def _is_changed(self, path: Path) -> bool:
-        """Whether another program has written the session's file since it was read or saved here."""
-        now, (file, before) = stamp_of(path), self._read or (path, None)
-        return file == path and None not in (before, now) and before != now
 
     async def may_discard(self) -> bool:
         """Ask about unsaved work; returns whether the document may go."""
@@ -273,13 +279,14 @@ def _is_moved(session: Session, opened: Session) -> bool:
     )  # fmt: skip
 
 
-def stamp_of(path: Path) -> Stamp | None:
-    """Return what distinguishes versions of a file; None for a file that does not exist."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
+def _noting_changes(changed: list[WorkbenchError]) -> ErrorHandler:
+    """Return what notes the error of a file that was changed while it was about to be saved: the user is asked."""
+
+    def noted(error: WorkbenchError) -> bool:
+        changed.extend([error] if isinstance(error, ChangedSessionError) else [])
+        return bool(changed)
+
+    return noted
 
 
 def is_plan(path: str) -> bool:

@@ -144,7 +144,8 @@ async def ask_replace(parent: QWidget, name: str) -> str:
     """Ask what to do if another program has changed the file: ``replace``, ``save_as`` or ``cancel``."""
     buttons = (("replace", "&Replace"), ("save_as", "Save &As…"), ("cancel", "&Cancel"))
     text = tr(
-        "Another window or program has changed {} since it was opened here. Saving overwrites those changes."
+        "Another window or program has changed {} since it was opened here. Saving overwrites those changes; under "
+        "another name, both are kept."
     ).format(name)
     return await ask(parent, tr("Replace {}?").format(name), text, buttons, "save_as")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workbench.session.session import Session
+from workbench.session.shared_file import Stamp
 from workbench.steps.options import OptionInfo, option
 from workbench.steps.requirements import without_results
 from workbench.steps.step import Context, Step
@@ -24,6 +25,9 @@ class KeepRecoveryOptions:
     path: str | None = option(None, OptionInfo(
         label="File", path="file", empty="never saved", help="the session's own file"
     ))  # fmt: skip
+    read: Stamp = option((), OptionInfo(
+        label="Version", empty="not known", help="the version of the session's own file that was read or saved last"
+    ))  # fmt: skip
     base: bool = option(False, OptionInfo(label="Base only", help="copy the session without its results"))
 
 
@@ -32,7 +36,8 @@ def _run(context: Context, options: KeepRecoveryOptions) -> str:
     from workbench.session.autosave import write_recovery
 
     path = None if options.path is None else Path(options.path)
-    return str(write_recovery(context.session, path, Path(options.folder), base=options.base))
+    folder = Path(options.folder)
+    return str(write_recovery(context.session, path, folder, base=options.base, read=options.read))
 
 
 def _needed(session: Session, options: KeepRecoveryOptions) -> Session:

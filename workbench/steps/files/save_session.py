@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from workbench.steps.options import OptionInfo
+from workbench.errors import ChangedSessionError
+from workbench.session.shared_file import Stamp, stamp_of, writing
+from workbench.steps.options import OptionInfo, option
 from workbench.steps.step import SESSION_LINE, Context, Step, short
 
 
@@ -15,12 +18,25 @@ class SaveSessionOptions:
     path: str = field(metadata=OptionInfo(
         label="File", path="save", metavar="S.qwb", positional=True, help="the file to write"
     ).metadata)  # fmt: skip
+    read: Stamp = option((), OptionInfo(
+        label="Version", empty="any", form=False, command=False,
+        help="the version of the file that may be replaced: the one that was read",
+    ))  # fmt: skip
 
 
-def _run(context: Context, options: SaveSessionOptions) -> str:
-    """Write it, atomically, and return its path; raises SessionError."""
-    context.session.save(options.path)
-    return options.path
+def _run(context: Context, options: SaveSessionOptions) -> Stamp:
+    """Write it, atomically, while nobody else writes it, and return which version of the file that is.
+
+    Raises SessionError: ChangedSessionError where the file is not the version that may be replaced.
+    """
+    path = Path(options.path)
+    with writing(path):
+        if options.read and stamp_of(path) not in ((), options.read):
+            raise ChangedSessionError(
+                f"another window or program has changed {path} since it was read; choose another name, or replace it"
+            )
+        context.session.save(path)
+        return stamp_of(path)
 
 
 SAVE_SESSION = Step(
