@@ -304,7 +304,6 @@ def _explain(failure: OSError, path: Path, what: str) -> str:
     if short or failure.errno == errno.ENOSPC:
         with contextlib.suppress(OSError):
             free = f" ({shutil.disk_usage(Path(os.path.realpath(path)).parent).free / 1e6:.1f} MB are free)"
-    return (
-        f"{what} could not be written to {path}: {reason}{free}; what was there before is untouched. "
-        "Make room or choose another place, and try again"
-    )
+    way_out = "Make room or choose another place" if known else "Choose another place, or correct that"
+    untouched = "what was there before is untouched"
+    return f"{what} could not be written to {path}: {reason}{free}; {untouched}. {way_out}, and try again"

@@ -1588,6 +1588,54 @@ with all your permissions. Run it only if you wrote it or have read it.</source>
 mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschrieben oder gelesen haben.</translation>
     </message>
     <message>
+        <source>{w} could not be written to {}: {w}; what was there before is untouched. Make room or choose another place, and try again</source>
+        <translation>{w}: Schreiben nach {} gelang nicht: {w}; was dort vorher stand, ist unverändert. Schaffen Sie Platz oder wählen Sie einen anderen Ort, und versuchen Sie es noch einmal</translation>
+    </message>
+    <message>
+        <source>{w} could not be written to {}: {w}; what was there before is untouched. Choose another place, or correct that, and try again</source>
+        <translation>{w}: Schreiben nach {} gelang nicht: {w}; was dort vorher stand, ist unverändert. Wählen Sie einen anderen Ort oder beheben Sie das, und versuchen Sie es noch einmal</translation>
+    </message>
+    <message>
+        <source>the disk is full ({} are free)</source>
+        <translation>die Platte ist voll ({} sind frei)</translation>
+    </message>
+    <message>
+        <source>the disk is full</source>
+        <translation>die Platte ist voll</translation>
+    </message>
+    <message>
+        <source>the disk quota is used up</source>
+        <translation>das Kontingent auf der Platte ist aufgebraucht</translation>
+    </message>
+    <message>
+        <source>the file is too large</source>
+        <translation>die Datei ist zu groß</translation>
+    </message>
+    <message>
+        <source>Read-only file system</source>
+        <translation>das Dateisystem lässt sich nur lesen</translation>
+    </message>
+    <message>
+        <source>Permission denied</source>
+        <translation>keine Erlaubnis</translation>
+    </message>
+    <message>
+        <source>the session</source>
+        <translation>die Sitzung</translation>
+    </message>
+    <message>
+        <source>{w} cannot be written to {}: the folder is read-only; choose another or allow it</source>
+        <translation>{w}: Schreiben nach {} geht nicht: der Ordner lässt sich nur lesen; wählen Sie einen anderen oder erlauben Sie es</translation>
+    </message>
+    <message>
+        <source>{w} cannot be written to {}: the file is read-only; choose another name or allow it</source>
+        <translation>{w}: Schreiben nach {} geht nicht: die Datei lässt sich nur lesen; wählen Sie einen anderen Namen oder erlauben Sie es</translation>
+    </message>
+    <message>
+        <source>{} is being written by {}; wait for it and try again</source>
+        <translation>{} wird von {} geschrieben; warten Sie darauf, und versuchen Sie es noch einmal</translation>
+    </message>
+    <message>
         <source>The workbench was not closed properly</source>
         <translation>Die Workbench wurde nicht ordentlich beendet</translation>
     </message>

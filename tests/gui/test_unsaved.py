@@ -154,10 +154,14 @@ def test_edits_to_a_file_that_another_window_has_saved_since_are_recovered_and_r
         await person.press(Qt.Key.Key_S, control=True)
         await person.answer("question", "cancel")
         assert Session.load(path).notes == other.notes and person.state.dirty
+        await person.act(lambda: person.context.tasks.start(recovery.restore(entries[0])))
+        await person.answer("question", "cancel")
+        assert person.state.dirty and person.state.undo_name == "Recovered Edits", "unsaved work here is asked about"
         await person.until(lambda: not any(recovery._busy.values()), 20)
         recovery.end(discard=True)
 
     live(crash)
+    entries = recoverable()
     live(again)
 
 

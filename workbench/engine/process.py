@@ -114,7 +114,6 @@ class EngineProcess:
                 reason = _how_it_ended(process)
                 self._outgoing.put(None)
                 writer.join()
-        process.close()
         return f"{problem}; {reason}" if problem else reason
 
     def _read(self, channel: Channel, process: BaseProcess) -> str:

@@ -96,9 +96,9 @@ class Recovery:
                 return
 
     async def restore(self, entry: Recoverable) -> bool:
-        """Open a copy as the unsaved state of the file that it belongs to; returns whether it could be opened.
+        """Open a copy as the unsaved state of the file that it belongs to, after asking about unsaved work here.
 
-        The edits that are newer than the copy are one step to undo.
+        Returns whether it is open now.  The edits that are newer than the copy are one step to undo.
         """
         edited = session = await self._read(entry)
         if session is not None and entry.edits is not None:
@@ -106,7 +106,7 @@ class Recovery:
                 edited = await asyncio.to_thread(read_journal, entry.edits, session)
             except SessionError as error:
                 self._context.messages.say("The newest edits could not be recovered", str(error), "warning")
-        if session is None:
+        if session is None or not await self._context.may_discard():
             return False
         self._context.workspace.open(session, entry.original, unsaved=True, read=entry.read)
         self._context.workspace.edit("Recovered Edits", lambda current: edited or current)

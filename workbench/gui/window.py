@@ -129,6 +129,7 @@ class Window(QMainWindow):
         context.messages.show_error = self._show_error
         context.messages.on_message = self._say
         context.trigger, context.save = self.trigger, self.document.save
+        context.may_discard = self.document.may_discard
         self._unsubscribe = [
             context.workspace.subscribe(lambda old, new: self._turns.outdate()),
             context.jobs.subscribe(self._jobs_changed),

@@ -30,7 +30,8 @@ class Context:
     """``workspace`` is the document, ``jobs`` the queue before the engine, ``runner`` runs requests in it,
     ``messages`` is the log, ``tasks`` runs coroutines in the background.
 
-    The window sets ``trigger(action id)`` and ``save()``, the application ``engine_pid()``.
+    The window sets ``trigger(action id)``, ``save()`` and ``may_discard()``, which asks about unsaved work, the
+    application ``engine_pid()``.
     """
 
     def __init__(self, workspace: Workspace, jobs: Jobs | None = None) -> None:
@@ -41,6 +42,7 @@ class Context:
         self.runner = JobRunner(workspace, self.jobs, self.messages, self.tasks)
         self.trigger: Callable[[str], None] = lambda action: None
         self.save: Callable[[], Awaitable[bool]] = _unsaved
+        self.may_discard: Callable[[], Awaitable[bool]] = _unsaved
         self.engine_pid: Callable[[], int | None] = lambda: None
 
 
