@@ -1636,6 +1636,14 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>{} wird von {} geschrieben; warten Sie darauf, und versuchen Sie es noch einmal</translation>
     </message>
     <message>
+        <source>Choose the target {}</source>
+        <translation>Ziel {} wählen</translation>
+    </message>
+    <message>
+        <source>Allow any target</source>
+        <translation>Jedes Ziel erlauben</translation>
+    </message>
+    <message>
         <source>The workbench was not closed properly</source>
         <translation>Die Workbench wurde nicht ordentlich beendet</translation>
     </message>

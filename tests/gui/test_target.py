@@ -220,7 +220,7 @@ def test_the_best_target_is_offered_and_taken_as_one_step(live: Callable[..., No
         assert person.state.session.plan is rows[1].plan and person.state.target == rows[1].target
         assert person.state.undo_name == f"Best plan for {rows[1].title}"
         await person.press(Qt.Key.Key_Z, control=True)
-        assert person.state.session.plan is before
+        assert person.state.session.plan is before and person.state.target == "", "the target goes with its plan"
 
     live(story)
 

@@ -121,7 +121,7 @@ def test_what_was_forgotten_while_its_line_was_made_is_not_written(
 
 def _parts(session: Any) -> list[Any]:
     parts = EditableParts.of(session)
-    return [parts.plan, dict(parts.plans), dict(parts.active_ranges), parts.locked]
+    return [parts.plan, dict(parts.plans), dict(parts.active_ranges), parts.locked, parts.target]
 
 
 def test_the_last_whole_line_counts(tmp_path: Path, failures: list[Exception]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -69,7 +69,7 @@ def edited(state: State) -> EditableParts:
 
 def same(a: EditableParts, b: EditableParts) -> bool:
     """Whether two states of the edits say the same."""
-    return (a.plan, a.plans, a.active_ranges, a.locked) == (b.plan, b.plans, b.active_ranges, b.locked)
+    return all(getattr(a, item.name) == getattr(b, item.name) for item in fields(EditableParts))
 
 
 @settings(max_examples=60, deadline=None)
@@ -237,8 +237,15 @@ def test_a_session_keeps_the_target_that_was_chosen_for_its_plan(tmp_path: Path)
     workspace.show_target("vllm")
     assert workspace.state.dirty, "it is no longer what was opened"
     workspace.state.session.save(path)
-    workspace.show_target("gguf")
-    assert not workspace.state.dirty
+    assert workspace.state.undo_name.startswith("Choose the target")
+    workspace.undo()
+    assert workspace.state.target == workspace.state.session.target == "gguf" and not workspace.state.dirty
+    workspace.redo()
+    assert workspace.state.target == workspace.state.session.target == "vllm" and workspace.state.dirty
+    workspace.edit("both", lambda now: replace(now, plan=replace(now.plan, name="best"), target="gguf"))
+    assert workspace.state.target == "gguf"
+    workspace.undo()
+    assert workspace.state.target == "vllm", "a plan and its target are one step"
     workspace.close()
     workspace.show_target("")
     workspace.open(Session.load(path), path)

@@ -30,17 +30,19 @@ class EditableParts:
     plans: Mapping[str, Plan]
     active_ranges: Ranges
     locked: frozenset[str]
+    target: str
 
     @staticmethod
     def of(session: Session) -> EditableParts:
         """Return the parts of ``session``."""
         return EditableParts(
-            plan=session.plan, plans=session.plans, active_ranges=session.active_ranges, locked=session.locked
-        )
+            plan=session.plan, plans=session.plans, active_ranges=session.active_ranges, locked=session.locked,
+            target=session.target,
+        )  # fmt: skip
 
     def into(self, session: Session) -> Session:
         """Return ``session`` with these parts."""
-        return replace(session, plan=self.plan, plans=self.plans, active_ranges=self.active_ranges, locked=self.locked)
+        return replace(session, **{item.name: getattr(self, item.name) for item in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,7 +89,7 @@ def same(session: Session, other: Session | None) -> bool:
     """Whether two sessions hold the same: edits that are equal, and the very same results."""
     if other is None:
         return False
-    edits = {"target", *(item.name for item in fields(EditableParts))}
+    edits = {item.name for item in fields(EditableParts)}
     pairs = ((item.name, getattr(session, item.name), getattr(other, item.name)) for item in fields(Session))
     return all(first is two or (name in edits and first == two) for name, first, two in pairs)
 
@@ -100,6 +102,7 @@ def exchanged(session: Session, old: EditableParts, new: EditableParts) -> Sessi
         plans=_exchanged_entries(now.plans, old.plans, new.plans),
         active_ranges=_exchanged_ranges(session, old.active_ranges, new.active_ranges),
         locked=(now.locked - (old.locked - new.locked)) | (new.locked - old.locked),
+        target=now.target if old.target == new.target else new.target,
     ).into(session)
 
 

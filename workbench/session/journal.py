@@ -42,6 +42,7 @@ class _Line(TypedDict):
     plans: dict[str, str]
     active_ranges: str
     locked: list[str]
+    target: str
 
 
 LARGEST = 16 << 20
@@ -132,6 +133,7 @@ class Journal:
             "model": session.model.fingerprint, "plan": written(parts.plan, Plan.to_json),
             "plans": {name: written(plan, Plan.to_json) for name, plan in parts.plans.items()},
             "active_ranges": written(parts.active_ranges, _ranges_text), "locked": sorted(parts.locked),
+            "target": parts.target,
         }  # fmt: skip
         text = json.dumps(content, separators=(",", ":")).encode()
         return hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n"
@@ -156,7 +158,7 @@ def read_journal(file: Path, session: Session) -> Session:
         content = json.loads(text)
         if content["model"] != session.model.fingerprint:
             raise SessionError("its edits belong to another model")
-        return _parts(content, str(file)).into(session)
+        return _parts({"target": session.target} | content, str(file)).into(session)  # lines were without it
     except (ValueError, KeyError, TypeError, RecursionError, WorkbenchError) as error:
         raise SessionError(f"the journal {file} cannot be read: {str(error).splitlines()[0]}") from None
 
@@ -180,6 +182,7 @@ def _parts(content: _Line, where: str) -> EditableParts:
     return EditableParts(
         plan=Plan.from_json(content["plan"], where), locked=frozenset(map(str, content["locked"])),
         plans={name: Plan.from_json(plan, where) for name, plan in content["plans"].items()}, active_ranges=ranges,
+        target=str(content["target"]),
     )  # fmt: skip
 
 

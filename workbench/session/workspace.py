@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from workbench.deployment.targets import known_target
+from workbench.deployment.targets import target as target_of
 from workbench.errors import WorkbenchError
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.measurement.evaluation import Ceilings
@@ -183,7 +184,7 @@ class Workspace:
         step = Edit(number=number, name=name, before=before, after=EditableParts.of(after))
         self._undo = [*self._undo[-MAX_UNDO + 1 :], step]
         self._redo.clear()
-        self._set(replace(self.state, session=after, dirty=True))
+        self._set(replace(self.state, session=after, target=_target(after), dirty=True))
         return number
 
     def update(self, change: Callable[[Session], Session]) -> None:
@@ -206,7 +207,7 @@ class Workspace:
 
     def _exchange(self, old: EditableParts, new: EditableParts) -> None:
         session = exchanged(self._session(), old, new)
-        self._set(replace(self.state, session=session, dirty=not same(session, self.on_disk)))
+        self._set(replace(self.state, session=session, target=_target(session), dirty=not same(session, self.on_disk)))
 
     def select(self, layers: Iterable[str]) -> None:
         """Select layers by name."""
@@ -239,12 +240,12 @@ class Workspace:
         self._set(replace(self.state, ceilings=ceilings))
 
     def show_target(self, target: str) -> None:
-        """Choose the plan's runtime or device, of which the session keeps note; an empty name allows everything."""
-        state, session = replace(self.state, target=target), self.state.session
-        if session is not None and session.target != (target or ANY):
-            session = replace(session, target=target or ANY)
-            state = replace(state, session=session, dirty=not same(session, self.on_disk))
-        self._set(state)
+        """Choose the plan's runtime or device, in an open session as an edit; an empty name allows everything."""
+        if self.state.session is None:
+            self._set(replace(self.state, target=target))
+        elif target != self.state.target:
+            title = f"Choose the target {target_of(target).title}" if target else "Allow any target"
+            self.edit(title, lambda session: replace(session, target=target or ANY))
 
     def show_budget(self, budget: Budget) -> None:
         """Choose what a search may use; the error of an earlier search is over."""
@@ -279,6 +280,10 @@ class Workspace:
         self.state = _resolved(old, state)
         for listener in tuple(self._listeners):
             listener(old, self.state)
+
+
+def _target(session: Session) -> str:
+    return "" if session.target == ANY else session.target
 
 
 def _data_hash(state: State) -> str:

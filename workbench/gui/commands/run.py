@@ -167,8 +167,7 @@ async def best_target(command: Command) -> None:
     def use(row: TargetPlan) -> None:
         if row.plan is not None and workspace.document == document:
             plan = row.plan
-            workspace.edit(f"Best plan for {row.title}", lambda now: replace(now, plan=plan))
-            workspace.show_target(row.target)
+            workspace.edit(f"Best plan for {row.title}", lambda now: replace(now, plan=plan, target=row.target))
 
     unit = short_unit(session.require_table(state.metric).unit)
     BestTarget(command.window.widget, rows, unit, budget_of(options), use).open()
