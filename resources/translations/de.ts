@@ -1644,6 +1644,142 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>Jedes Ziel erlauben</translation>
     </message>
     <message>
+        <source>Lock {w}</source>
+        <translation>{w} sperren</translation>
+    </message>
+    <message>
+        <source>Unlock {w}</source>
+        <translation>{w} entsperren</translation>
+    </message>
+    <message>
+        <source>Fewer bits for {w}</source>
+        <translation>Weniger Bits für {w}</translation>
+    </message>
+    <message>
+        <source>More bits for {w}</source>
+        <translation>Mehr Bits für {w}</translation>
+    </message>
+    <message>
+        <source>Repair {w} for {}</source>
+        <translation>{w} für {} reparieren</translation>
+    </message>
+    <message>
+        <source>Set {w} to {}</source>
+        <translation>{w} auf {} setzen</translation>
+    </message>
+    <message>
+        <source>Set {w} to inputs {}</source>
+        <translation>Eingaben von {w} auf {} setzen</translation>
+    </message>
+    <message>
+        <source>Set {w} to floating-point inputs</source>
+        <translation>Eingaben von {w} auf Gleitkomma setzen</translation>
+    </message>
+    <message>
+        <source>Set {w} to keep FP</source>
+        <translation>{w} in Gleitkomma lassen</translation>
+    </message>
+    <message>
+        <source>Set {w} to cache {}</source>
+        <translation>Cache von {w} auf {} setzen</translation>
+    </message>
+    <message>
+        <source>Set {w} to floating-point cache</source>
+        <translation>Cache von {w} auf Gleitkomma setzen</translation>
+    </message>
+    <message>
+        <source>Set the input range of {} ({w})</source>
+        <translation>Bereich der Eingaben von {} setzen ({w})</translation>
+    </message>
+    <message>
+        <source>Set the weight range of {} ({w})</source>
+        <translation>Bereich der Gewichte von {} setzen ({w})</translation>
+    </message>
+    <message>
+        <source>Set the output range of {} ({w})</source>
+        <translation>Bereich der Ausgaben von {} setzen ({w})</translation>
+    </message>
+    <message>
+        <source>Paint {w}</source>
+        <translation>Malen: {w}</translation>
+    </message>
+    <message>
+        <source>Paint the inputs of {w}</source>
+        <translation>Malen: Eingaben von {w}</translation>
+    </message>
+    <message>
+        <source>Paint the keys and values of {w}</source>
+        <translation>Malen: Schlüssel und Werte von {w}</translation>
+    </message>
+    <message>
+        <source>Edit the plan as text</source>
+        <translation>Plan als Text bearbeiten</translation>
+    </message>
+    <message>
+        <source>Edits during loading</source>
+        <translation>Änderungen während des Ladens</translation>
+    </message>
+    <message>
+        <source>Open the plan {}</source>
+        <translation>Plan {} öffnen</translation>
+    </message>
+    <message>
+        <source>Search within {w}</source>
+        <translation>Suche innerhalb von {w}</translation>
+    </message>
+    <message>
+        <source>Recovered Edits</source>
+        <translation>Wiederhergestellte Änderungen</translation>
+    </message>
+    <message>
+        <source>A search leaves out {w}, {n} % of the weights</source>
+        <translation>Eine Suche lässt {w} aus, {n} % der Gewichte</translation>
+    </message>
+    <message>
+        <source>{w} (embedding) stays in floating point</source>
+        <translation>{w} (Einbettung) bleibt in Gleitkomma</translation>
+    </message>
+    <message>
+        <source>{w} (embedding) stays {}</source>
+        <translation>{w} (Einbettung) bleibt {}</translation>
+    </message>
+    <message>
+        <source>{w} stays in floating point</source>
+        <translation>{w} bleibt in Gleitkomma</translation>
+    </message>
+    <message>
+        <source>for {w}</source>
+        <translation>für {w}</translation>
+    </message>
+    <message>
+        <source>locked</source>
+        <translation>gesperrt</translation>
+    </message>
+    <message>
+        <source>size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Estimate for {} at batch {}, by its data sheet and not measured: {} against {} as stored, {}×.</source>
+        <translation>Schätzung für {} bei Batch {}, nach dem Datenblatt und nicht gemessen: {} gegen {} wie gespeichert, {}×.</translation>
+    </message>
+    <message>
+        <source>Estimate for {} at batch {}, by its data sheet and not measured: {} against {} as stored, {}×</source>
+        <translation>Schätzung für {} bei Batch {}, nach dem Datenblatt und nicht gemessen: {} gegen {} wie gespeichert, {}×</translation>
+    </message>
+    <message>
+        <source>{}: {} to {} saves {w} for {}</source>
+        <translation>{}: von {} auf {} spart {w} für {}</translation>
+    </message>
+    <message>
+        <source>{n} of {n}, most loss saved for each byte first</source>
+        <translation>{n} von {n}, am meisten gesparter Verlust je Byte zuerst</translation>
+    </message>
+    <message>
+        <source>affine groups</source>
+        <translation>affine Gruppen</translation>
+    </message>
+    <message>
         <source>The workbench was not closed properly</source>
         <translation>Die Workbench wurde nicht ordentlich beendet</translation>
     </message>
@@ -4314,10 +4450,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
     <message>
         <source>for {}</source>
         <translation>für {}</translation>
-    </message>
-    <message>
-        <source>Repair {} for {}</source>
-        <translation>{} für {} reparieren</translation>
     </message>
     <message>
         <source>Add the rule {}</source>

@@ -110,6 +110,31 @@ def test_a_pattern_keeps_names_and_translates_words(german: None) -> None:
         assert words.tr(name) == name
 
 
+UNDOABLE = {
+    "Lock 2 layers": "2 Schichten sperren", "Unlock head": "head entsperren",
+    "Fewer bits for 1 layer": "Weniger Bits für 1 Schicht", "More bits for 12 layers": "Mehr Bits für 12 Schichten",
+    "Set 3 layers to int8-channel": "3 Schichten auf int8-channel setzen",
+    "Set head to inputs int8-token": "Eingaben von head auf int8-token setzen",
+    "Set 2 layers to floating-point inputs": "Eingaben von 2 Schichten auf Gleitkomma setzen",
+    "Set 2 layers to keep FP": "2 Schichten in Gleitkomma lassen",
+    "Set the input range of head (manual)": "Bereich der Eingaben von head setzen (manual)",
+    "Repair 4 layers for ONNX Runtime": "4 Schichten für ONNX Runtime reparieren",
+    "Paint the inputs of 4 layers": "Malen: Eingaben von 4 Schichten",
+    "Choose the target ONNX Runtime": "Ziel ONNX Runtime wählen",
+    "Search within 4.5 bits per weight": "Suche innerhalb von 4.5 Bits je Gewicht",
+    "Edit the plan as text": "Plan als Text bearbeiten",
+    "head: bf16 to keep saves 5.3e-11 nats for 131 kB": "head: von bf16 auf keep spart 5.3e-11 nats für 131 kB",
+    "A search leaves out 1 layer, 26 % of the weights: head (embedding) stays int8-channel":
+        "Eine Suche lässt 1 Schicht aus, 26 % der Gewichte: head (Einbettung) bleibt int8-channel",
+    "134 plans; 1 layer locked; for ONNX Runtime": "134 Pläne; 1 Schicht gesperrt; für ONNX Runtime",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", UNDOABLE)
+def test_what_can_be_undone_and_what_comes_next_is_said_in_german(german: None, text: str) -> None:
+    assert words.tr(text) == UNDOABLE[text]
+
+
 @pytest.mark.parametrize("smaller", [None, Step(scheme="int3", nbytes=-9.0, loss=-0.02)])
 def test_why_a_layer_has_its_scheme_is_said_in_german(german: None, smaller: Step | None) -> None:
     bigger = Step(scheme="int5", nbytes=1200.0, loss=0.001)

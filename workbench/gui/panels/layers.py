@@ -264,7 +264,8 @@ class LayersPanel(Panel):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         schemes = Counter(state.assignments[name].weights for name in names if name in state.assignments)
         mixed = ", ".join(f"{quantities.whole(count)} {scheme}" for scheme, count in schemes.most_common(3))
-        title = menu.addAction(names[0] if len(names) == 1 else f"{quantities.plural(len(names), 'layer')}: {mixed}")
+        several = tr(f"{quantities.plural(len(names), 'layer')}: {mixed}")
+        title = menu.addAction(names[0] if len(names) == 1 else several)
         title.setEnabled(False)  # the style sheet draws no text of a section
         menu.addSeparator()
         fill_menu(

@@ -27,7 +27,7 @@ def fill_menu(
     keep.setChecked(current == KEEP)
     keep.setEnabled(legal is None or KEEP in legal)
     for title, names in families():
-        submenu = menu.addMenu(f"&{title}")
+        submenu = menu.addMenu(f"&{tr(title)}")
         for name in names:
             action = submenu.addAction(name, partial(chosen, name))
             action.setCheckable(True)
@@ -39,4 +39,4 @@ def fill_menu(
 def _show_facts(menu: QMenu, facts: Callable[[str], str]) -> None:
     for action in menu.actions():
         name = action.text().partition("\t")[0]
-        action.setText(f"{name}\t{facts(name)}")
+        action.setText(f"{name}\t{tr(facts(name))}")

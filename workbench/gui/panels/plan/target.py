@@ -56,7 +56,7 @@ class PlanTarget(PanelPart):
         reasons = [unknown] if unknown else [refusal.sentence for refusal in self._refusals[:1]]
         if rounding and not reasons:
             reasons = ["a search does not know what its own rounding of inputs costs"]
-        self.verdict.say(*(f"{short}: {reason}" for reason in reasons), short)
+        self.verdict.say(*(f"{tr(short)}: {tr(reason)}" for reason in reasons), short)
         lacking = rounding and f"{rounding}. Sensitivity (F6) by the predicted KL of inputs has a search count it."
         self.verdict.setToolTip("\n\n".join(filter(None, (unknown or by_reason(self._refusals), lacking))))
         set_role(self.verdict, "error" if unknown or layers else "muted")
