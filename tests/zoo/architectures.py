@@ -51,14 +51,14 @@ def shrink(config: Any, **own: Any) -> Any:
     return config
 
 
-def save(folder: Path, name: str) -> None:
-    """Save a network of transformers' class ``name`` with random weights of a usual spread."""
+def save(folder: Path, name: str, **own: Any) -> None:
+    """Save a network of transformers' class ``name`` with random weights of a usual spread; ``own`` settings win."""
     import transformers
 
     kind = getattr(transformers, name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        network = kind(shrink(kind.config_class(), **ZOO.get("own", {}).get(name, {}))).eval()
+        network = kind(shrink(kind.config_class(), **{**ZOO.get("own", {}).get(name, {}), **own})).eval()
         spread(network)
     network.save_pretrained(folder)
     if any(isinstance(module, BATCH_NORMS) for module in network.modules()):

@@ -67,7 +67,7 @@ def test_a_folder_of_timm(tmp_path: Path, name: str) -> None:
     from timm.models._hub import save_config_for_hf
     from transformers import AutoModelForImageClassification
 
-    from workbench.models.data.picture_processor import picture_processor
+    from workbench.models.data.pictures.processor import picture_processor
     from workbench.models.readers.timm_config import timm_pictures
 
     folder, out = tmp_path / name, tmp_path / "out"

@@ -12,13 +12,14 @@ from workbench.models.summary import OutputKind
 
 
 class Branches(nn.Module):
-    """A pooler that nobody reads, an encoder that acts through ``argmax`` alone, experts, a tower that does not run."""
+    """A pooler that nobody reads, an encoder that acts through ``argmax`` alone, experts, a tower that does not run, a
+    layer of which the shape alone is taken (MRA's attention without its kernels)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.embed, self.encoder = nn.Embedding(13, 8), nn.Linear(8, 16)
         self.codes = nn.Embedding(16, 8)
-        self.pooler, self.tower = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.pooler, self.tower, self.sized = (nn.Linear(8, 8) for _ in range(3))
         self.experts = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
         self.switch = nn.Linear(8, 1)
         self.out = nn.Linear(8, 13)
@@ -27,7 +28,7 @@ class Branches(nn.Module):
         x = self.codes(self.encoder(self.embed(ids)).argmax(dim=-1))
         pooled = torch.tanh(self.pooler(x[:, 0])) if pixels is None else self.tower(pixels)
         expert = 1 if self.switch(x).sum().item() > 0 else 2
-        buffer = torch.zeros_like(x)
+        buffer = torch.zeros_like(self.sized(x))
         buffer.copy_(self.experts[expert](x))
         result: torch.Tensor = self.out(buffer.view(-1, 8).reshape(x.shape))
         return result if pooled is not None else x
@@ -37,11 +38,11 @@ def test_only_layers_that_cannot_change_the_output_are_unused() -> None:
     torch.manual_seed(0)
     model = model_of(Branches(), OutputKind.TOKEN_LOGITS)
     unused = unused_layers(model, tokens())
-    assert set(unused) == {"pooler", "tower"}
+    assert set(unused) == {"pooler", "tower", "sized"}
     assert unused["pooler"] == "its result does not reach the model's output"
     assert unused["tower"] == "it does not run when the model is given input_ids"
     batch, outputs = next(tokens().batches(10)), model.run
-    for layer in ("pooler", "tower", "encoder", "codes", "out"):
+    for layer in ("pooler", "tower", "sized", "encoder", "codes", "out"):
         changed = model.with_weights({layer: torch.randn(model.summary.layer(layer).matrix)})
         assert torch.equal(changed.run(batch), outputs(batch)) == (layer in unused), layer
 
@@ -82,6 +83,6 @@ def test_an_open_model_is_followed_once_for_each_content_of_data(monkeypatch: py
     monkeypatch.setattr(dependence, "_unused", lambda *given: calls.append(1) or follow(*given))
     first = unused_layers(model, tokens())
     first.clear()
-    assert set(unused_layers(model, tokens())) == {"pooler", "tower"} and len(calls) == 1
+    assert set(unused_layers(model, tokens())) == {"pooler", "tower", "sized"} and len(calls) == 1
     unused_layers(model)
     assert len(calls) == 2

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 from workbench.errors import DataError, NotAModelError
 from workbench.models.data.inputs import InputSpec
-from workbench.models.data.picture_processor import PictureProcessor, picture_processor
+from workbench.models.data.pictures.processor import PictureProcessor, picture_processor
 from workbench.models.readers.timm_config import is_timm, timm_pictures, wrapped
 from workbench.models.sources import open_model
 

@@ -11,8 +11,8 @@ import torch
 
 from workbench.errors import DataError, WorkbenchError
 from workbench.models.data.files import Prepare, Stored
-from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
+from workbench.models.data.pictures.images import preparation
 from workbench.models.data.text import windows
 from workbench.models.readers.npz_file import read_npz
 from workbench.models.readers.torch_file import UnsupportedTensor

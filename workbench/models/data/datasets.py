@@ -13,8 +13,9 @@ from workbench.errors import DataError, naming_damage
 from workbench.models.data.arrays import read_arrays
 from workbench.models.data.classes import classes_of
 from workbench.models.data.files import ALL, SOUNDS, TEXT, Part, Prepare, Stored, half_of, in_class_folders, locate
-from workbench.models.data.images import read_images
 from workbench.models.data.inputs import InputSpec
+from workbench.models.data.pictures.images import read_images
+from workbench.models.data.pictures.pictured_texts import read_pictured_texts
 from workbench.models.data.reading import SENTENCES, STREAM, USUAL_WINDOW, WINDOWS, Reading
 from workbench.models.data.record import DataRecord
 from workbench.models.data.rows import read_rows, running
@@ -174,6 +175,10 @@ def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
         sounds = read_sounds(files, classes.numbers, part.file, spec, reading)
         return replace(sounds, notes=(*sounds.notes, *classes.notes))
     if part.kind in ("table", "texts"):
+        if part.kind == "table" and {"input_ids", "pixel_values"} <= {*spec.takes}:
+            pictured = read_pictured_texts(part.file, reading.column, spec, reading.window)
+            if pictured is not None:
+                return pictured
         takes = "texts" if spec.tokens is not False else "sounds" if spec.takes_sound else "pictures"
         texts = part.kind == "texts"
         table = read_texts(part.file, TEXT) if texts else read_table(part.file, reading.column, takes)

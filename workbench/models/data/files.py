@@ -67,14 +67,14 @@ class Stored:
 
     ``halved``: the stream was cut to the part's half before it was cut into samples.  ``paired``: two rows of the
     tensors that follow each other belong together.  ``text`` turns ids of transcripts into text.  ``groups`` is
-    the number of each sample's recording, whose frames no split parts.
+    the number of each sample's recording, whose frames no split parts.  ``notes`` may grow while samples load.
     """
 
     count: int
     load: Callable[[np.ndarray], Mapping[str, torch.Tensor]]
     prepare: Prepare = None
     halved: bool = False
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     paired: bool = False
     text: Transcriber | None = None
     groups: np.ndarray | None = None

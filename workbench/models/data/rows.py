@@ -16,8 +16,8 @@ from workbench.models.data.arrays import rows_of, with_decoder_mask
 from workbench.models.data.classes import classes_of
 from workbench.models.data.files import Stored, half_of
 from workbench.models.data.id_rows import read_ids, read_words
-from workbench.models.data.images import read_pictures
 from workbench.models.data.inputs import InputSpec
+from workbench.models.data.pictures.images import read_pictures
 from workbench.models.data.reading import SENTENCES, Reading
 from workbench.models.data.sounds import read_sounds
 from workbench.models.data.tables import CONTINUED, Table, is_chat

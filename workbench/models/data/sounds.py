@@ -18,9 +18,9 @@ from workbench.limited import MEMORY, SECONDS, limited
 from workbench.models.data.arrays import rows_of, with_decoder_mask
 from workbench.models.data.classes import classes_of
 from workbench.models.data.files import Stored
-from workbench.models.data.images import preparation
 from workbench.models.data.inputs import InputSpec
-from workbench.models.data.picture_processor import FILES
+from workbench.models.data.pictures.images import preparation
+from workbench.models.data.pictures.processor import FILES
 from workbench.models.data.reading import Reading
 from workbench.models.data.text import Transcriber, ids_of, padded, tokenizer_of
 from workbench.models.data.tried import in_one_thread, tried

@@ -72,14 +72,7 @@ def read_table(file: Path, column: str, takes: str = "texts") -> Table:
 def _columns(table: Columns, column: str, file: Path, takes: str) -> list[str]:
     """Return the names of the columns to read."""
     known = list(table.kinds)
-    if column.strip(" ,"):
-        names = list(dict.fromkeys(name.strip() for name in column.split(",") if name.strip()))
-        for name in names:
-            if name not in known:
-                raise DataError(f"{file} has no column {name!r}{nearest(name, known)}; its columns are "
-                                f"{few(known, 20)} (--column)")  # fmt: skip
-    else:
-        names = _usual(known, table, file, takes)
+    names = named_columns(column, known, file) or _usual(known, table, file, takes)
     if "input_ids" in names:
         return names + [name for name in BESIDE_IDS if name in known and name not in names]
     if names[0].rpartition(".")[2] in CHATS and len(names) == 1:
@@ -88,6 +81,16 @@ def _columns(table: Columns, column: str, file: Path, takes: str) -> list[str]:
     labels = [name for name in (*LABELS, *spoken) if name in known and name not in names]
     numbers = [table.kinds[name] == "number" for name in names]
     return names if any(numbers) and not all(numbers) else names + labels[:1]
+
+
+def named_columns(column: str, known: list[str], file: Path) -> list[str]:
+    """Return the columns that ``column`` names by commas; raises DataError where the table lacks one."""
+    names = list(dict.fromkeys(name.strip() for name in column.split(",") if name.strip()))
+    for name in names:
+        if name not in known:
+            raise DataError(f"{file} has no column {name!r}{nearest(name, known)}; its columns are {few(known, 20)} "
+                            "(--column)")  # fmt: skip
+    return names
 
 
 def _usual(known: list[str], table: Columns, file: Path, takes: str) -> list[str]:

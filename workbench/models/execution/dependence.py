@@ -30,6 +30,13 @@ _known: WeakKeyDictionary[Model, dict[str, dict[str, str]]] = WeakKeyDictionary(
 MORE = 16
 """So many other samples show whether a layer runs that the first one passes by."""
 
+OF_SHAPES = frozenset(
+    getattr(torch.ops.aten, name)
+    for name in ("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "new_zeros", "new_ones",
+                 "new_full", "new_empty")
+)  # fmt: skip
+"""Operations that take the shape of a tensor and none of its values."""
+
 
 class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes down which storages every operation reads and writes, and holds no values.
@@ -55,7 +62,8 @@ class DataFlow(TorchDispatchMode):  # type: ignore[no-untyped-call]
             place = place_of(tensor)
             if place not in self._places:
                 self._places[place] = _held(tensor)
-        reads, writes = places(inputs), places(outputs)
+        reads = frozenset[int]() if getattr(func, "overloadpacket", None) in OF_SHAPES else places(inputs)
+        writes = places(outputs)
         if isinstance(func, torch._ops.OpOverload) and func._schema.is_mutable:
             writes |= places(inputs)
         self.decides |= not outputs or _shapes_by_values(func, inputs)

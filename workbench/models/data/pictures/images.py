@@ -20,7 +20,7 @@ from workbench.limited import SECONDS, limited
 from workbench.models.data.classes import Classes, classes_of
 from workbench.models.data.files import EXPECTED, PICTURES, Stored, in_class_folders
 from workbench.models.data.inputs import InputSpec
-from workbench.models.data.picture_processor import PictureProcessor, picture_processor
+from workbench.models.data.pictures.processor import PictureProcessor, picture_processor
 from workbench.plain_file import read_bytes
 from workbench.readable import few
 
@@ -138,25 +138,35 @@ def _limited(
 
     Raises DataError naming the image.
     """
-    from PIL import Image
-
-    Image.init()  # loads every codec, which the limited process cannot
-    with suppress(ImportError):
-        importlib.import_module("PIL.ImageCms")  # turns LAB into RGB
-    try:
-        contents = [read_bytes(source) if isinstance(source, Path) else source for source in sources]
-    except OSError as error:
-        raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
+    load_codecs()
+    contents = contents_of(sources)
     pairs = list(zip(contents, sources, strict=True))
     what = str(sources[0]) if len(sources) == 1 else f"one of {len(sources)} images from {_name(sources[0])} on"
     return limited(
-        lambda: work(_decode(content, source, spec) for content, source in pairs), what, DataError,
+        lambda: work(decode(content, source, spec) for content, source in pairs), what, DataError,
         seconds=SECONDS + 0.1 * len(sources) + sum(map(len, contents)) / 5e6,
         memory=LEAST + ROOM * max(map(len, contents)) + 2 * size * len(sources),
     )  # fmt: skip
 
 
-def _decode(content: bytes, path: Path | bytes, spec: InputSpec) -> Image:
+def load_codecs() -> None:
+    """Load every codec, which the limited process cannot."""
+    from PIL import Image
+
+    Image.init()
+    with suppress(ImportError):
+        importlib.import_module("PIL.ImageCms")  # turns LAB into RGB
+
+
+def contents_of(sources: Sequence[Path | bytes]) -> list[bytes]:
+    """Return the bytes of pictures' files; raises DataError."""
+    try:
+        return [read_bytes(source) if isinstance(source, Path) else source for source in sources]
+    except OSError as error:
+        raise DataError(f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+def decode(content: bytes, path: Path | bytes, spec: InputSpec) -> Image:
     """Return the first frame, upright by its EXIF rotation, with the model's channels and bytes of 0 to 255."""
     from PIL import Image, ImageOps
 

@@ -1,0 +1,229 @@
+"""Pictures with their texts, for networks that read both: as transformers' own processor makes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PIL import Image
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from tests.zoo.architectures import save as save_tiny
+from workbench.errors import DataError
+from workbench.measurement.calibrate import calibrate
+from workbench.models.data.datasets import Dataset, open_dataset
+from workbench.models.execution.dependence import unused_layers
+from workbench.models.model import Model
+from workbench.models.sources import open_model
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of transformers, which misses torchvision
+
+TEMPLATE = (
+    "{% for m in messages %}{{ m.role }}: {% for c in m.content %}{% if c.type == 'image' %}<image>{% else %}"
+    "{{ c.text }}{% endif %}{% endfor %}</s>{% endfor %}"
+)
+TILES = ("<fake_token_around_image>", "<end_of_utterance>", "<global-img>",
+         *(f"<row_{row}_col_{column}>" for row in (1, 2, 3) for column in (1, 2, 3)))  # fmt: skip
+
+
+def tokenizer(special: Sequence[str]) -> Any:
+    """Return a tokenizer of characters, and of special tokens from the third on."""
+    names = ["<pad>", "<s>", "</s>", *special, "<unk>", *map(chr, range(32, 127))]
+    own = Tokenizer(models.WordLevel(dict(zip(names, range(len(names)), strict=True)), unk_token="<unk>"))
+    own.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=own, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="<unk>",
+        additional_special_tokens=list(special),
+    )  # fmt: skip
+
+
+def vocabulary(count: int) -> dict[str, Any]:
+    """Return what makes a tiny network know all ids of a tokenizer."""
+    return {"text_config__vocab_size": count, "text_config__max_position_embeddings": 256}
+
+
+def llava(folder: Path, template: str | None = TEMPLATE) -> Model:
+    """Lay out a LLaVA with its processor."""
+    own = tokenizer(["<image>"])
+    save_tiny(folder, "LlavaForConditionalGeneration", image_token_index=3, **vocabulary(len(own)))
+    transformers.LlavaProcessor(
+        image_processor=transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32), tokenizer=own,
+        patch_size=8, vision_feature_select_strategy="default", image_token="<image>", num_additional_image_tokens=1,
+        chat_template=template,
+    ).save_pretrained(folder)  # fmt: skip
+    return open_model(folder)
+
+
+def pictures(folder: Path, *shapes: tuple[int, int]) -> list[str]:
+    """Write pictures of noise, height x width, and return their names."""
+    random, names = np.random.default_rng(0), [f"{number}.png" for number in range(len(shapes))]
+    for name, shape in zip(names, shapes, strict=True):
+        Image.fromarray(random.integers(0, 256, (*shape, 3), dtype=np.uint8)).save(folder / name)
+    return names
+
+
+def table(file: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write a table."""
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    return file
+
+
+def turn(role: str, *content: Mapping[str, str]) -> dict[str, Any]:
+    """Return a message."""
+    return {"role": role, "content": list(content)}
+
+
+QUESTIONS, ANSWERS = ("what is it", "a longer question", "who"), ("a cat", "no", "all of them")
+
+
+def three_tables(folder: Path, names: Sequence[str]) -> list[Path]:
+    """Write the same rows in columns, as messages beside pictures, and as LLaVA has them."""
+    rows = list(zip(names, QUESTIONS, ANSWERS, strict=True))
+    place = {"type": "image"}
+
+    def said(text: str) -> dict[str, str]:
+        return {"type": "text", "text": text}
+
+    return [
+        table(folder / "columns.jsonl", [{"image": a, "question": b, "answer": c} for a, b, c in rows]),
+        table(folder / "messages.jsonl", [
+            {"images": [a], "messages": [turn("user", place, said(b)), turn("assistant", said(c))]} for a, b, c in rows
+        ]),
+        table(folder / "llava.jsonl", [
+            {"image": a, "conversations": [{"from": "human", "value": f"<image>\n{b}"}, {"from": "gpt", "value": c}]}
+            for a, b, c in rows
+        ]),
+    ]  # fmt: skip
+
+
+def same(one: Dataset, other: Dataset) -> bool:
+    return one.tensors.keys() == other.tensors.keys() and all(
+        torch.equal(each, other.tensors[name]) for name, each in one.tensors.items()
+    )
+
+
+def test_columns_and_conversations_become_what_the_processor_makes(tmp_path: Path) -> None:
+    model, names = llava(tmp_path / "model"), pictures(tmp_path, (40, 60), (60, 40), (33, 33))
+    first, *others = (open_dataset(file, model) for file in three_tables(tmp_path, names))
+    assert all(same(first, each) for each in others)
+    processor: Any = transformers.AutoProcessor.from_pretrained(str(tmp_path / "model"), local_files_only=True)
+    texts = [f"user: <image>{b}</s>assistant: {c}</s>" for b, c in zip(QUESTIONS, ANSWERS, strict=True)]
+    opened = [Image.open(tmp_path / name).convert("RGB") for name in names]
+    theirs = processor(
+        text=texts, images=opened, padding=True, padding_side="right", add_special_tokens=False, return_tensors="pt"
+    )
+    assert {*first.tensors} == {"input_ids", "attention_mask", "pixel_values"}
+    for name, tensor in first.tensors.items():
+        torch.testing.assert_close(tensor, theirs[name])
+
+
+def test_what_reads_pictures_is_calibrated_by_them(tmp_path: Path) -> None:
+    model, names = llava(tmp_path / "model"), pictures(tmp_path, (40, 60), (60, 40), (33, 33))
+    data = open_dataset(three_tables(tmp_path, names)[0], model)
+    idle = unused_layers(model, data)
+    assert idle and all(".vision_tower.encoder.layers.1." in name for name in idle)
+    curvature = calibrate(model, data, batch_size=2).curvature
+    assert "model.multi_modal_projector.linear_1" in curvature
+    words = table(tmp_path / "words.jsonl", [{"messages": [turn("user", {"type": "text", "text": "hello"})]}] * 3)
+    assert "pixel_values" not in open_dataset(words, model).tensors
+
+
+def test_pictures_of_other_shapes_are_resized_to_the_first_and_said(tmp_path: Path) -> None:
+    own = tokenizer(["<image>", *TILES])
+    folder = tmp_path / "model"
+    save_tiny(folder, "Idefics3ForConditionalGeneration", image_token_id=3, **vocabulary(len(own)))
+    transformers.Idefics3Processor(
+        image_processor=transformers.Idefics3ImageProcessor(
+            size={"longest_edge": 64}, max_image_size={"longest_edge": 32}
+        ),
+        tokenizer=own, image_seq_len=4, chat_template=TEMPLATE,
+    ).save_pretrained(folder)  # fmt: skip
+    model, names = open_model(folder), pictures(tmp_path, (20, 60), (60, 60), (20, 60))
+    data = open_dataset(three_tables(tmp_path, names)[0], model)
+    tiles = data.tensors["pixel_values"]
+    assert tiles.ndim == 5 and len(tiles) == 3 and data.tensors["pixel_attention_mask"].shape[:2] == tiles.shape[:2]
+    assert data.notes == ("columns.jsonl: the pictures of 1 of 3 rows were resized to row 1's, 60 x 20 pixels",)
+    assert model.run(next(data.batches(3))).shape[:2] == data.tensors["input_ids"].shape
+
+
+def test_without_a_template_the_picture_comes_first(tmp_path: Path) -> None:
+    model, names = llava(tmp_path / "model", template=None), pictures(tmp_path, (40, 60))
+    file = table(tmp_path / "a.jsonl", [{"image": names[0], "caption": "a cat"}] * 2)
+    ids = open_dataset(file, model).tensors["input_ids"][0]
+    assert int((ids == 3).sum()) == 16 and ids[0] == 3
+    chat = table(tmp_path / "b.jsonl", [{"image": names[0], "messages": [turn("user")]}] * 2)
+    marked = open_dataset(chat, model).tensors["input_ids"][0]
+    assert int((marked == 3).sum()) == 16
+
+
+def test_a_pair_of_towers_takes_pictures_and_captions(tmp_path: Path) -> None:
+    folder, own = tmp_path / "model", tokenizer([])
+    save_tiny(folder, "CLIPModel", **vocabulary(len(own)))
+    processor: Any = transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32)
+    transformers.CLIPProcessor(image_processor=processor, tokenizer=own).save_pretrained(folder)
+    model, names = open_model(folder), pictures(tmp_path, (40, 60), (60, 40))
+    file = table(tmp_path / "a.jsonl", [{"file_name": name, "text": f"picture {name}"} for name in names])
+    data = open_dataset(file, model)
+    assert data.tensors["pixel_values"].shape == (2, 3, 32, 32)
+    assert model.run(next(data.batches(2))).shape[0] == 2
+
+
+IMAGE = {"type": "image"}
+WRONG = {
+    "no such file": ([{"image": "none.png", "text": "a"}], "a picture of row 1 is 'none.png'; expected its bytes"),
+    "an address": (
+        [{"messages": [turn("user", {**IMAGE, "url": "https://example.com/a.png"})]}], "nothing is downloaded"
+    ),
+    "other counts": (
+        [{"images": ["0.png"], "text": "a"}, {"images": ["0.png", "0.png"], "text": "a"}],
+        r"makes pixel_values \(2, 3, 32, 32\) of row 2",
+    ),
+    "too few": (
+        [{"images": ["0.png"], "messages": [turn("user", IMAGE, IMAGE)]}], "row 1 has more places for pictures"
+    ),
+    "too many": (
+        [{"images": ["0.png", "0.png"], "messages": [turn("user", IMAGE)]}], "row 1 has more pictures than places"
+    ),
+    "no picture": ([{"image": "a.jsonl", "text": "a"}], "a.jsonl cannot be read as an image"),
+    "no text": ([{"image": "0.png"}], "no column of texts stands beside the pictures"),
+    "a number": ([{"image": "0.png", "text": 3}], "row 1 has no text beside its picture"),
+    "too long": ([{"image": "0.png", "text": "a" * 300}], "tokens, the model takes 256"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_rows_that_are_wrong_are_named(tmp_path: Path, name: str) -> None:
+    rows, words = WRONG[name]
+    pictures(tmp_path, (40, 60))
+    model = llava(tmp_path / "model")
+    with pytest.raises(DataError, match=words):
+        open_dataset(table(tmp_path / "a.jsonl", rows), model)
+
+
+def test_a_template_that_fails_is_named(tmp_path: Path) -> None:
+    names = pictures(tmp_path, (40, 60))
+    model = llava(tmp_path / "model", "{{ raise_exception('only one turn') }}")
+    file = table(tmp_path / "a.jsonl", [{"image": names[0], "text": "a"}])
+    with pytest.raises(DataError, match="cannot read row 1 of .*: only one turn; fix the row"):
+        open_dataset(file, model)
+
+
+def test_patches_of_several_samples_are_handed_over_in_a_row(tmp_path: Path) -> None:
+    save_tiny(tmp_path, "Qwen2VLForConditionalGeneration", image_token_id=5)
+    model = open_model(tmp_path)
+    vision = model.body.network.config.vision_config  # type: ignore[attr-defined]
+    width = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
+    ids = torch.tensor([[7, 5, 8], [9, 5, 10]])
+    batch = {
+        "input_ids": ids, "attention_mask": torch.ones_like(ids), "mm_token_type_ids": (ids == 5).to(torch.int64),
+        "pixel_values": torch.randn(2, vision.spatial_merge_size**2, width),
+        "image_grid_thw": torch.tensor([[1, vision.spatial_merge_size, vision.spatial_merge_size]] * 2),
+    }  # fmt: skip
+    singles = [model.run({name: each[row : row + 1] for name, each in batch.items()}) for row in range(2)]
+    torch.testing.assert_close(model.run(batch), torch.cat(singles))

@@ -1,0 +1,1 @@
+"""Pictures: alone in folders and tables, and with their texts."""
