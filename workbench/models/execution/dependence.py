@@ -32,8 +32,8 @@ MORE = 16
 
 OF_SHAPES = frozenset(
     getattr(torch.ops.aten, name)
-    for name in ("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "new_zeros", "new_ones",
-                 "new_full", "new_empty")
+    for name in ("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like",
+                 "new_zeros", "new_ones", "new_full", "new_empty")
 )  # fmt: skip
 """Operations that take the shape of a tensor and none of its values."""
 
