@@ -38,6 +38,24 @@ def test_a_limit_holds_within_its_block_and_the_lowest_counts() -> None:
     assert limit() is None
 
 
+@pytest.mark.parametrize(("limited", "given_back"), [(False, [800]), (True, [400, 420, 640, 800])])
+def test_pieces_take_the_memory_of_the_first_again(
+    monkeypatch: pytest.MonkeyPatch, limited: bool, given_back: list[int]
+) -> None:
+    """Fresh pages for each batch were a tenth of a calibration's time; under a limit nothing stays."""
+    sizes, given = [400, 420, 640, 800, 300], list[int]()
+    now = [300 << 20]
+    monkeypatch.setattr(memory, "anonymous_memory", lambda: now[0])
+    monkeypatch.setattr(memory, "give_back", lambda: given.append(now[0] >> 20))
+    with limited_to(10**9 if limited else None):
+        given.clear()  # a limit begins with it
+        footprint = memory.Footprint()
+        for size in sizes:
+            now[0] = size << 20
+            footprint.settle()
+        assert given == given_back
+
+
 def test_what_is_left_is_told() -> None:
     assert left_text(5 * 10**8) == "500 MB of memory are free"
     with memory_limit("150MB"):

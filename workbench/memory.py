@@ -39,8 +39,8 @@ DONT_NEED = 4
 SPILLED = 1 << 20
 """Smaller tensors stay in memory: a file of their own would cost more than they take."""
 
-GROWN = 1 << 26
-"""Bytes by which a process may grow before freed memory is looked for: 32 batches of SmolLM2-135M took 2.2 GB more."""
+GROWN, GROWN_IN_LIMIT = 1 << 28, 1 << 26
+"""Bytes by which a process may grow before freed memory is given back; fresh pages cost a tenth of a calibration."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Options of glibc's ``mallopt``."""
@@ -159,16 +159,20 @@ def give_back() -> None:
 
 
 class Footprint:
-    """Keeps a long run from growing by memory that is freed and stays with the process, in pieces between others."""
+    """Keeps a long run from growing by memory that is freed and stays with the process, in pieces between others.
+
+    What the first piece took stays, for those that follow to take again; under a limit it is given back, too.
+    """
 
     def __init__(self) -> None:
-        self._settled = anonymous_memory()
+        self._first = None if limit() is None else anonymous_memory()
 
     def settle(self) -> None:
-        """Give freed memory back where the process has grown by GROWN since the last time."""
-        if anonymous_memory() > self._settled + GROWN:
+        """Give freed memory back where the process has grown since the first piece: by GROWN, under a limit by less."""
+        if self._first is None:
+            self._first = anonymous_memory()
+        elif anonymous_memory() > self._first + (GROWN if limit() is None else GROWN_IN_LIMIT):
             give_back()
-            self._settled = anonymous_memory()
 
 
 @contextmanager

@@ -20,8 +20,10 @@ GRADIENT_CELLS = 1 << 24
 PRODUCT_CELLS = 1 << 20
 """The most elements of output gradients that are multiplied at once: the result is small beside logits."""
 
-STRIP = 128
-"""Positions whose products with each other and all later ones are one strip: half of ``x x^T`` says all of it."""
+STRIP = 64
+"""Positions whose products with each other and all later ones are one strip: half of ``x x^T`` says all of it.
+
+Of 256 positions, 64 take a tenth less time than 128 or 32."""
 
 PATCH_CELLS = 1 << 21
 """The most elements of unfolded inputs that are formed at once: what fits a core's cache."""
