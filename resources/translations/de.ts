@@ -1780,6 +1780,18 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>affine Gruppen</translation>
     </message>
     <message>
+        <source>Sum of the losses of all layers; lower is better. It includes {w}. {w} have no scores yet; score them to include them.</source>
+        <translation>Summe der Verluste aller Schichten; kleiner ist besser. Sie enthält {w}. {w} haben noch keine Werte; bewerten Sie sie, um sie einzubeziehen.</translation>
+    </message>
+    <message>
+        <source>The rounded inputs of {w}</source>
+        <translation>Die gerundeten Eingaben von {w}</translation>
+    </message>
+    <message>
+        <source>The rounded keys and values of {w}</source>
+        <translation>Die gerundeten Keys und Values von {w}</translation>
+    </message>
+    <message>
         <source>The workbench was not closed properly</source>
         <translation>Die Workbench wurde nicht ordentlich beendet</translation>
     </message>

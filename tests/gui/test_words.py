@@ -126,6 +126,10 @@ UNDOABLE = {
     "head: bf16 to keep saves 5.3e-11 nats for 131 kB": "head: von bf16 auf keep spart 5.3e-11 nats für 131 kB",
     "A search leaves out 1 layer, 26 % of the weights: head (embedding) stays int8-channel":
         "Eine Suche lässt 1 Schicht aus, 26 % der Gewichte: head (Einbettung) bleibt int8-channel",
+    "Sum of the losses of all layers; lower is better. It includes weights. The rounded inputs of 6 layers have no "
+    "scores yet; score them to include them.":
+        "Summe der Verluste aller Schichten; kleiner ist besser. Sie enthält Gewichte. Die gerundeten Eingaben von "
+        "6 Schichten haben noch keine Werte; bewerten Sie sie, um sie einzubeziehen.",
     "134 plans; 1 layer locked; for ONNX Runtime": "134 Pläne; 1 Schicht gesperrt; für ONNX Runtime",
 }  # fmt: skip
 
