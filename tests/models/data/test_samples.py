@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from workbench.errors import DataError
+from workbench.models.data.datasets import Dataset
 from workbench.models.data.inputs import InputSpec
+from workbench.models.data.record import DataRecord
 from workbench.models.data.samples import MOST_PIXELS, decoder, read_samples, thumbnail
 
 
@@ -63,3 +66,16 @@ def test_a_page_of_images_with_labels() -> None:
     assert page[0].text == "4 × 4 values from 48 to 63" and page[0].picture is not None
     with pytest.raises(DataError, match="from -1"):
         read_samples(Dataset(record=record, tensors=tensors), InputSpec(), -1, 10)
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 8), (5, 3, 8, 8)], ids=["one", "tiles"])
+def test_texts_with_pictures_show_both(shape: tuple[int, ...]) -> None:
+    pixels = torch.randn(2, *shape, generator=torch.Generator().manual_seed(0))
+    ids = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    record = DataRecord(name="a", path="a", split="all", samples=2, seed=0, content_hash="")
+    page = read_samples(Dataset(record=record, tensors={"input_ids": ids, "pixel_values": pixels}), InputSpec(), 0, 2)
+    assert [sample.tokens for sample in page] == [3, 3]
+    whole = pixels if pixels.ndim == 4 else pixels[:, -1]
+    for sample, array in zip(page, whole.numpy(), strict=True):
+        assert sample.picture is not None
+        np.testing.assert_array_equal(sample.picture, thumbnail(array))
