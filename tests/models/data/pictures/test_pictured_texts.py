@@ -22,8 +22,6 @@ from workbench.models.execution.dependence import unused_layers
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of transformers, which misses torchvision
-
 TEMPLATE = (
     "{% for m in messages %}{{ m.role }}: {% for c in m.content %}{% if c.type == 'image' %}<image>{% else %}"
     "{{ c.text }}{% endif %}{% endfor %}</s>{% endfor %}"
@@ -121,6 +119,31 @@ def test_columns_and_conversations_become_what_the_processor_makes(tmp_path: Pat
     assert {*first.tensors} == {"input_ids", "attention_mask", "pixel_values"}
     for name, tensor in first.tensors.items():
         torch.testing.assert_close(tensor, theirs[name])
+
+
+def test_tables_as_data_sets_have_them(tmp_path: Path) -> None:
+    """Pictures as bytes in objects or lists of them, several answers, answers called labels, The Cauldron's pairs."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    model, names = llava(tmp_path / "model"), pictures(tmp_path, (40, 60), (60, 40), (33, 33))
+    place, said = {"type": "image", "text": None}, [{"type": "text", "text": text} for text in QUESTIONS]
+    bytes_of = [{"bytes": (tmp_path / name).read_bytes(), "path": None} for name in names]
+    turns = [
+        [turn("user", place, question), turn("assistant", {"type": "text", "text": answer})]
+        for question, answer in zip(said, ANSWERS, strict=True)
+    ]
+    pairs = [[{"user": b, "assistant": c, "source": "a"}] for b, c in zip(QUESTIONS, ANSWERS, strict=True)]
+    tables = {
+        "objects": {"image": bytes_of, "question": QUESTIONS, "answers": [[answer, "other"] for answer in ANSWERS]},
+        "labels": {"image": bytes_of, "query": QUESTIONS, "label": [[answer] for answer in ANSWERS]},
+        "lists": {"images": [[each] for each in bytes_of], "messages": turns},
+        "cauldron": {"images": [[each] for each in bytes_of], "texts": pairs},
+    }
+    expected = open_dataset(three_tables(tmp_path, names)[0], model)
+    for name, columns in tables.items():
+        parquet.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+        assert same(open_dataset(tmp_path / f"{name}.parquet", model), expected), name
 
 
 def test_what_reads_pictures_is_calibrated_by_them(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from workbench.models.data.tables import CHATS, LABELS, is_chat, messages_of, na
 
 PICTURES = ("image", "images", "picture", "pictures", "img", "file_name")
 TEXTS = ("text", "caption", "question", "query", "prompt", "instruction")
-ANSWERS = ("answer", "completion", "response")
+ANSWERS = ("answer", "answers", "completion", "response", "label")
+CONVERSATIONS = (*CHATS, "texts")
 
 MARK = "<image>"
 """Where a picture stands in the conversations of LLaVA's data, which are plain texts."""
@@ -50,26 +51,30 @@ class Row:
         return Row([*self.messages, end], self.pictures)
 
 
-def read_pictured_rows(file: Path, column: str) -> tuple[list[Row], Sequence[Any] | None]:
-    """Return a table's rows and their labels, no rows where the table has no pictures.  Raises DataError."""
-    columns = read_columns(file, lambda table: _columns(table, column, file))
+def read_pictured_rows(file: Path, column: str, generates: bool) -> tuple[list[Row], Sequence[Any] | None]:
+    """Return a table's rows and their labels, no rows where the table has no pictures.  Raises DataError.
+
+    ``generates``: the network goes on with a text, so that a label is an answer and no class.
+    """
+    columns = read_columns(file, lambda table: _columns(table, column, file, generates))
     if not columns:
         return [], None
-    label = next((name for name in LABELS if name in columns), None)
+    label = None if generates else next((name for name in LABELS if name in columns), None)
     return _rows({name: each for name, each in columns.items() if name != label}, file), columns.get(label or "")
 
 
-def _columns(table: Columns, column: str, file: Path) -> list[str]:
+def _columns(table: Columns, column: str, file: Path, generates: bool) -> list[str]:
     """Return the named columns, or those with usual names; none where no picture is among these."""
     known = list(table.kinds)
     names = named_columns(column, known, file)
     if not names:
-        text = next((name for name in (*CHATS, *TEXTS) if name in known), None)
+        text = next((name for name in (*CONVERSATIONS, *TEXTS) if name in known), None)
         names = [name for name in [next((each for each in PICTURES if each in known), None), text] if name]
-        names += [name for name in ANSWERS if name in known and text not in CHATS][:1]
-        if not {*names} & {*PICTURES, *CHATS}:
+        if generates and text not in CONVERSATIONS:
+            names += [name for name in ANSWERS if name in known][:1]
+        if not {*names} & {*PICTURES, *CONVERSATIONS}:
             return []
-    return names + [name for name in LABELS if name in known and name not in names][:1]
+    return names if generates else names + [name for name in LABELS if name in known and name not in names][:1]
 
 
 def _rows(columns: Mapping[str, Sequence[Any]], file: Path) -> list[Row]:
@@ -78,7 +83,7 @@ def _rows(columns: Mapping[str, Sequence[Any]], file: Path) -> list[Row]:
     for name, values in columns.items():
         first = next((value for value in values if value not in (None, [])), None)
         pictured = name in PICTURES or _holds_pictures(first, file)
-        kind = "chat" if is_chat(name, first) else "pictures" if pictured else "text"
+        kind = "pictures" if pictured else "chat" if is_chat(name, first) else "text"
         kinds[kind].append(values)
     if len(kinds["chat"]) > 1 or len(kinds["pictures"]) > 1 or len(kinds["text"]) > 2:
         raise DataError(f"{file}: a sample is pictures and a text, its answer, or a conversation (--column)")
@@ -90,7 +95,7 @@ def _rows(columns: Mapping[str, Sequence[Any]], file: Path) -> list[Row]:
         if kinds["chat"]:
             rows.append(_conversation(kinds["chat"][0][number], pictures, file, number))
         else:
-            texts = [_text(values[number], file, number) for values in kinds["text"]]
+            texts = [_text(next(iter(_listed(values[number])), None), file, number) for values in kinds["text"]]
             content = [*({"type": "image"} for _ in pictures), {"type": "text", "text": texts[0]}]
             sources = [_source(picture, file, number) for picture in pictures]
             rows.append(Row([{"role": "user", "content": content}], sources, *texts[1:]))
@@ -134,7 +139,7 @@ def _conversation(value: Any, beside: list[Any], file: Path, row: int) -> Row:
     Places are parts of type ``image``, or MARK in plain texts; without any, the pictures come first.
     """
     left, pictures, messages = list(beside), list[Any](), list[Message]()
-    for message in messages_of(value, file, row):
+    for message in messages_of(_turns(value), file, row):
         parts = list[Message]()
         for part in _parts(message.get("content")):
             if part.get("type") in ("image", "image_url"):
@@ -150,6 +155,15 @@ def _conversation(value: Any, beside: list[Any], file: Path, row: int) -> Row:
     if left:
         messages[0]["content"] = [*({"type": "image"} for _ in left), *messages[0]["content"]]
     return Row(messages, [_source(picture, file, row) for picture in [*pictures, *left]])
+
+
+def _turns(value: Any) -> Any:
+    """Return a conversation as messages where it is pairs of what ``user`` and ``assistant`` say (The Cauldron)."""
+    if not isinstance(value, list) or not all(
+        isinstance(each, dict) and {"user", "assistant"} <= {*each} for each in value
+    ):
+        return value
+    return [{"role": role, "content": pair[role]} for pair in value for role in ("user", "assistant")]
 
 
 def _parts(content: Any) -> list[Message]:

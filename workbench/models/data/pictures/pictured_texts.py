@@ -153,7 +153,7 @@ def read_pictured_texts(file: Path, column: str, spec: InputSpec, window: int | 
     folder = spec.folder
     if folder is None or not any((folder / name).is_file() for name in FILES):
         return None
-    rows, labels = read_pictured_rows(file, column)
+    rows, labels = read_pictured_rows(file, column, generates=spec.has_decoder or not spec.sentences)
     if not any(row.pictures for row in rows):
         return None
     tokenizer = tokenizer_of(spec, file)
