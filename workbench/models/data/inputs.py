@@ -25,6 +25,10 @@ SHAPES = {
 }  # fmt: skip
 """The shapes of the inputs that transformers' networks share."""
 
+IN_A_ROW = " in a row"
+"""How names end of what has several entries for each sample (pictures, tiles, patches), and a network takes those of
+all samples in a row."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InputSpec:
@@ -129,6 +133,10 @@ def arguments_for(batch: Mapping[str, torch.Tensor], spec: InputSpec) -> dict[st
 
     Labels go to an encoder-decoder only, which makes the decoder's input of them.
     """
+    batch = {
+        name.removesuffix(IN_A_ROW): each.flatten(0, 1) if name.endswith(IN_A_ROW) else each
+        for name, each in batch.items()
+    }
     aliases = {name for name in ("inputs", "input_ids") if name not in spec.takes}
     names = {name: spec.main if name in aliases else name for name in batch}
     return {

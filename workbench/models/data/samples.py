@@ -57,8 +57,9 @@ def read_samples(dataset: Dataset, spec: InputSpec, start: int, count: int) -> t
         masks = part.get("attention_mask", torch.ones_like(ids)) != 0
         rows = [row[mask].tolist() for row, mask in zip(ids, masks, strict=True)]
         shown = [{"text": text, "tokens": len(row)} for text, row in zip(decode(rows), rows, strict=True)]
-        for entry, array in zip(shown, part.get("pixel_values", torch.empty(0)).numpy(), strict=False):
-            entry["picture"] = thumbnail(array[-1] if array.ndim == 4 else array)  # of tiles the last one shows all
+        seen = (each for name, each in part.items() if name.startswith("pixel_values") and each.ndim > 3)
+        for entry, array in zip(shown, next(seen, torch.empty(0)).numpy(), strict=False):
+            entry["picture"] = thumbnail(array.reshape(-1, *array.shape[-3:])[-1])  # of tiles the last one shows all
     else:
         arrays = next(each for name, each in part.items() if name != "labels").numpy()
         shown = [{"text": _in_words(array), "picture": thumbnail(array)} for array in arrays]

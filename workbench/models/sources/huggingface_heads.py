@@ -88,20 +88,12 @@ def call_of(head: OutputKind | None, spec: InputSpec, config: Any) -> Call:
 
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
         with padding_id(text, batch) if without_padding_id else nullcontext():
-            answer = forward(**arguments_for(_packed(batch, spec), spec), **options)
+            answer = forward(**arguments_for(batch, spec), **options)
         result = _result(answer, head, batch, labels)
         single = positions and result.ndim == 2  # one number for each position: in the answer or not (TAPAS)
         return label_logits(result) if several or single else result
 
     return call
-
-
-def _packed(batch: Batch, spec: InputSpec) -> Batch:
-    """Return the batch with the patches of all samples' pictures in a row, for networks that take them so (Qwen-VL)."""
-    if GRIDS not in spec.takes or GRIDS not in batch:
-        return batch
-    deep = {"pixel_values": 3, GRIDS: 3}
-    return {name: each.flatten(0, 1) if each.ndim == deep.get(name) else each for name, each in batch.items()}
 
 
 @contextmanager
@@ -200,9 +192,6 @@ def text_config(config: Any) -> Any:
     except ValueError:
         return config.get_text_config(encoder=True)
 
-
-GRIDS = "image_grid_thw"
-"""The argument that tells which patches belong to a picture: frames, rows and columns."""
 
 PAIRS = {"pixel_values": "vision_config", "input_features": "audio_config"}
 """The other input of models that compare it with texts, and the part of their configuration that is about it."""

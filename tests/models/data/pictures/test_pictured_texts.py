@@ -12,12 +12,13 @@ import pytest
 import torch
 import transformers
 from PIL import Image
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from tests.zoo.architectures import save as save_tiny
 from workbench.errors import DataError
 from workbench.measurement.calibrate import calibrate
 from workbench.models.data.datasets import Dataset, open_dataset
+from workbench.models.data.pictures.pictured_rows import read_pictured_rows
 from workbench.models.execution.dependence import unused_layers
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -35,6 +36,7 @@ def tokenizer(special: Sequence[str]) -> Any:
     names = ["<pad>", "<s>", "</s>", *special, "<unk>", *map(chr, range(32, 127))]
     own = Tokenizer(models.WordLevel(dict(zip(names, range(len(names)), strict=True)), unk_token="<unk>"))
     own.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    own.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 1)])
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=own, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="<unk>",
         additional_special_tokens=list(special),
@@ -72,7 +74,7 @@ def table(file: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     return file
 
 
-def turn(role: str, *content: Mapping[str, str]) -> dict[str, Any]:
+def turn(role: str, *content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message."""
     return {"role": role, "content": list(content)}
 
@@ -113,9 +115,7 @@ def test_columns_and_conversations_become_what_the_processor_makes(tmp_path: Pat
     processor: Any = transformers.AutoProcessor.from_pretrained(str(tmp_path / "model"), local_files_only=True)
     texts = [f"user: <image>{b}</s>assistant: {c}</s>" for b, c in zip(QUESTIONS, ANSWERS, strict=True)]
     opened = [Image.open(tmp_path / name).convert("RGB") for name in names]
-    theirs = processor(
-        text=texts, images=opened, padding=True, padding_side="right", add_special_tokens=False, return_tensors="pt"
-    )
+    theirs = processor(text=texts, images=opened, padding=True, padding_side="right", return_tensors="pt")
     assert {*first.tensors} == {"input_ids", "attention_mask", "pixel_values"}
     for name, tensor in first.tensors.items():
         torch.testing.assert_close(tensor, theirs[name])
@@ -144,6 +144,58 @@ def test_tables_as_data_sets_have_them(tmp_path: Path) -> None:
     for name, columns in tables.items():
         parquet.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
         assert same(open_dataset(tmp_path / f"{name}.parquet", model), expected), name
+
+
+@pytest.mark.parametrize("begin", ["", "<s>"])
+def test_a_text_begins_as_transformers_has_it_begin(tmp_path: Path, begin: str) -> None:
+    """A template that writes no BOS has the tokenizer add it (LLaVA 1.5), one that does has no second one."""
+    model, names = llava(tmp_path / "model", begin + TEMPLATE), pictures(tmp_path, (40, 60))
+    processor: Any = transformers.AutoProcessor.from_pretrained(str(tmp_path / "model"), local_files_only=True)
+    picture = {"type": "image", "image": Image.open(tmp_path / names[0])}
+    theirs = processor.apply_chat_template(
+        [turn("user", picture, {"type": "text", "text": "what"})], tokenize=True, return_dict=True, return_tensors="pt"
+    )
+    file = table(tmp_path / "a.jsonl", [{"image": names[0], "text": "what"}])
+    assert torch.equal(open_dataset(file, model).tensors["input_ids"], theirs["input_ids"])
+    assert int((theirs["input_ids"] == 1).sum()) == 1
+
+
+def test_several_pictures_of_a_row_are_handed_over_in_a_row(tmp_path: Path) -> None:
+    model, names = llava(tmp_path / "model"), pictures(tmp_path, (40, 60), (60, 40), (33, 33))
+    rows = [{"images": [a, b], "text": "ab"} for a, b in zip(names, names[1:], strict=False)]
+    data = open_dataset(table(tmp_path / "a.jsonl", rows), model)
+    singles = torch.cat([model.run(batch) for batch in data.batches(1)])
+    torch.testing.assert_close(model.run(next(data.batches(2))), singles)
+    assert not torch.allclose(singles[0], singles[1])
+
+
+def test_pictures_without_places_come_first_in_what_the_user_says(tmp_path: Path) -> None:
+    names = pictures(tmp_path, (40, 60))
+    system, said = {"role": "system", "content": "be brief"}, {"role": "user", "content": "what"}
+    file = table(tmp_path / "a.jsonl", [{"images": names, "messages": [system, said]}])
+    (row,), _ = read_pictured_rows(file, "", generates=True)
+    assert [[part["type"] for part in message["content"]] for message in row.messages] == [["text"], ["image", "text"]]
+
+
+@pytest.mark.parametrize("content", [
+    [{"type": "image"}, {"type": "text", "text": "what"}], [{"type": "image", "text": None}, {"text": "what"}],
+    [{"image": "0.png"}, "what"], "<image>\nwhat",
+])  # fmt: skip
+def test_parts_of_messages_are_understood_in_the_ways_in_which_data_have_them(tmp_path: Path, content: Any) -> None:
+    pictures(tmp_path, (40, 60))
+    beside = {} if "0.png" in str(content) else {"images": ["0.png"]}
+    file = table(tmp_path / "a.jsonl", [{"messages": [{"role": "user", "content": content}], **beside}])
+    (row,), _ = read_pictured_rows(file, "", generates=True)
+    assert [part["type"] for part in row.messages[0]["content"]] == ["image", "text"]
+    assert row.text == "what" and row.pictures == [tmp_path / "0.png"]
+
+
+def test_tables_without_pictures_are_read_as_for_any_model(tmp_path: Path) -> None:
+    model = llava(tmp_path / "model")
+    ids = open_dataset(f"{table(tmp_path / 'a.jsonl', [{'input_ids': [5, 6, 7, 8] * 70}])}?column=input_ids", model)
+    assert {*ids.tensors} == {"input_ids"}
+    rated = table(tmp_path / "b.jsonl", [{"review": "good" * 80, "stars": 3}] * 2)
+    assert "input_ids" in open_dataset(f"{rated}?column=review,stars", model).tensors
 
 
 def test_what_reads_pictures_is_calibrated_by_them(tmp_path: Path) -> None:
@@ -179,7 +231,7 @@ def test_without_a_template_the_picture_comes_first(tmp_path: Path) -> None:
     model, names = llava(tmp_path / "model", template=None), pictures(tmp_path, (40, 60))
     file = table(tmp_path / "a.jsonl", [{"image": names[0], "caption": "a cat"}] * 2)
     ids = open_dataset(file, model).tensors["input_ids"][0]
-    assert int((ids == 3).sum()) == 16 and ids[0] == 3
+    assert int((ids == 3).sum()) == 16 and ids[:2].tolist() == [1, 3]
     chat = table(tmp_path / "b.jsonl", [{"image": names[0], "messages": [turn("user")]}] * 2)
     marked = open_dataset(chat, model).tensors["input_ids"][0]
     assert int((marked == 3).sum()) == 16
@@ -198,10 +250,14 @@ def test_a_pair_of_towers_takes_pictures_and_captions(tmp_path: Path) -> None:
 
 
 IMAGE = {"type": "image"}
-WRONG = {
+WRONG: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no such file": ([{"image": "none.png", "text": "a"}], "a picture of row 1 is 'none.png'; expected its bytes"),
     "an address": (
         [{"messages": [turn("user", {**IMAGE, "url": "https://example.com/a.png"})]}], "nothing is downloaded"
+    ),
+    "an address as OpenAI's": (
+        [{"messages": [turn("user", {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}})]}],
+        "nothing is downloaded",
     ),
     "other counts": (
         [{"images": ["0.png"], "text": "a"}, {"images": ["0.png", "0.png"], "text": "a"}],
@@ -245,8 +301,10 @@ def test_patches_of_several_samples_are_handed_over_in_a_row(tmp_path: Path) -> 
     ids = torch.tensor([[7, 5, 8], [9, 5, 10]])
     batch = {
         "input_ids": ids, "attention_mask": torch.ones_like(ids), "mm_token_type_ids": (ids == 5).to(torch.int64),
-        "pixel_values": torch.randn(2, vision.spatial_merge_size**2, width),
+        "pixel_values in a row": torch.randn(2, vision.spatial_merge_size**2, width),
         "image_grid_thw": torch.tensor([[1, vision.spatial_merge_size, vision.spatial_merge_size]] * 2),
     }  # fmt: skip
     singles = [model.run({name: each[row : row + 1] for name, each in batch.items()}) for row in range(2)]
     torch.testing.assert_close(model.run(batch), torch.cat(singles))
+    words = {name: each for name, each in batch.items() if not name.startswith(("pixel", "image"))}
+    assert not torch.allclose(model.run(words), torch.cat(singles))

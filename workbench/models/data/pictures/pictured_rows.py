@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ CONVERSATIONS = (*CHATS, "texts")
 MARK = "<image>"
 """Where a picture stands in the conversations of LLaVA's data, which are plain texts."""
 
-IN_PARTS = ("image", "path", "bytes", "url")
+IN_PARTS = ("image", "path", "bytes", "url", "image_url")
 """Where a part of a message has its picture."""
 
 Source = Path | bytes
@@ -78,13 +78,16 @@ def _columns(table: Columns, column: str, file: Path, generates: bool) -> list[s
 
 
 def _rows(columns: Mapping[str, Sequence[Any]], file: Path) -> list[Row]:
-    """Return rows of columns, each of which holds conversations, pictures, or texts (the second: answers)."""
+    """Return rows of columns, each of which holds conversations, pictures, or texts (the second: answers); none where
+    no picture is among them."""
     kinds: dict[str, list[Sequence[Any]]] = {"chat": [], "pictures": [], "text": []}
     for name, values in columns.items():
         first = next((value for value in values if value not in (None, [])), None)
         pictured = name in PICTURES or _holds_pictures(first, file)
         kind = "pictures" if pictured else "chat" if is_chat(name, first) else "text"
         kinds[kind].append(values)
+    if not kinds["pictures"] and len(kinds["chat"]) != 1:
+        return []
     if len(kinds["chat"]) > 1 or len(kinds["pictures"]) > 1 or len(kinds["text"]) > 2:
         raise DataError(f"{file}: a sample is pictures and a text, its answer, or a conversation (--column)")
     if not kinds["chat"] and not kinds["text"]:
@@ -95,10 +98,9 @@ def _rows(columns: Mapping[str, Sequence[Any]], file: Path) -> list[Row]:
         if kinds["chat"]:
             rows.append(_conversation(kinds["chat"][0][number], pictures, file, number))
         else:
-            texts = [_text(next(iter(_listed(values[number])), None), file, number) for values in kinds["text"]]
-            content = [*({"type": "image"} for _ in pictures), {"type": "text", "text": texts[0]}]
-            sources = [_source(picture, file, number) for picture in pictures]
-            rows.append(Row([{"role": "user", "content": content}], sources, *texts[1:]))
+            text, *answer = (_text(next(iter(_listed(values[number])), None), file, number) for values in kinds["text"])
+            row = _conversation([{"role": "user", "content": text}], pictures, file, number)
+            rows.append(replace(row, answer=next(iter(answer), None)))
     return rows
 
 
@@ -136,7 +138,8 @@ def _source(value: Any, file: Path, row: int) -> Source:
 def _conversation(value: Any, beside: list[Any], file: Path, row: int) -> Row:
     """Return a conversation whose pictures are its parts' own, or stand beside it in the order of their places.
 
-    Places are parts of type ``image``, or MARK in plain texts; without any, the pictures come first.
+    Places are parts of type ``image``, or MARK in plain texts; without any, the pictures come first in what the user
+    says, as templates leave out those of a system message.
     """
     left, pictures, messages = list(beside), list[Any](), list[Message]()
     for message in messages_of(_turns(value), file, row):
@@ -153,7 +156,8 @@ def _conversation(value: Any, beside: list[Any], file: Path, row: int) -> Row:
     if left and pictures:
         raise DataError(f"{file}: row {row + 1} has more pictures than places for them")
     if left:
-        messages[0]["content"] = [*({"type": "image"} for _ in left), *messages[0]["content"]]
+        first = next((message for message in messages if message["role"] == "user"), messages[0])
+        first["content"] = [*({"type": "image"} for _ in left), *first["content"]]
     return Row(messages, [_source(picture, file, row) for picture in [*pictures, *left]])
 
 
@@ -167,10 +171,17 @@ def _turns(value: Any) -> Any:
 
 
 def _parts(content: Any) -> list[Message]:
-    if isinstance(content, list):
-        return [dict(part) for part in content if isinstance(part, dict)]
+    if isinstance(content, list | dict):
+        return list(map(_part, content if isinstance(content, list) else [content]))
     pieces = str(content or "").split(MARK)
     marked = [{"type": "text", "text": pieces[0]}]
     for piece in pieces[1:]:
         marked += [{"type": "image"}, {"type": "text", "text": piece.removeprefix("\n")}]
     return [part for part in marked if part["type"] == "image" or part["text"]]
+
+
+def _part(part: Any) -> Message:
+    """Return a part with its type, which some data leave out, and a text's text."""
+    own = dict(part) if isinstance(part, dict) else {"text": part}
+    kind = own.get("type") or ("image" if own.get("text") is None else "text")
+    return {**own, "type": kind} | ({"text": str(own.get("text") or "")} if kind == "text" else {})

@@ -17,7 +17,7 @@ from workbench.limited import SECONDS, limited
 from workbench.models.data.arrays import with_decoder_mask
 from workbench.models.data.classes import classes_of
 from workbench.models.data.files import Stored
-from workbench.models.data.inputs import InputSpec
+from workbench.models.data.inputs import IN_A_ROW, InputSpec
 from workbench.models.data.pictures.images import LEAST, ROOM, contents_of, decode, load_codecs
 from workbench.models.data.pictures.pictured_rows import Row, read_pictured_rows
 from workbench.models.data.pictures.processor import FILES
@@ -101,7 +101,9 @@ class Reader:
     def _processed(self, row: Row, pictures: list[Image]) -> dict[str, np.ndarray]:
         if self.processor.chat_template:
             text = self.processor.apply_chat_template(row.messages, tokenize=False)
-            return self._called(text, pictures, add_special_tokens=False)
+            first = self.processor.tokenizer.bos_token  # as transformers, which adds one that the template does not
+            written = {"add_special_tokens": False} if first and text.startswith(first) else {}
+            return self._called(text, pictures, **written)
         mark, own = getattr(self.processor, "image_token", None), getattr(self.processor, "image_token_id", None)
         if mark is None or str(mark) in row.text:
             return self._called(row.text, pictures)
@@ -117,7 +119,10 @@ class Reader:
         return {name: np.ascontiguousarray(array) for name, array in answer.items() if name in self.spec.takes}
 
     def _joined(self, answers: Sequence[Mapping[str, np.ndarray]]) -> dict[str, torch.Tensor]:
-        """Return the answers as samples: what belongs to tokens filled up at the end, the rest side by side."""
+        """Return the answers as samples: what belongs to tokens filled up at the end, the rest side by side.
+
+        What has more than one entry for a sample (pictures, tiles or patches) has the name that says so.
+        """
         fillers, joined = {"input_ids": self.tokenizer.pad_token_id or 0}, dict[str, torch.Tensor]()
         longest, most = max(answer["input_ids"].shape[1] for answer in answers), self.spec.positions
         if most is not None and longest > most:
@@ -130,7 +135,8 @@ class Reader:
                 continue
             kind = np.float32 if arrays[0].dtype.kind == "f" else np.int64
             single = all(len(array) == 1 for array in arrays)
-            joined[name] = torch.from_numpy(np.stack([array[0] if single else array for array in arrays]).astype(kind))
+            samples = np.stack([array[0] if single else array for array in arrays]).astype(kind)
+            joined[name if single else name + IN_A_ROW] = torch.from_numpy(samples)
         return joined
 
 
