@@ -26,7 +26,7 @@ from workbench.gui.commands.closing import unfinished
 from workbench.gui.context import edits
 from workbench.gui.recovery import Recovery
 from workbench.gui.shell import dialogs, settings
-from workbench.session.autosave import recoverable, recovery_path, window_folders
+from workbench.session.autosave import recoverable, recovery_folder, recovery_path, window_folders, write_recovery
 from workbench.session.journal import read_journal
 from workbench.session.session import Session
 from workbench.steps.calibrate import CALIBRATE, CalibrateOptions
@@ -163,6 +163,21 @@ def test_edits_to_a_file_that_another_window_has_saved_since_are_recovered_and_r
     live(crash)
     entries = recoverable()
     live(again)
+
+
+def test_a_copy_without_newer_edits_adds_no_step_and_leaves_the_target(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        person.context.workspace.show_target("vllm")
+        write_recovery(sessions.full(1), None, recovery_folder() / "gone")
+        (entry,) = recoverable()
+        recovery = Recovery(person.context, person.window)
+        await person.act(lambda: person.context.tasks.start(recovery.restore(entry)))
+        await person.until(lambda: person.state.session is not None)
+        assert person.state.target == "vllm" and person.state.undo_name == "" and person.state.dirty
+        await person.until(lambda: not any(recovery._busy.values()), 20)
+        recovery.end(discard=True)
+
+    live(story)
 
 
 def test_a_copy_that_failed_is_tried_again(live: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,6 +258,8 @@ def test_a_session_keeps_the_target_that_was_chosen_for_its_plan(tmp_path: Path)
     workspace.show_target("vllm")
     workspace.open(replace(session(), target="of a later version"), path)
     assert workspace.state.target == workspace.state.session.target == "vllm", "what is not known here takes no effect"
+    workspace.edit("recovered", lambda now: replace(now, target="of a later version"))
+    assert workspace.state.target == ""
 
 
 def test_listeners_get_old_and_new_and_may_leave_while_being_told() -> None:

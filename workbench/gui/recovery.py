@@ -100,7 +100,8 @@ class Recovery:
 
         Returns whether it is open now.  The edits that are newer than the copy are one step to undo.
         """
-        edited = session = await self._read(entry)
+        session = await self._read(entry)
+        edited: Session | None = None
         if session is not None and entry.edits is not None:
             try:
                 edited = await asyncio.to_thread(read_journal, entry.edits, session)
@@ -109,7 +110,8 @@ class Recovery:
         if session is None or not await self._context.may_discard():
             return False
         self._context.workspace.open(session, entry.original, unsaved=True, read=entry.read)
-        self._context.workspace.edit("Recovered Edits", lambda current: edited or current)
+        if edited is not None:
+            self._context.workspace.edit("Recovered Edits", EditableParts.of(edited).into)
         self._context.workspace.select(first_layer(session))
         self._restored = entry.file
         await self.copy()

@@ -283,7 +283,7 @@ class Workspace:
 
 
 def _target(session: Session) -> str:
-    return "" if session.target == ANY else session.target
+    return "" if session.target == ANY else known_target(session.target)
 
 
 def _data_hash(state: State) -> str:
