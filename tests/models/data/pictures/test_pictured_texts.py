@@ -293,6 +293,14 @@ def test_a_template_that_fails_is_named(tmp_path: Path) -> None:
         open_dataset(file, model)
 
 
+def test_pictures_that_a_processor_passes_over_are_told(tmp_path: Path) -> None:
+    names, model = pictures(tmp_path, (40, 60)), llava(tmp_path / "model")
+    file = tmp_path / "model" / "processor_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "processor_class": "BarkProcessor"}))
+    with pytest.raises(DataError, match="makes no input of the pictures of row 1"):
+        open_dataset(table(tmp_path / "a.jsonl", [{"image": names[0], "text": "a"}]), model)
+
+
 def test_patches_of_several_samples_are_handed_over_in_a_row(tmp_path: Path) -> None:
     save_tiny(tmp_path, "Qwen2VLForConditionalGeneration", image_token_id=5)
     model = open_model(tmp_path)

@@ -89,6 +89,9 @@ class Reader:
             except Exception as error:  # processors and templates raise nearly everything
                 raise DataError(f"the processor in {folder} cannot read {what}: {first_line(error)}; fix the row "
                                 "or the processor's files") from error  # fmt: skip
+            if pictures and not _shapes(answer):
+                raise DataError(f"the processor in {folder} makes no input of the pictures of {what}; fetch the folder "
+                                "again, or give texts alone")  # fmt: skip
             listed = json.dumps([measured, list(answer)]).encode()
             return [np.frombuffer(listed, np.uint8), *answer.values()]
 
