@@ -136,7 +136,7 @@ def _rows(part: Part, spec: InputSpec, reading: Reading, usual: int) -> tuple[Re
     short = _length(spec, reading.window, USUAL_WINDOW)
     length = _length(spec, reading.window, usual)
     rows = _read(part, spec, reading, length)
-    if length != short and rows.count < FEW:
+    if length != short and rows.count < FEW and not rows.by_rows:
         note = f"{part.name} gives {rows.count} windows of {length} tokens: windows of {short} are taken"
         length, rows = short, replace(_read(part, spec, reading, short), notes=(note,))
     mode = "" if reading.text == STREAM else reading.text

@@ -68,6 +68,7 @@ class Stored:
     ``halved``: the stream was cut to the part's half before it was cut into samples.  ``paired``: two rows of the
     tensors that follow each other belong together.  ``text`` turns ids of transcripts into text.  ``groups`` is
     the number of each sample's recording, whose frames no split parts.  ``notes`` may grow while samples load.
+    ``by_rows``: a sample is a row, however long a window is.
     """
 
     count: int
@@ -78,6 +79,7 @@ class Stored:
     paired: bool = False
     text: Transcriber | None = None
     groups: np.ndarray | None = None
+    by_rows: bool = False
 
 
 def locate(path: str | Path, split: str) -> Part:

@@ -77,7 +77,7 @@ class Columns:
 
 
 def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict[str, list[Any]]:
-    """Return the columns that ``choose`` names; raises what it raises, and DataError for what is not a table."""
+    """Return the columns that ``choose`` names, which may be none; raises what it raises, and DataError for what is not a table."""
     try:
         _import()
     except ImportError as error:
@@ -104,7 +104,7 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
         _require_room(file, content.size, table, names)
         numbers = {name: own for name in names if (own := table.numbers(name)) is not None}
         columns = {name: table.values(name) for name in names if name not in numbers}
-        if {*map(len, columns.values()), *(len(own[0]) for own in numbers.values())} != {table.rows}:
+        if {*map(len, columns.values()), *(len(own[0]) for own in numbers.values())} - {table.rows}:
             raise DataError(f"{file} is damaged: its columns do not have the {table.rows} rows that it names")
         count, room = sum(len(own[-1]) for own in numbers.values()), LEAST_NUMBERS + CELLS * content.size
         if count > room:

@@ -196,6 +196,8 @@ def test_tables_without_pictures_are_read_as_for_any_model(tmp_path: Path) -> No
     assert {*ids.tensors} == {"input_ids"}
     rated = table(tmp_path / "b.jsonl", [{"review": "good" * 80, "stars": 3}] * 2)
     assert "input_ids" in open_dataset(f"{rated}?column=review,stars", model).tensors
+    plain = table(tmp_path / "c.jsonl", [{"text": "good" * 80, "id": 3}] * 2)
+    assert {*open_dataset(plain, model).tensors} == {"input_ids"}
 
 
 def test_what_reads_pictures_is_calibrated_by_them(tmp_path: Path) -> None:
@@ -212,7 +214,8 @@ def test_what_reads_pictures_is_calibrated_by_them(tmp_path: Path) -> None:
 def test_pictures_of_other_shapes_are_resized_to_the_first_and_said(tmp_path: Path) -> None:
     own = tokenizer(["<image>", *TILES])
     folder = tmp_path / "model"
-    save_tiny(folder, "Idefics3ForConditionalGeneration", image_token_id=3, **vocabulary(len(own)))
+    longer = {**vocabulary(len(own)), "text_config__max_position_embeddings": 512}
+    save_tiny(folder, "Idefics3ForConditionalGeneration", image_token_id=3, **longer)
     transformers.Idefics3Processor(
         image_processor=transformers.Idefics3ImageProcessor(
             size={"longest_edge": 64}, max_image_size={"longest_edge": 32}
@@ -220,7 +223,7 @@ def test_pictures_of_other_shapes_are_resized_to_the_first_and_said(tmp_path: Pa
         tokenizer=own, image_seq_len=4, chat_template=TEMPLATE,
     ).save_pretrained(folder)  # fmt: skip
     model, names = open_model(folder), pictures(tmp_path, (20, 60), (60, 60), (20, 60))
-    data = open_dataset(three_tables(tmp_path, names)[0], model)
+    data = open_dataset(three_tables(tmp_path, names)[0], model, usual_window=512)
     tiles = data.tensors["pixel_values"]
     assert tiles.ndim == 5 and len(tiles) == 3 and data.tensors["pixel_attention_mask"].shape[:2] == tiles.shape[:2]
     assert data.notes == ("columns.jsonl: the pictures of 1 of 3 rows were resized to row 1's, 60 x 20 pixels",)

@@ -181,7 +181,7 @@ def read_pictured_texts(file: Path, column: str, spec: InputSpec, window: int | 
             return with_decoder_mask({**tensors, "labels": padded(ids, -100)})
         return tensors | {name: each[chosen] for name, each in classes.tensors().items()}
 
-    return Stored(count=len(rows), load=load, notes=reader.notes)
+    return Stored(count=len(rows), load=load, notes=reader.notes, by_rows=True)
 
 
 @lru_cache(maxsize=2)
