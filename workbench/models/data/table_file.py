@@ -77,7 +77,7 @@ class Columns:
 
 
 def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict[str, list[Any]]:
-    """Return the columns that ``choose`` names, which may be none; raises what it raises, and DataError for what is not a table."""
+    """Return the columns that ``choose`` names (or none); raises what it raises, and DataError for what is no table."""
     try:
         _import()
     except ImportError as error:
