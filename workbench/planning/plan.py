@@ -236,7 +236,8 @@ def _resolved(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     names = dict.fromkeys(layer.name for layer in layers)
     matched: dict[str, Assignment] = {}
     for rule in plan.rules:
-        hits = matching(rule.pattern, names) if is_glob(rule.pattern) else [rule.pattern][rule.pattern not in names :]
+        exact = [rule.pattern] if rule.pattern in names else []
+        hits = matching(rule.pattern, names) if is_glob(rule.pattern) else exact
         if not hits:
             raise UnmatchedRuleError(
                 f"the rule {rule.pattern!r} matches no layer of the model{nearest(rule.pattern, names)}; "

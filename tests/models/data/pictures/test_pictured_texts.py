@@ -296,6 +296,18 @@ def test_a_template_that_fails_is_named(tmp_path: Path) -> None:
         open_dataset(file, model)
 
 
+def test_labels_of_which_none_counts_are_left_out(tmp_path: Path) -> None:
+    """PaliGemma's processor gives labels of -100 alone where it has no answer: a loss was that of no token."""
+    folder, own = tmp_path / "model", tokenizer(["<image>"])
+    save_tiny(folder, "PaliGemmaForConditionalGeneration", image_token_index=3, **vocabulary(2000))
+    processor: Any = transformers.SiglipImageProcessor(size={"height": 32, "width": 32})
+    processor.image_seq_length = 16
+    transformers.PaliGemmaProcessor(image_processor=processor, tokenizer=own).save_pretrained(folder)
+    file = table(tmp_path / "a.jsonl", [{"image": pictures(tmp_path, (40, 60))[0], "text": "a cat"}])
+    tensors = open_dataset(file, open_model(folder)).tensors
+    assert {*tensors} == {"input_ids", "attention_mask", "token_type_ids", "pixel_values"}
+
+
 def test_pictures_that_a_processor_passes_over_are_told(tmp_path: Path) -> None:
     names, model = pictures(tmp_path, (40, 60)), llava(tmp_path / "model")
     file = tmp_path / "model" / "processor_config.json"

@@ -119,7 +119,8 @@ class Reader:
 
     def _called(self, text: str, pictures: list[Image], **options: Any) -> dict[str, np.ndarray]:
         answer = self.processor(text=[text], images=pictures or None, return_tensors="np", **options)
-        return {name: np.ascontiguousarray(array) for name, array in answer.items() if name in self.spec.takes}
+        names = {*self.spec.takes} & {*answer} - {"labels"}  # PaliGemma's, of which none counts without an answer
+        return {name: np.ascontiguousarray(array) for name, array in answer.items() if name in names}
 
     def _joined(self, answers: Sequence[Mapping[str, np.ndarray]]) -> dict[str, torch.Tensor]:
         """Return the answers as samples: what belongs to tokens filled up at the end, the rest side by side.
