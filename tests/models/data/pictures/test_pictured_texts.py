@@ -17,6 +17,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from tests.zoo.architectures import save as save_tiny
 from workbench.errors import DataError
 from workbench.measurement.calibrate import calibrate
+from workbench.measurement.metrics.logits import next_tokens
 from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.data.pictures.pictured_rows import read_pictured_rows
 from workbench.models.execution.dependence import unused_layers
@@ -116,9 +117,12 @@ def test_columns_and_conversations_become_what_the_processor_makes(tmp_path: Pat
     texts = [f"user: <image>{b}</s>assistant: {c}</s>" for b, c in zip(QUESTIONS, ANSWERS, strict=True)]
     opened = [Image.open(tmp_path / name).convert("RGB") for name in names]
     theirs = processor(text=texts, images=opened, padding=True, padding_side="right", return_tensors="pt")
-    assert {*first.tensors} == {"input_ids", "attention_mask", "pixel_values"}
-    for name, tensor in first.tensors.items():
-        torch.testing.assert_close(tensor, theirs[name])
+    assert {*first.tensors} == {"input_ids", "attention_mask", "pixel_values", "scored"}
+    for name in first.tensors.keys() - {"scored"}:
+        torch.testing.assert_close(first.tensors[name], theirs[name])
+    ids, counted = next_tokens(first.tensors, first.tensors["attention_mask"] != 0)
+    assert not counted[ids == 3].any(), "a loss would be that of places of pictures, which no network predicts"
+    assert counted[ids > 3].all()
 
 
 def test_tables_as_data_sets_have_them(tmp_path: Path) -> None:
@@ -305,7 +309,7 @@ def test_labels_of_which_none_counts_are_left_out(tmp_path: Path) -> None:
     transformers.PaliGemmaProcessor(image_processor=processor, tokenizer=own).save_pretrained(folder)
     file = table(tmp_path / "a.jsonl", [{"image": pictures(tmp_path, (40, 60))[0], "text": "a cat"}])
     tensors = open_dataset(file, open_model(folder)).tensors
-    assert {*tensors} == {"input_ids", "attention_mask", "token_type_ids", "pixel_values"}
+    assert {*tensors} == {"input_ids", "attention_mask", "token_type_ids", "pixel_values", "scored"}
 
 
 def test_pictures_that_a_processor_passes_over_are_told(tmp_path: Path) -> None:

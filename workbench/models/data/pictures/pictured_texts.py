@@ -141,6 +141,9 @@ class Reader:
             single = all(len(array) == 1 for array in arrays)
             samples = np.stack([array[0] if single else array for array in arrays]).astype(kind)
             joined[name if single else name + IN_A_ROW] = torch.from_numpy(samples)
+        mark = getattr(self.processor, "image_token_id", None)
+        if mark is not None:  # what stands for a picture, of which no network predicts anything
+            joined["scored"] = (joined["input_ids"] != mark).to(torch.int64)
         return joined
 
 
