@@ -250,7 +250,8 @@ def test_a_file_that_changes_right_before_it_is_written_is_not_replaced_unasked(
         with monkeypatch.context() as earlier:
             earlier.setattr(document, "stamp_of", lambda file: read)
             await person.press(Qt.Key.Key_S, control=True)
-            await person.until(lambda: any(view.status.over for view in person.context.jobs.views))
+            await person.until(lambda: person.dialog("question") is not None)
+            assert len(person.context.jobs.views) == 2, "after opening it, one save: not tried again and again"
         await person.answer("question", "cancel")
         assert Session.load(path).notes == other.notes and person.state.dirty
 

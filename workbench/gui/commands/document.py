@@ -222,8 +222,9 @@ class Document:
 
         The version ``read`` may be replaced unasked.  None where the user stops it, and for an error, which is said.
         """
+        changed: list[WorkbenchError] = []
         while True:
-            if path is not None and read and (now := stamp_of(path)) not in ((), read):
+            if path is not None and read and (now := stamp_of(path)) and (changed or now != read):
                 answer = await dialogs.ask_replace(self._parent, path.name)
                 if answer == "cancel":
                     return None
@@ -233,7 +234,7 @@ class Document:
                 path, read = await dialogs.ask_save_path(self._parent, "Save the session", SESSIONS, start, "qwb"), ()
                 if path is None:
                     return None
-            changed: list[WorkbenchError] = []
+            changed.clear()
             request = SAVE_SESSION.request(session, SaveSessionOptions(path=str(path), read=read))
             written = await self._context.runner.run(request, self.start_saving, on_error=_noting_changes(changed))
             if written is not None:
