@@ -194,6 +194,17 @@ def test_parts_of_messages_are_understood_in_the_ways_in_which_data_have_them(tm
     assert row.text == "what" and row.pictures == [tmp_path / "0.png"]
 
 
+def test_numbers_are_answers_and_numbers_of_classes_are_none(tmp_path: Path) -> None:
+    pictures(tmp_path, (40, 60))
+    counted = tmp_path / "counted.csv"
+    counted.write_text("image,question,answer\n0.png,how many,3\n")
+    (row,), _ = read_pictured_rows(counted, "", generates=True)
+    assert (row.text, row.answer) == ("how many", "3")
+    classed = table(tmp_path / "classed.jsonl", [{"image": "0.png", "caption": "a cat", "label": 3}])
+    (row,), _ = read_pictured_rows(classed, "", generates=True)
+    assert (row.text, row.answer) == ("a cat", None)
+
+
 def test_tables_without_pictures_are_read_as_for_any_model(tmp_path: Path) -> None:
     model = llava(tmp_path / "model")
     ids = open_dataset(f"{table(tmp_path / 'a.jsonl', [{'input_ids': [5, 6, 7, 8] * 70}])}?column=input_ids", model)

@@ -71,7 +71,8 @@ def _columns(table: Columns, column: str, file: Path, generates: bool) -> list[s
         text = next((name for name in (*CONVERSATIONS, *TEXTS) if name in known), None)
         names = [name for name in [next((each for each in PICTURES if each in known), None), text] if name]
         if generates and text not in CONVERSATIONS:
-            names += [name for name in ANSWERS if name in known][:1]
+            classes = {name for name in LABELS if table.kinds.get(name) == "number"}
+            names += [name for name in ANSWERS if name in known and name not in classes][:1]
         if not {*names} & {*PICTURES, *CONVERSATIONS}:
             return []
     return names if generates else names + [name for name in LABELS if name in known and name not in names][:1]
@@ -98,9 +99,11 @@ def _rows(columns: Mapping[str, Sequence[Any]], file: Path) -> list[Row]:
         if kinds["chat"]:
             rows.append(_conversation(kinds["chat"][0][number], pictures, file, number))
         else:
-            text, *answer = (_text(next(iter(_listed(values[number])), None), file, number) for values in kinds["text"])
+            first = [next(iter(_listed(values[number])), None) for values in kinds["text"]]
+            first[1:] = [str(each) if isinstance(each, int | float) else each for each in first[1:]]  # how many
+            text, *answers = (_text(each, file, number) for each in first)
             row = _conversation([{"role": "user", "content": text}], pictures, file, number)
-            rows.append(replace(row, answer=next(iter(answer), None)))
+            rows.append(replace(row, answer=next(iter(answers), None)))
     return rows
 
 
