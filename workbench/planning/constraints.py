@@ -137,8 +137,10 @@ def search_space(
 
 def _more_bits(summary: ModelSummary, fixed: Mapping[str, Assignment], rules: Constraints) -> int:
     """Return the bits that the target's own form of the ``fixed`` layers takes beyond their schemes'."""
-    owned = [(layer, fixed[layer.name]) for layer in summary.stored if layer.name in fixed and rules.more]
-    return sum(rules.more(layer, each.weights, each.inputs) for layer, each in owned) if rules.more else 0
+    if rules.more is None:
+        return 0
+    owned = [(layer, fixed[layer.name]) for layer in summary.stored if layer.name in fixed]
+    return sum(rules.more(layer, each.weights, each.inputs) for layer, each in owned)
 
 
 def _rounded(summary: ModelSummary, table: Sensitivity, inputs: Sensitivity) -> Sensitivity:

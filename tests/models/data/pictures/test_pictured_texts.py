@@ -334,7 +334,7 @@ def test_pictures_that_a_processor_passes_over_are_told(tmp_path: Path) -> None:
 def test_patches_of_several_samples_are_handed_over_in_a_row(tmp_path: Path) -> None:
     save_tiny(tmp_path, "Qwen2VLForConditionalGeneration", image_token_id=5)
     model = open_model(tmp_path)
-    vision = model.body.network.config.vision_config  # type: ignore[attr-defined]
+    vision = model.body.network.config.vision_config
     width = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
     ids = torch.tensor([[7, 5, 8], [9, 5, 10]])
     batch = {

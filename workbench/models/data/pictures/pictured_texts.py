@@ -51,7 +51,7 @@ class Reader:
         first, sizes = self._made(0)
         answers, resized = [], 0
         for row in chosen.tolist():
-            answer, _ = self._made(row)
+            answer = self._made(row)[0] if row else first
             if _shapes(answer) != _shapes(first) and len(self.rows[row].pictures) == len(sizes):
                 (answer, _), resized = self._made(row, sizes), resized + 1
             if _shapes(answer) != _shapes(first):
@@ -190,7 +190,7 @@ def read_pictured_texts(file: Path, column: str, spec: InputSpec, window: int | 
 
 @lru_cache(maxsize=2)
 def _loaded(folder: Path, *changed: tuple[str, int]) -> Any:
-    """Return transformers' processor of a folder, whatever that fork needs of libraries loaded."""
+    """Return transformers' processor of a folder; loads what the limited process, a fork, cannot load itself."""
     from workbench.models.sources.lean_transformers import quiet, transformers
 
     load_codecs()
