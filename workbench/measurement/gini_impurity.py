@@ -17,7 +17,7 @@ from workbench.measurement.finite_batches import FiniteBatches
 from workbench.measurement.gradients import fitting_batch
 from workbench.measurement.reference.cache import NO_CACHE, ArrayCache
 from workbench.measurement.reference.outputs import ReferenceOutputs, first_output, network_key
-from workbench.models.data.batches import NOISE, Data, token_ids, token_mask
+from workbench.models.data.batches import NOISE, Data, output_mask, token_ids
 from workbench.models.model import Batch, Model
 from workbench.models.summary import OutputKind
 from workbench.numerics.detections import answers_of
@@ -93,7 +93,7 @@ def impurities_of(model: Model, output: torch.Tensor, batch: Batch) -> list[floa
     if model.summary.output is OutputKind.DETECTIONS:
         output = answers_of(output)
     each = torch.stack([gini_impurities(row) for row in output])
-    mask = token_mask(batch)
+    mask = output_mask(batch, each)
     counted = torch.ones_like(each) if mask is None or mask.shape != each.shape else mask.to(each)
     return [float((e * c).sum() / c.sum().clamp_min(1)) for e, c in zip(each, counted, strict=True)]
 

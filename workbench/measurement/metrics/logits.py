@@ -22,7 +22,7 @@ def _kl(outputs: Outputs) -> Sums | None:
     if not outputs.kind.per_token:
         kl = outputs.kl.reshape(len(outputs.kl), -1).sum(dim=1)
         return Sums(kl, 0.0 * outputs.ones, outputs.ones)
-    units = outputs.tokens.sum(dim=1)
+    units = outputs.counted.sum(dim=1)
     return Sums(outputs.kl.sum(dim=1), 0.0 * units, units)
 
 
@@ -34,8 +34,8 @@ def _agreement(outputs: Outputs) -> Sums | None:
     same = torch.eq(*outputs.compared.answers)
     if outputs.kind is OutputKind.CLASS_LOGITS:
         return Sums(100.0 * same, 100.0 * outputs.ones, outputs.ones)
-    units = outputs.tokens.sum(dim=1)
-    return Sums(100.0 * (same & outputs.tokens).sum(dim=1), 100.0 * units, units)
+    units = outputs.counted.sum(dim=1)
+    return Sums(100.0 * (same & outputs.counted).sum(dim=1), 100.0 * units, units)
 
 
 def _perplexity(outputs: Outputs) -> Sums | None:

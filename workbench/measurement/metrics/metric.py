@@ -41,22 +41,33 @@ class Outputs:
     @cached_property
     def tokens(self) -> torch.Tensor:
         """Which tokens of token logits are real, bool ``[samples, tokens]``."""
+        from workbench.models.data.batches import token_mask
+
+        return self._mask(token_mask(self.batch))
+
+    @cached_property
+    def counted(self) -> torch.Tensor:
+        """At which of them the answers count, bool ``[samples, tokens]``: not before the places of pictures."""
+        from workbench.models.data.batches import counted_mask
+
+        return self._mask(counted_mask(self.batch))
+
+    def _mask(self, mask: torch.Tensor | None) -> torch.Tensor:
         import torch
 
-        from workbench.models.data.batches import output_mask
-
-        base, mask = self.reference, output_mask(self.batch, self.reference)
-        return torch.ones(base.shape[:2], dtype=torch.bool, device=base.device) if mask is None else mask
+        shape = self.reference.shape[:2]
+        all_of_them = mask is None or mask.shape != shape
+        return torch.ones(shape, dtype=torch.bool, device=self.reference.device) if all_of_them else mask
 
     @cached_property
     def kl(self) -> torch.Tensor:
-        """KL in nats of each token (0 at padding) or sample, float64 ``[samples, tokens]`` or ``[samples]``."""
+        """KL in nats of each token (0 where none counts) or sample, float64 ``[samples, tokens]`` or ``[samples]``."""
         from workbench.measurement.divergence import sample_divergence
 
         if self.kind is OutputKind.DETECTIONS:
             return sample_divergence(self.reference, self.quantized, self.batch, self.kind)
         per_sample = self.kind is OutputKind.CLASS_LOGITS
-        return self.compared.divergence if per_sample else self.compared.divergence * self.tokens
+        return self.compared.divergence if per_sample else self.compared.divergence * self.counted
 
     @cached_property
     def compared(self) -> Comparison:

@@ -186,9 +186,21 @@ def token_mask(batch: Batch) -> torch.Tensor | None:
     return mask != 0
 
 
+def counted_mask(batch: Batch) -> torch.Tensor | None:
+    """Return at which tokens the output counts in a loss (bool, samples x tokens), None where it does at all.
+
+    That is at real ones, where the token that it predicts counts (``scored``) or the window ends.
+    """
+    mask, scored = token_mask(batch), batch.get("scored")
+    if scored is None or has_decoder(batch) or bool((scored[:, 1:] != 0).all()):
+        return mask
+    predicted = torch.nn.functional.pad(scored[:, 1:] != 0, (0, 1), value=True)
+    return predicted if mask is None else predicted & mask
+
+
 def output_mask(batch: Batch, output: torch.Tensor) -> torch.Tensor | None:
-    """Return ``token_mask`` where the output has these samples and tokens, else None: all of the output counts."""
-    mask = token_mask(batch)
+    """Return ``counted_mask`` where the output has these samples and tokens, else None: all of the output counts."""
+    mask = counted_mask(batch)
     return mask if mask is not None and output.shape[:2] == mask.shape else None
 
 
@@ -225,8 +237,8 @@ def samples_of(batch: Batch) -> int:
 
 
 def units_of(batch: Batch, summary: ModelSummary) -> int:
-    """Return how many units the model's loss is counted in: real tokens where each has logits, else samples."""
+    """Return how many units the model's loss is counted in: tokens that count where each has logits, else samples."""
     if not summary.output.per_token:
         return samples_of(batch)
-    mask, ids = token_mask(batch), token_ids(batch)
+    mask, ids = counted_mask(batch), token_ids(batch)
     return int(mask.sum()) if mask is not None else int(ids.shape[0] * ids.shape[1])

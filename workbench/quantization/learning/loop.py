@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from workbench.errors import CancelledError, DataError, NonFiniteError, PlanError
+from workbench.measurement.metrics.logits import next_tokens
 from workbench.models.data.batches import output_mask, token_ids, token_mask, units_of
 from workbench.models.model import Batch, Model, Replacement
 from workbench.models.summary import OutputKind
@@ -150,10 +151,9 @@ class Run:
     def _units(self, numbers: np.ndarray) -> int:
         """Return over how many tokens or samples the loss of a batch is the mean."""
         batch = self.samples.batch(numbers)
-        mask = token_mask(batch)
-        if mask is None or self.options.loss == "kl" or not self.teacher.summary.output.per_token:
+        if self.options.loss == "kl" or self.teacher.summary.output is not OutputKind.TOKEN_LOGITS:
             return units_of(batch, self.teacher.summary)
-        return int((mask[:, 1:] & mask[:, :-1]).sum())
+        return int(_predicted(batch)[1].sum())
 
     def _descent(self) -> Descent:
         rates = {"shift": self.options.rate, "scale": self.options.scale_rate, "zero": self.options.zero_rate}
@@ -219,12 +219,18 @@ def divergence(teacher: torch.Tensor, student: torch.Tensor, batch: Batch, kind:
 def task_loss(student: torch.Tensor, batch: Batch, kind: OutputKind) -> torch.Tensor:
     """Return the mean cross-entropy to the labels, or to the next tokens; raises DataError where there are neither."""
     if kind is OutputKind.TOKEN_LOGITS:
-        logits, mask = student[:, :-1].float().transpose(1, 2), token_mask(batch)
-        each = F.cross_entropy(logits, token_ids(batch)[:, 1:], reduction="none")
-        return _mean(each, None if mask is None else mask[:, 1:] & mask[:, :-1])
+        ids, counted = _predicted(batch)
+        logits = student[:, : ids.shape[1]].float().transpose(1, 2)
+        return _mean(F.cross_entropy(logits, ids.long(), reduction="none"), counted)
     if kind is not OutputKind.CLASS_LOGITS or "labels" not in batch:
         raise DataError("the task loss needs class labels or tokens; give data with labels, or train on the loss kl")
     return F.cross_entropy(student.float(), batch["labels"].long())
+
+
+def _predicted(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the ids that token logits predict, and which of them count; see ``next_tokens``."""
+    mask = token_mask(batch)
+    return next_tokens(batch, torch.ones_like(token_ids(batch), dtype=torch.bool) if mask is None else mask)
 
 
 def _mean(losses: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:

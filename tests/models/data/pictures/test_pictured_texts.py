@@ -17,12 +17,17 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from tests.zoo.architectures import save as save_tiny
 from workbench.errors import DataError
 from workbench.measurement.calibrate import calibrate
-from workbench.measurement.metrics.logits import next_tokens
+from workbench.measurement.divergence import sample_divergence
+from workbench.measurement.gradients import drawn_gradients
+from workbench.measurement.metrics.logits import KL, PERPLEXITY, TOP1_AGREEMENT, next_tokens
+from workbench.measurement.metrics.metric import Outputs
+from workbench.models.data.batches import units_of
 from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.data.pictures.pictured_rows import read_pictured_rows
 from workbench.models.execution.dependence import unused_layers
 from workbench.models.model import Model
 from workbench.models.sources import open_model
+from workbench.quantization.learning.loop import divergence, task_loss
 
 TEMPLATE = (
     "{% for m in messages %}{{ m.role }}: {% for c in m.content %}{% if c.type == 'image' %}<image>{% else %}"
@@ -123,6 +128,33 @@ def test_columns_and_conversations_become_what_the_processor_makes(tmp_path: Pat
     ids, counted = next_tokens(first.tensors, first.tensors["attention_mask"] != 0)
     assert not counted[ids == 3].any(), "a loss would be that of places of pictures, which no network predicts"
     assert counted[ids > 3].all()
+
+
+def test_losses_count_the_same_tokens_of_texts_with_pictures(tmp_path: Path) -> None:
+    """KL, its gradient draws, agreement, the task's loss and perplexity: where a place of a picture follows, none."""
+    model, names = llava(tmp_path / "model"), pictures(tmp_path, (40, 60), (60, 40), (33, 33))
+    batch = next(open_dataset(three_tables(tmp_path, names)[0], model).batches(3))
+    ids, real = batch["input_ids"], batch["attention_mask"] != 0
+    counts = [[bool(real[s, t]) and (t + 1 == ids.shape[1] or int(ids[s, t + 1]) != 3) for t in range(ids.shape[1])]
+              for s in range(3)]  # fmt: skip
+    mask = torch.tensor(counts)
+    assert 0 < int((real & ~mask).sum()) == int((ids == 3).sum())
+    output = model.run(batch).detach()
+    other = torch.where(mask[..., None], output, output.roll(1, -1))
+    kind = model.summary.output
+    assert not sample_divergence(output, other, batch, kind).any()
+    assert float(divergence(output, other, batch, kind)) < 1e-9
+    assert float(task_loss(output, batch, kind)) == pytest.approx(float(task_loss(other, batch, kind)))
+    generators = [torch.Generator().manual_seed(each) for each in range(3)]
+    assert torch.equal(next(drawn_gradients(output, batch, kind, generators, 1)).any(-1), mask)
+    assert units_of(batch, model.summary) == int(mask.sum())
+    outputs = Outputs(reference=output, quantized=other, batch=batch, kind=kind)
+    (kl, agreement, perplexity) = (each.measure(outputs) for each in (KL, TOP1_AGREEMENT, PERPLEXITY))
+    assert kl and agreement and perplexity
+    assert kl.units.tolist() == agreement.units.tolist() == mask.sum(1).tolist()
+    assert not kl.values.any() and torch.equal(agreement.values, agreement.baselines)
+    assert perplexity.units.tolist() == [count - 1 for count in mask.sum(1).tolist()], "nothing follows the last token"
+    assert torch.equal(perplexity.values, perplexity.baselines)
 
 
 def test_tables_as_data_sets_have_them(tmp_path: Path) -> None:
