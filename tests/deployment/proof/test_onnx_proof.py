@@ -12,8 +12,10 @@ import torch
 from transformers import ViTConfig, ViTForImageClassification
 
 from tests.deployment.exporters.llamas import folder_of
+from tests.models.networks import Rows
 from workbench.deployment.exporters import exporter
 from workbench.errors import BackendUnavailableError, ExportError
+from workbench.measurement.evaluate import evaluate
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 from workbench.planning.plan import Plan
@@ -65,6 +67,19 @@ def test_the_floating_point_model_in_the_same_runtime_on_windows_without_a_mask(
     proof = onnx_proof.prove_in_onnx(quantize(llama, Plan()), llama, None, ids, [2, 9], data="tokens", threads=1)
     assert abs(proof.plan_loss) < 1e-9 and abs(proof.runtime_loss) < 1e-7
     assert math.isnan(proof.repeat) and math.isnan(proof.repeat_agreement)
+
+
+def test_classes_of_positions_are_counted_in_samples_as_the_evaluation_counts(tmp_path: Path) -> None:
+    settings = ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, patch_size=8,
+                         image_size=16, num_labels=5, problem_type="multi_label_classification")  # fmt: skip
+    ViTForImageClassification(settings).save_pretrained(tmp_path)
+    model = open_model(tmp_path)
+    quantized = quantize(model, Plan.uniform(model.summary.layers, "int4-channel"))
+    data = Rows(inputs=torch.randn(4, 3, 16, 16))
+    batch = next(data.batches(4))
+    proof = onnx_proof.prove_in_onnx(quantized, model, None, batch, [], data="pictures", threads=1)
+    measured = evaluate(model, quantized.bind(model), data)["kl"].value
+    assert proof.plan_loss == pytest.approx(measured, rel=1e-4) and proof.positions == 20
 
 
 def test_pictures_reach_a_graph_under_its_own_name(tmp_path: Path) -> None:

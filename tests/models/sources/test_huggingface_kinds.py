@@ -137,6 +137,24 @@ def test_series_and_videos_are_run(tmp_path: Path, name: str, argument: str, sha
     torch.testing.assert_close(model.run(next(dataset.batches(3))), model.run(batch))
 
 
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("DecisionTransformerModel", (3, 7, 4)), ("TimesFmModelForPrediction", (3, 128)),
+     ("Pix2StructForConditionalGeneration", (3, 5, 96)), ("SpeechEncoderDecoderModel", (3, 5, 96)),
+     ("ModernVBertForMaskedLM", (3, 7, 96))],
+)  # fmt: skip
+def test_what_the_configuration_says_of_the_inputs_is_run(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
+    """Its answer is what the head gives: actions and not the states before them, a forecast and not its states."""
+    save_tiny(tmp_path, name)
+    model = open_model(tmp_path)
+    batch = model.sample(3)
+    assert batch is not None and tuple(batch) == model.inputs.requires
+    output = model.run(batch)
+    assert tuple(output.shape) == shape
+    np.savez(tmp_path / "a.npz", **batch)
+    torch.testing.assert_close(model.run(next(open_dataset(tmp_path / "a.npz", model).batches(3))), output)
+
+
 class RandomLength(nn.Module):
     """As many numbers as chance says."""
 

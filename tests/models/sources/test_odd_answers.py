@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from workbench.errors import DataError
 from workbench.measurement.calibrate import calibrate
 from workbench.measurement.evaluate import evaluate
 from workbench.models.data.datasets import open_dataset
@@ -188,3 +189,45 @@ def test_no_batch_of_gigabytes_is_tried(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(DEEP)
     open_model(tmp_path / "net.py", trust=True)
     assert not (tmp_path / "large").exists()
+
+
+STEPS_FIRST = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(12, 16, 3, padding=1)
+        self.rnn = nn.LSTM(16, 10)
+        self.out = nn.Linear(10, 5)
+    def forward(self, x):
+        steps = torch.relu(self.conv(x)).permute(2, 0, 1)
+        return self.out(self.rnn(steps)[0])
+class Letters(Net):
+    def forward(self, x):
+        return super().forward(x).log_softmax(2)
+def build():
+    torch.manual_seed(0)
+    return NET().eval()
+"""
+
+
+@pytest.mark.parametrize("net", ["Letters", "Net"])
+def test_steps_before_samples_change_places_with_them(tmp_path: Path, net: str) -> None:
+    """As torch's CTC loss has it, also where a batch has as many samples as a sample has steps."""
+    stated = 'OUTPUT = "position_classes"\n' if net == "Net" else ""
+    (tmp_path / "net.py").write_text(stated + STEPS_FIRST.replace("NET()", f"{net}()"), encoding="utf-8")
+    model = open_model(tmp_path / "net.py", trust=True, factory="build")
+    assert model.summary.output is OutputKind.POSITION_CLASSES
+    sounds = torch.randn(9, 12, 7)
+    for count in (9, 7):
+        plain = model.body.network(sounds[:count]).transpose(0, 1)
+        torch.testing.assert_close(model.run({"inputs": sounds[:count]}), plain)
+
+
+def test_steps_before_samples_that_no_sample_showed_are_told(tmp_path: Path) -> None:
+    text = STEPS_FIRST.replace("permute(2, 0, 1)", "reshape(-1, 16, 7).permute(2, 0, 1)").replace("NET()", "Net()")
+    (tmp_path / "net.py").write_text(text, encoding="utf-8")
+    model = open_model(tmp_path / "net.py", trust=True, factory="build")
+    with pytest.raises(DataError, match=r"let the model return output.transpose\(0, 1\)"):
+        model.run({"inputs": torch.randn(9, 12, 7)})

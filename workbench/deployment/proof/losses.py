@@ -17,10 +17,11 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))
 
 
-def divergence(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the mean KL divergence of ``second`` from ``first``, log-probabilities ``[..., classes]``, in nats."""
+def divergence(first: np.ndarray, second: np.ndarray, summed: int = 1) -> float:
+    """Return the mean KL divergence of ``second`` from ``first``, log-probabilities ``[..., classes]``, in nats, times
+    the ``summed`` positions of a sample."""
     finite = np.maximum(second, np.float32(-1e4))
-    return float((np.exp(first) * (np.maximum(first, -1e4) - finite)).sum(-1).mean())
+    return summed * float((np.exp(first) * (np.maximum(first, -1e4) - finite)).sum(-1).mean())
 
 
 def cosine_distance(first: np.ndarray, second: np.ndarray) -> float:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,7 +171,9 @@ def prove_in_onnx(
     twin = repeated(quantized, model)
     again = None if twin is None else _answers(twin, batch, positions)
     logits = model.summary.output.is_logits
-    apart, unit = (divergence, NATS) if logits else (cosine_distance, COSINE_DISTANCE)
+    by_position = model.summary.output is OutputKind.POSITION_CLASSES and ours.ndim == 3
+    summed = ours.shape[1] if by_position else 1  # as the evaluation, which counts in samples
+    apart, unit = (partial(divergence, summed=summed), NATS) if logits else (cosine_distance, COSINE_DISTANCE)
     if not logits and ours.shape[-1] == 1:
         apart, unit = relative_squared_error, RELATIVE_SQUARED_ERROR
     same = _same if logits else lambda *_: math.nan
@@ -186,7 +189,7 @@ def prove_in_onnx(
         repeat_agreement=math.nan if again is None else same(ours, again),
         layers=layers[0], apart_by_layer=layers[1],
     )  # fmt: skip
-    return require_as_evaluated(proof, RUNTIMES[runtime])
+    return require_as_evaluated(proof, RUNTIMES[runtime], summed)
 
 
 def _run(

@@ -19,7 +19,8 @@ class RuntimeProof:
 
     ``plan_loss`` is how far our evaluation lies from the floating-point model, ``runtime_loss`` how far the runtime's
     answers do, ``difference`` how far these lie from our evaluation: mean KL divergences in ``unit`` nats over
-    ``positions`` tokens, or the mean of 1 - cosine of embeddings.  ``agreement`` is the share of positions at which
+    ``positions`` tokens or samples (classes of positions are summed over a sample), or the mean of 1 - cosine of
+    embeddings.  ``agreement`` is the share of positions at which
     the runtime's likeliest token is that of our evaluation.  ``tokens`` says whether the runtime splits a text into the
     same tokens.  Speeds are tokens per second.  ``rounding`` is how far our own evaluation moves when inputs are
     rounded as llama.cpp does on its own account, or are not where the plan rounds them: what may explain the
@@ -53,9 +54,10 @@ class RuntimeProof:
     apart_by_layer: float = float("nan")
 
 
-def require_as_evaluated(proof: RuntimeProof, program: str) -> RuntimeProof:
-    """Return ``proof``; raises ExportError if ``program`` computed something else than was evaluated."""
-    if not proof.difference <= max(SUMS, LUCK * proof.rounding):
+def require_as_evaluated(proof: RuntimeProof, program: str, summed: int = 1) -> RuntimeProof:
+    """Return ``proof``, whose figures are over ``summed`` positions of each sample; raises ExportError if ``program``
+    computed something else than was evaluated."""
+    if not proof.difference <= max(SUMS * summed, LUCK * proof.rounding):
         raise ExportError(
             f"{program} computes something other than what was evaluated: its outputs are {proof.difference:.3g} "
             f"{proof.unit} from the evaluation, of which its rounding of inputs explains {proof.rounding:.3g}"

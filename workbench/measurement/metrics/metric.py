@@ -56,8 +56,8 @@ class Outputs:
         import torch
 
         shape = self.reference.shape[:2]
-        all_of_them = mask is None or mask.shape != shape
-        return torch.ones(shape, dtype=torch.bool, device=self.reference.device) if all_of_them else mask
+        every = torch.ones(shape, dtype=torch.bool, device=self.reference.device)
+        return every if mask is None or mask.shape != shape else mask
 
     @cached_property
     def kl(self) -> torch.Tensor:

@@ -13,17 +13,20 @@ from workbench.errors import DataError, naming_damage
 from workbench.models.data.arrays import read_arrays
 from workbench.models.data.classes import classes_of
 from workbench.models.data.files import ALL, SOUNDS, TEXT, Part, Prepare, Stored, half_of, in_class_folders, locate
-from workbench.models.data.inputs import InputSpec
+from workbench.models.data.inputs import InputSpec, entries_of
 from workbench.models.data.pictures.images import read_images
 from workbench.models.data.pictures.pictured_texts import read_pictured_texts
 from workbench.models.data.reading import SENTENCES, STREAM, USUAL_WINDOW, WINDOWS, Reading
 from workbench.models.data.record import DataRecord
-from workbench.models.data.rows import read_rows, running
+from workbench.models.data.rows import captioned, read_rows, running
 from workbench.models.data.sounds import read_sounds
 from workbench.models.data.tables import Table, read_table, read_texts
 from workbench.models.data.text import Transcriber, encode, first_tokens, read_text
 from workbench.models.dtypes import hash_of
 from workbench.models.model import Batch, Model
+
+BESIDE_TEXT = frozenset(["pixel_values", "input_features", "input_values"])
+"""Inputs of pictures or sounds, of networks that may also take texts."""
 
 FEW = 8
 """Windows below which a text is cut into shorter ones."""
@@ -168,18 +171,20 @@ def _read(part: Part, spec: InputSpec, reading: Reading, length: int) -> Stored:
     if part.kind == "images":
         if spec.takes_sound:
             raise DataError(f"{part.file} holds images, the model takes sounds; give a folder or a table of sounds")
-        return read_images(part.file, spec)
+        images = read_images(part.file, spec)
+        return captioned(images, None, part.file, spec, reading) if spec.has_decoder else images
     if part.kind == "sounds":
         files, names = in_class_folders(part.file, SOUNDS) if part.file.is_dir() else ([part.file], None)
         classes = classes_of(names, spec.folder, part.file)  # not transcripts, which texts would be
         sounds = read_sounds(files, classes.numbers, part.file, spec, reading)
         return replace(sounds, notes=(*sounds.notes, *classes.notes))
     if part.kind in ("table", "texts"):
-        if part.kind == "table" and {"input_ids", "pixel_values"} <= {*spec.takes}:
+        if part.kind == "table" and "input_ids" in spec.takes and {*spec.takes} & BESIDE_TEXT:
             pictured = read_pictured_texts(part.file, reading.column, spec, reading.window)
             if pictured is not None:
                 return pictured
         takes = "texts" if spec.tokens is not False else "sounds" if spec.takes_sound else "pictures"
+        takes = "texts in pictures" if takes == "pictures" and spec.has_decoder else takes
         texts = part.kind == "texts"
         table = read_texts(part.file, TEXT) if texts else read_table(part.file, reading.column, takes)
         return read_rows(table, part.file, spec, reading, length, part.half)
@@ -214,7 +219,8 @@ def _check(tensors: Batch, spec: InputSpec, file: Path) -> None:
                 f"{file} holds token ids from {low} to {high}, the model knows 0{top}; give data made with the model's "
                 "tokenizer"
             )
-    floating = (tensor for name, tensor in tensors.items() if tensor.is_floating_point() and name != "labels")
+    given = {name: entries_of(name, tensor) for name, tensor in tensors.items() if name != "labels"}
+    floating = (tensor for tensor in given.values() if tensor.is_floating_point())
     if not all(bool(torch.isfinite(tensor).all()) for tensor in floating):
         raise DataError(f"{file} holds NaN or infinite values; give finite inputs")
 

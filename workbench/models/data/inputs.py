@@ -29,6 +29,9 @@ IN_A_ROW = " in a row"
 """How names end of what has several entries for each sample (pictures, tiles, patches), and a network takes those of
 all samples in a row."""
 
+NOTHING = -1
+"""What stands in whole numbers, as NaN does in others, where a sample has fewer entries than another: none is there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InputSpec:
@@ -133,16 +136,24 @@ def arguments_for(batch: Mapping[str, torch.Tensor], spec: InputSpec) -> dict[st
 
     Labels go to an encoder-decoder only, which makes the decoder's input of them.
     """
-    batch = {
-        name.removesuffix(IN_A_ROW): each.flatten(0, 1) if name.endswith(IN_A_ROW) else each
-        for name, each in batch.items()
-    }
+    batch = {name.removesuffix(IN_A_ROW): entries_of(name, each) for name, each in batch.items()}
+    batch = {name: each for name, each in batch.items() if len(each)}
     aliases = {name for name in ("inputs", "input_ids") if name not in spec.takes}
     names = {name: spec.main if name in aliases else name for name in batch}
     return {
         names[name]: tensor for name, tensor in batch.items()
         if names[name] in spec.takes and (name != "labels" or (spec.has_decoder and "decoder_input_ids" not in batch))
     }  # fmt: skip
+
+
+def entries_of(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """Return what an input of a batch has for its samples; what stands in a row without the places that are empty."""
+    if not name.endswith(IN_A_ROW):
+        return tensor
+    entries = tensor.flatten(0, 1)
+    first = entries.flatten(1)[:, 0]
+    there = ~first.isnan() if entries.is_floating_point() else first != NOTHING
+    return entries if bool(there.all()) else entries[there]
 
 
 def main_of(batch: Mapping[str, torch.Tensor], spec: InputSpec) -> torch.Tensor:

@@ -13,7 +13,7 @@ import torch
 
 from workbench.errors import DataError
 from workbench.models.data.arrays import rows_of, with_decoder_mask
-from workbench.models.data.classes import classes_of
+from workbench.models.data.classes import NO_CLASSES, classes_of
 from workbench.models.data.files import Stored, half_of
 from workbench.models.data.id_rows import read_ids, read_words
 from workbench.models.data.inputs import InputSpec
@@ -163,4 +163,22 @@ def _files(
     sources = [_source(value, file) for value in values]
     if spec.takes_sound:
         return read_sounds(sources, labels, file, spec, reading)
+    if spec.has_decoder:
+        return captioned(read_pictures(sources, NO_CLASSES, spec), labels, file, spec, reading)
     return read_pictures(sources, classes_of(labels, spec.folder, file), spec)
+
+
+def captioned(
+    stored: Stored, texts: Sequence[Any] | None, file: Path, spec: InputSpec, reading: Reading
+) -> Stored:  # fmt: skip
+    """Return pictures with the texts that an encoder-decoder reads from them; raises DataError where there are none."""
+    if texts is None or not all(isinstance(text, str) for text in texts):
+        raise DataError(
+            f"{file}: the model also needs the texts of the pictures; give a table with image and text columns "
+            "(--column IMAGE,TEXT)"
+        )
+    ids, notes = answer_ids(texts, spec, file, reading.window)
+    answers = with_decoder_mask({"labels": padded(ids, -100)})
+    return replace(
+        stored, load=lambda rows: {**stored.load(rows), **rows_of(answers, rows)}, notes=(*stored.notes, *notes)
+    )

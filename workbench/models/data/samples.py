@@ -59,7 +59,8 @@ def read_samples(dataset: Dataset, spec: InputSpec, start: int, count: int) -> t
         shown = [{"text": text, "tokens": len(row)} for text, row in zip(decode(rows), rows, strict=True)]
         seen = (each for name, each in part.items() if name.startswith("pixel_values") and each.ndim > 3)
         for entry, array in zip(shown, next(seen, torch.empty(0)).numpy(), strict=False):
-            entry["picture"] = thumbnail(array.reshape(-1, *array.shape[-3:])[-1])  # of tiles the last one shows all
+            tiles = [tile for tile in array.reshape(-1, *array.shape[-3:]) if tile.min() < tile.max()]
+            entry["picture"] = thumbnail(tiles[-1]) if tiles else None  # the last one shows all
     else:
         arrays = next(each for name, each in part.items() if name != "labels").numpy()
         shown = [{"text": _in_words(array), "picture": thumbnail(array)} for array in arrays]

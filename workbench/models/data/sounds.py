@@ -45,16 +45,8 @@ def read_sounds(
     tokenizer, else classes.  Notes say what was resampled and mixed.  Raises DataError.
     """
     processor = _processor(spec)
-    rate = _rate(processor, spec)
-    decoded, mixed = _decoded(sources)
-    others = sorted({own for _, own in decoded if rate and own != rate})
-    notes: tuple[str, ...] = ()
-    if others:
-        notes = (f"{file.name}: resampled from {few(others, 8)} to {rate} Hz, the model's rate",)
-    elif not rate:
-        notes = (f"{file.name}: the model does not state its sampling rate; {decoded[0][1]} Hz are taken as they are",)
-    if mixed:
-        notes += (f"{file.name}: the channels of {mixed:,} of {len(decoded):,} sounds are mixed to one, their mean",)
+    rate = rate_of(processor, spec)
+    decoded, notes = heard_at(sources, rate, file)
     made = _made(decoded, rate, processor, spec)
     if processor is None:
         return _frames(made, labels, file, spec, reading, notes)
@@ -103,7 +95,7 @@ def _processor(spec: InputSpec) -> Any:
         return tried(load, f"the processor in {spec.folder}", spec.folder)
 
 
-def _rate(processor: Any, spec: InputSpec) -> int | None:
+def rate_of(processor: Any, spec: InputSpec) -> int | None:
     """Return the sampling rate in Hz that the model takes, None where nothing states it; DataError for an odd one."""
     rate = getattr(processor, "sampling_rate", None) or spec.rate
     if rate is not None and (not isinstance(rate, int | float) or not LOW <= rate <= HIGH or rate != int(rate)):
@@ -121,8 +113,6 @@ def _made(
     same = all(own == (rate or own) for _, own in decoded)
     usual = None if processor is None else inspect.signature(type(processor).__call__).parameters.get("padding")
     padding = {"padding": True} if usual is None or usual.default is False else {}  # Whisper's pads to its window
-    if not same:
-        import scipy.signal  # noqa: F401 - here, because the limited process cannot
 
     def work() -> list[np.ndarray]:
         in_one_thread()
@@ -146,6 +136,27 @@ def _made(
         work, what, DataError, seconds=SECONDS + SECONDS_A_SOUND * len(decoded) + points / POINTS_A_SECOND,
         memory=MEMORY + ROOM_A_SOUND * len(decoded) + int(ROOM_A_POINT * points),
     )  # fmt: skip
+
+
+def heard_at(
+    sources: Sequence[Any], rate: int | None, file: Path
+) -> tuple[list[tuple[np.ndarray, int]], tuple[str, ...]]:
+    """Return each sound's points (float32) and its own rate, and notes of what is resampled to ``rate`` and mixed.
+
+    Raises DataError naming the sound.
+    """
+    decoded, mixed = _decoded(sources)
+    others = sorted({own for _, own in decoded if rate and own != rate})
+    notes: tuple[str, ...] = ()
+    if others:
+        import scipy.signal  # noqa: F401 - here, because the limited process cannot
+
+        notes = (f"{file.name}: resampled from {few(others, 8)} to {rate} Hz, the model's rate",)
+    elif decoded and not rate:
+        notes = (f"{file.name}: the model does not state its sampling rate; {decoded[0][1]} Hz are taken as they are",)
+    if mixed:
+        notes += (f"{file.name}: the channels of {mixed:,} of {len(decoded):,} sounds are mixed to one, their mean",)
+    return decoded, notes
 
 
 def _decoded(sources: Sequence[Any]) -> tuple[list[tuple[np.ndarray, int]], int]:

@@ -28,6 +28,9 @@ CONTINUED = (("prompt", "completion"), ("prompt", "chosen"))
 """Columns whose text is that of the first followed by that of the second, as trl names them."""
 
 TRANSCRIPTS = ("transcription", "transcript")
+WRITTEN = ("text", "sentence", "caption")
+"""Columns of what sounds and pictures say, for a network that writes it."""
+
 LABELS = ("label", "labels", "score", "similarity_score", "relatedness_score", *TRANSCRIPTS)
 KINDS: Mapping[type, str] = {str: "a text", dict: "an object", bytes: "bytes"}
 BESIDE_IDS = ("attention_mask", "token_type_ids", "labels")
@@ -60,7 +63,7 @@ class Table:
 
 def read_table(file: Path, column: str, takes: str = "texts") -> Table:
     """Read the columns ``column`` (by commas; a column of numbers is the label) or, for none, those with usual names:
-    of files, with their transcripts or classes, for a model that ``takes`` "pictures" or "sounds".
+    of files, with their texts or classes, for a model that ``takes`` "pictures", "texts in pictures" or "sounds".
 
     Nothing is fetched and no code of a data set runs.  Raises DataError, and BackendUnavailableError without pyarrow.
     """
@@ -77,7 +80,7 @@ def _columns(table: Columns, column: str, file: Path, takes: str) -> list[str]:
         return names + [name for name in BESIDE_IDS if name in known and name not in names]
     if names[0].rpartition(".")[2] in CHATS and len(names) == 1:
         return names + [name for name in ("tools",) if name in known]
-    spoken = ("text", "sentence") if takes == "sounds" and names[0] in FILES else ()
+    spoken = WRITTEN if takes in ("sounds", "texts in pictures") and names[0] in FILES else ()
     labels = [name for name in (*LABELS, *spoken) if name in known and name not in names]
     numbers = [table.kinds[name] == "number" for name in names]
     return names if any(numbers) and not all(numbers) else names + labels[:1]

@@ -355,10 +355,11 @@ def _by_sample(summary: ModelSummary, output: torch.Tensor, batch: Batch) -> tor
     name = summary.name
     samples = next(iter(batch.values())).shape[0] if batch else 0
     if batch and (output.ndim == 0 or output.shape[0] != samples):
+        turned = output.ndim == 3 and output.shape[1] == samples
+        advice = "output.transpose(0, 1)" if turned else "its logits or embeddings before they are summed or averaged"
         raise DataError(
             f"{name} returned an output of shape {tuple(output.shape)} for {samples} samples; expected one row for "
-            "each sample, samples x ...: let the model return its logits or embeddings before they are summed or "
-            "averaged"
+            f"each sample, samples x ...: let the model return {advice}"
         )
     if summary.output is OutputKind.CLASS_LOGITS and output.ndim > 2:
         raise DataError(

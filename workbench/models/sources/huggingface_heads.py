@@ -29,6 +29,13 @@ HEADS: Mapping[str, OutputKind] = {
     "ForSemanticSegmentation": OutputKind.POSITION_CLASSES, "ForUniversalSegmentation": OutputKind.POSITION_CLASSES,
     "ForInstanceSegmentation": OutputKind.POSITION_CLASSES, "DetForObjectDetection": OutputKind.POSITION_CLASSES,
     "ForObjectDetection": OutputKind.DETECTIONS, "ForCTC": OutputKind.POSITION_CLASSES,
+    "ForQuestionAnsweringSimple": OutputKind.POSITION_CLASSES,
+    **dict.fromkeys(
+        ("EncoderDecoderModel", "DoubleHeadsModel", "ModelWithLMHead", "GenerationDecoder", "ForCausalImageModeling",
+         "Text2Text", "ForTextToText", "ForSpeechToText", "Reasoning_V3"), OutputKind.TOKEN_LOGITS),
+    **dict.fromkeys(
+        ("ForClassification", "ForTimeSeriesClassification", "ForImageClassificationConvProcessing",
+         "ForImageClassificationFourier", "ForImageClassificationLearned"), OutputKind.CLASS_LOGITS),
     "Model": OutputKind.EMBEDDING,
 }  # fmt: skip
 """What comes out of a network, by the ending of its class's name in transformers; the first that fits holds.
@@ -40,6 +47,9 @@ Any other class with a head gives plain numbers: its first output with a row for
 
 CHOOSES = "ForMultipleChoice"
 """Such a class's ids are samples x choices x tokens, and its classes the choices, whatever ``num_labels`` says."""
+
+MATCHES = "ForKeypointMatching"
+"""Such a class's samples are pairs of pictures."""
 
 POOLED = ("ForSequenceClassification", "ForQuestionAnswering", "ForTokenClassification")
 """Heads of encoder-decoders that make the decoder's ids of the encoder's; the first pools at the end of the text."""
@@ -122,6 +132,9 @@ def padding_id(config: Any, batch: Batch) -> Iterator[None]:
 
 
 def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | None) -> torch.Tensor:
+    if "action_preds" in answer:  # of a Decision Transformer, which predicts what it sees as well
+        actions: torch.Tensor = answer["action_preds"]
+        return actions
     if head is OutputKind.EMBEDDING:
         pair = [answer.get(name) for name in ("image_embeds", "audio_embeds", "text_embeds")]
         if sum(each is not None for each in pair) == 2:  # of a pair of towers, whose logits mix the samples
@@ -137,10 +150,11 @@ def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | No
         return _segmented(answer["class_queries_logits"], answer["masks_queries_logits"])
     logits = answer.get("logits")
     if head is not None and logits is not None:
-        result: torch.Tensor = logits
+        single = head is OutputKind.CLASS_LOGITS and logits.ndim == 3 and logits.shape[1] == 1  # VideoPrism's query
+        result: torch.Tensor = logits.squeeze(1) if single else logits
         return result
     samples = len(next(iter(batch.values())))
-    for value in answer.values():
+    for _, value in sorted(answer.items(), key=lambda item: "hidden_state" in item[0]):  # a forecast after its states
         alike = isinstance(value, tuple) and len({getattr(each, "shape", None) for each in value}) == 1
         tensor = torch.stack(value, dim=-1) if alike else value  # of a forecast, the parameters of its distribution
         if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and tensor.shape[:1] == (samples,):
@@ -199,8 +213,14 @@ PAIRS = {"pixel_values": "vision_config", "input_features": "audio_config"}
 INTERNAL = ("embeds", "head_mask", "labels", "past_key_values", "encoder_outputs", "position_ids", "hidden_states")
 """Endings of arguments of the forward pass that no data hold."""
 
-IDS = ("input_ids", "task_inputs")
-"""Endings of inputs that are ids of tokens."""
+IDS = ("input_ids", "task_inputs", "timesteps")
+"""Endings of inputs that are ids of tokens, or numbers of steps."""
+
+EPISODE = {"states": "state_dim", "actions": "act_dim", "rewards": "", "returns_to_go": "", "timesteps": ""}
+"""What a Decision Transformer takes of each step, and the setting that says how many numbers that is, if not one."""
+
+PATCHES = "flattened_patches"
+"""Pix2Struct's pictures: of each patch its row, its column and its pixels."""
 
 ONE_ENCODER = {"image_size", "num_channels"}
 """Settings of pictures among those of the text: one encoder reads both, and runs with both only."""
@@ -216,9 +236,10 @@ def required_inputs(network: Any) -> tuple[str, ...]:
     """Return the arguments without which the network cannot run: those without a default, both ends of an
     encoder-decoder, both of a pair, the picture that one encoder reads with the text (ViLT, UDOP)."""
     (takes, needed), (main, *others) = arguments_of(network.forward), main_inputs(network)
-    name, names = type(network).__name__, [main, *others]
+    name, names = type(network).__name__, [main, *others] if main not in EPISODE else list(EPISODE)
     settings = network.config.to_dict()
-    other = next((end for end, part in PAIRS.items() if end in takes and part in settings), None)
+    pairs = {} if "image_token_id" in settings else PAIRS  # a text whose pictures have places may have none
+    other = next((end for end, part in pairs.items() if end in takes and part in settings), None)
     if main == "input_ids" and other and not name.endswith(("ForConditionalGeneration", "ForCausalLM")):
         names.append(other)
     elif main == "input_ids" and "pixel_values" in takes and settings.keys() >= ONE_ENCODER:
@@ -261,6 +282,8 @@ def sample_of(network: Any, spec: InputSpec) -> Callable[[int], Batch]:
                     batch[name][:, -1] = end
             else:
                 batch[name] = torch.randn(count, *shape, generator=generator)
+                if name == PATCHES:
+                    batch[name][..., :2].abs_()
         return batch
 
     return sample
@@ -270,7 +293,7 @@ def _possible(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | Non
     """Return one sample's shape, None also where the folder's settings make no sense: they are untrusted."""
     try:
         shape = _shape(network, spec, name)
-    except (TypeError, ValueError, AttributeError, ZeroDivisionError):
+    except (TypeError, ValueError, AttributeError, ZeroDivisionError, KeyError):
         return None
     whole = shape is not None and all(isinstance(size, int) and size > 0 for size in shape)
     return shape if shape is not None and whole and math.prod(shape) <= LARGEST_SAMPLE else None
@@ -281,30 +304,41 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
     config, settings = network.config, network.config.to_dict()
     if name == "task_inputs":
         return (settings["task_seq_len"],)
+    if name in EPISODE:
+        return (LENGTH,) if name == "timesteps" else (LENGTH, settings.get(EPISODE[name], 1))
     if name.endswith("input_ids") and not name.startswith("decoder"):  # an InstructBLIP's Q-Former reads ids too
         choices = (CHOICES,) if type(network).__name__.endswith(CHOOSES) else ()
         return (*choices, min(LENGTH, spec.positions or LENGTH))
     if name == "decoder_input_ids":
         return (DECODER_LENGTH,)
-    if name == "pixel_values":
-        vision = {**settings, **(settings.get("vision_config") or {})}
+    vision = {**settings, **(settings.get("vision_config") or {})}
+    if name == PATCHES:
+        return (LENGTH, 2 + vision["patch_embed_hidden_size"])
+    if name.endswith(("pixel_values", "prompt_masks")):  # SegGPT's example has both
         size = spec.size or vision.get("image_size") or PIXELS
         height, width = size if isinstance(size, list | tuple) else (size, size)
         clip = (vision["num_frames"],) if "num_frames" in vision else ()
+        clip = (2,) if type(network).__name__.endswith(MATCHES) else clip
+        height = height // 2 if "prompt_pixel_values" in spec.takes else height  # the example stands above the picture
         return (*clip, spec.channels or vision.get("num_channels", 3), height, width)
     if name == "pixel_values_videos" and settings.keys() >= {"frames_per_clip", "in_chans", "crop_size"}:
         return (settings["frames_per_clip"], settings["in_chans"], settings["crop_size"], settings["crop_size"])
-    if name == "past_values" and "context_length" in settings and "num_input_channels" in settings:
-        return (settings["context_length"], settings["num_input_channels"])
-    audio = {**settings, **(settings.get("audio_config") or {}), **(settings.get("encoder_config") or {})}
+    if name == "pixel_values_videos" and "num_frames" in vision:
+        return (vision["num_frames"], vision.get("num_channels", 3), vision["image_size"], vision["image_size"])
+    if name == "past_values" and "context_length" in settings:
+        channels = settings.get("num_input_channels")
+        return (settings["context_length"], *([channels] if channels else ()))
+    audio = {**settings}
+    for part in ("audio_config", "encoder_config", "encoder"):
+        audio |= settings.get(part) or {}
     bands = next((audio[key] for key in BANDS if audio.get(key)), None)
-    if name == "input_features" and bands:
+    if name in ("input_features", "inputs") and bands:
         if "spec_size" in audio:  # CLAP: the spectrogram is folded into a square picture
             return (1, audio["spec_size"] * (audio["spec_size"] // bands), bands)
         frames = 2 * getattr(config, "max_source_positions", 32)
         return (bands, frames) if settings["model_type"] == "whisper" else (min(frames, PIXELS), bands)
     if name == "input_values" and ("audio_channels" in settings or "codebook_size" in settings):  # a codec
         return (settings.get("audio_channels", 1), POINTS)
-    if name == "input_values":
+    if name in ("input_values", "inputs"):
         return (settings["max_length"], bands) if bands and "max_length" in settings else (POINTS,)
     return None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import Any, cast
 
 import torch
 
-from workbench.errors import WorkbenchError
+from workbench.errors import DataError, WorkbenchError
 from workbench.models.execution.distributions import are_distributions
 from workbench.models.execution.network import Call, Forward, NetworkModel
 from workbench.models.execution.stacked import tensors_of
@@ -54,20 +54,38 @@ Answer = tuple[torch.Tensor, Any, Batch, int]
 
 def answer_of(model: NetworkModel) -> Answer | None:
     """Return what a small sample gives; None where none can be made."""
-    whole, tried = list[Any]([None]), list[Batch]()
+    whole, tried, samples = list[Any](), list[Batch](), model.inputs.batch or 2
 
     def run(batch: Batch) -> torch.Tensor:
         tried.append(batch)
-        return model.run(batch)
+        whole.append(None)
+        try:
+            return model.run(batch)
+        except DataError:
+            if not steps_first(whole[-1], samples):
+                raise
+            return cast("torch.Tensor", whole[-1].transpose(0, 1))
 
     with ExitStack() as stack, torch.enable_grad():
         with suppress(RuntimeError):  # a TorchScript program takes no hooks
             hook = model.body.network.register_forward_hook(lambda module, inputs, given: whole.append(given))
             stack.callback(hook.remove)
         with suppress(WorkbenchError):
-            output = run_accepted(model, model.inputs.batch or 2, run)
+            output = run_accepted(model, samples, run)
             return output, whole[-1], tried[-1], len(tried) - 1
     return None
+
+
+def steps_first(whole: Any, samples: int) -> bool:
+    """Return whether a network's answer is steps x samples x features, as recurrent networks have it."""
+    return isinstance(whole, torch.Tensor) and whole.ndim == 3 and whole.shape[1] == samples != whole.shape[0]
+
+
+def with_samples_first(answer: Answer | None, call: Call) -> Call:
+    """Return ``call`` with the samples first where the ``answer`` to a few of them has the steps first."""
+    if answer is None or not steps_first(answer[1], len(answer[0])):
+        return call
+    return lambda forward, batch: call(forward, batch).transpose(0, 1)
 
 
 def several(answer: Answer | None) -> str:
@@ -111,8 +129,11 @@ def read_off(
         by_token = given.ndim == 3 and given.shape[-1] in (vocabulary, *tables[: len(tables) * (texts > 1)])
         output = logits if by_token else OutputKind.CLASS_LOGITS
     last = ends_in(given)
-    if not last and given.ndim == 2 and are_distributions(given):
+    steps = given.ndim == 3 and output is OutputKind.CLASS_LOGITS
+    if not last and (steps or given.ndim == 2) and are_distributions(given):
         last = "Softmax"
+    if steps and (last or are_distributions(given.exp())):  # of frames of speech, letters of a line
+        output = OutputKind.POSITION_CLASSES
     if last == "Sigmoid":
         return OutputKind.POSITION_CLASSES, with_logits(call, last), ""
     if given.ndim == 1 or given.shape[1:] == (1,):

@@ -19,7 +19,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model
 from workbench.models.placement import Placement
 from workbench.models.sources.layers import NetworkParts
-from workbench.models.sources.probabilities import answer_of, read_off, several
+from workbench.models.sources.probabilities import answer_of, read_off, several, with_samples_first
 from workbench.models.sources.roles import refine, trace_uses
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
 from workbench.readable import few
@@ -88,8 +88,11 @@ def network_model(
         non_finite=tuple(dict.fromkeys(parts.non_finite)),
     )  # fmt: skip
     body, notes = Body(network=network, call=call, hooks=parts.hooks, sample=sample), tuple[str, ...]()
-    if not stated:
+    if not stated or source.kind == "python_module":
         answer = answer_of(NetworkModel(replace(summary, output=OutputKind.EMBEDDING), body, inputs))
+        call = with_samples_first(answer, call)
+        body = replace(body, call=call)
+    if not stated:
         tables = [layer.shape[0] for layer in parts.layers if layer.kind is LayerKind.EMBEDDING]
         output, call, note = read_off(answer, output, call, inputs.vocabulary if inputs.tokens else None, tables)
         summary, body, notes = replace(summary, output=output), replace(body, call=call), (note, several(answer))

@@ -24,9 +24,11 @@ from workbench.measurement.metrics.metric import Outputs
 from workbench.models.data.batches import units_of
 from workbench.models.data.datasets import Dataset, open_dataset
 from workbench.models.data.pictures.pictured_rows import read_pictured_rows
+from workbench.models.data.samples import read_samples
 from workbench.models.execution.dependence import unused_layers
 from workbench.models.model import Model
 from workbench.models.sources import open_model
+from workbench.models.summary import OutputKind
 from workbench.quantization.learning.loop import divergence, task_loss
 
 TEMPLATE = (
@@ -258,23 +260,41 @@ def test_what_reads_pictures_is_calibrated_by_them(tmp_path: Path) -> None:
     assert "pixel_values" not in open_dataset(words, model).tensors
 
 
-def test_pictures_of_other_shapes_are_resized_to_the_first_and_said(tmp_path: Path) -> None:
+def test_rows_of_other_shapes_are_filled_up_as_the_processor_fills_up_a_batch(tmp_path: Path) -> None:
     own = tokenizer(["<image>", *TILES])
     folder = tmp_path / "model"
     longer = {**vocabulary(len(own)), "text_config__max_position_embeddings": 512}
     save_tiny(folder, "Idefics3ForConditionalGeneration", image_token_id=3, **longer)
-    transformers.Idefics3Processor(
+    processor: Any = transformers.Idefics3Processor(
         image_processor=transformers.Idefics3ImageProcessor(
             size={"longest_edge": 64}, max_image_size={"longest_edge": 32}
         ),
         tokenizer=own, image_seq_len=4, chat_template=TEMPLATE,
-    ).save_pretrained(folder)  # fmt: skip
+    )  # fmt: skip
+    processor.save_pretrained(folder)
     model, names = open_model(folder), pictures(tmp_path, (20, 60), (60, 60), (20, 60))
     data = open_dataset(three_tables(tmp_path, names)[0], model, usual_window=512)
-    tiles = data.tensors["pixel_values"]
-    assert tiles.ndim == 5 and len(tiles) == 3 and data.tensors["pixel_attention_mask"].shape[:2] == tiles.shape[:2]
-    assert data.notes == ("columns.jsonl: the pictures of 1 of 3 rows were resized to row 1's, 60 x 20 pixels",)
-    assert model.run(next(data.batches(3))).shape[:2] == data.tensors["input_ids"].shape
+    texts = [f"user: <image>{b}</s>assistant: {c}</s>" for b, c in zip(QUESTIONS, ANSWERS, strict=True)]
+    opened = [[Image.open(tmp_path / name).convert("RGB")] for name in names]
+    theirs = processor(text=texts, images=opened, padding=True, padding_side="right", return_tensors="pt")
+    for name in data.tensors.keys() - {"scored"}:
+        torch.testing.assert_close(data.tensors[name], theirs[name].to(data.tensors[name].dtype))
+    assert data.notes == () and model.run(next(data.batches(3))).shape[:2] == data.tensors["input_ids"].shape
+
+
+def test_rows_have_as_many_pictures_as_they_like(tmp_path: Path) -> None:
+    """None, one and two: no network sees what fills up the others."""
+    model, names = llava(tmp_path / "model"), pictures(tmp_path, (40, 60), (60, 40), (33, 33))
+    rows = [{"images": names[:count], "question": text} for count, text in zip((1, 0, 2), QUESTIONS, strict=True)]
+    data = open_dataset(table(tmp_path / "a.jsonl", rows), model)
+    assert data.tensors["pixel_values in a row"].shape == (3, 2, 3, 32, 32)
+    together = model.run(next(data.batches(3)))
+    for row, batch in enumerate(data.batches(1)):
+        real = batch["attention_mask"][0] != 0
+        torch.testing.assert_close(model.run(batch)[0, real], together[row, real])
+    shown = read_samples(data, model.inputs, 0, 3)
+    assert [sample.picture is not None for sample in shown] == [True, False, True]
+    assert np.isfinite(calibrate(model, data, batch_size=2).curvature["lm_head"].rows).all()
 
 
 def test_without_a_template_the_picture_comes_first(tmp_path: Path) -> None:
@@ -293,10 +313,43 @@ def test_a_pair_of_towers_takes_pictures_and_captions(tmp_path: Path) -> None:
     processor: Any = transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32)
     transformers.CLIPProcessor(image_processor=processor, tokenizer=own).save_pretrained(folder)
     model, names = open_model(folder), pictures(tmp_path, (40, 60), (60, 40))
-    file = table(tmp_path / "a.jsonl", [{"file_name": name, "text": f"picture {name}"} for name in names])
+    file = table(
+        tmp_path / "a.jsonl", [{"file_name": name, "text": f"{name} " * 60**row} for row, name in enumerate(names)]
+    )
     data = open_dataset(file, model)
-    assert data.tensors["pixel_values"].shape == (2, 3, 32, 32)
+    assert data.tensors["pixel_values"].shape == (2, 3, 32, 32) and data.tensors["input_ids"].shape == (2, 256)
+    assert data.notes == ("a.jsonl: 1 of 2 texts were cut to 256 tokens",), (
+        "captions are cut as the processor cuts them"
+    )
     assert model.run(next(data.batches(2))).shape[0] == 2
+
+
+def test_a_reader_of_pictures_takes_what_they_say(tmp_path: Path) -> None:
+    """TrOCR's output is the logits of the text, which stands beside its picture; it was their mean over the tokens."""
+    folder, own = tmp_path / "model", tokenizer([])
+    sizes = {"num_attention_heads": 4, "intermediate_size": 48, "image_size": 32, "patch_size": 8}
+    encoder = transformers.ViTConfig(hidden_size=32, num_hidden_layers=1, **sizes)
+    decoder = transformers.TrOCRConfig(
+        vocab_size=len(own), d_model=32, decoder_layers=1, decoder_attention_heads=4, decoder_ffn_dim=48,
+        cross_attention_hidden_size=32,
+    )  # fmt: skip
+    config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(encoder, decoder)
+    config.decoder_start_token_id, config.pad_token_id = 1, 0
+    transformers.VisionEncoderDecoderModel(config).save_pretrained(folder)
+    processor: Any = transformers.ViTImageProcessor(size={"height": 32, "width": 32})
+    transformers.TrOCRProcessor(image_processor=processor, tokenizer=own).save_pretrained(folder)
+    model, names = open_model(folder), pictures(tmp_path, (40, 60), (60, 40), (33, 33))
+    assert model.summary.output is OutputKind.TOKEN_LOGITS
+    file = table(tmp_path / "a.jsonl", [{"image": a, "text": b} for a, b in zip(names, QUESTIONS, strict=True)])
+    data = open_dataset(file, model)
+    labels = [[1, *(own.convert_tokens_to_ids(letter) for letter in text)] for text in QUESTIONS]
+    assert [[each for each in row if each >= 0] for row in data.tensors["labels"].tolist()] == labels
+    assert model.run(next(data.batches(3))).shape == (3, max(map(len, labels)), len(own))
+    named = table(tmp_path / "b.jsonl", [{"image": a, "said": b} for a, b in zip(names, QUESTIONS, strict=True)])
+    assert torch.equal(open_dataset(f"{named}?column=image,said", model).tensors["labels"], data.tensors["labels"])
+    for path in (tmp_path, table(tmp_path / "c.jsonl", [{"image": name} for name in names])):
+        with pytest.raises(DataError, match="also needs the texts of the pictures; give a table with image and text"):
+            open_dataset(path, model)
 
 
 IMAGE = {"type": "image"}
@@ -309,10 +362,7 @@ WRONG: dict[str, tuple[list[dict[str, Any]], str]] = {
         [{"messages": [turn("user", {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}})]}],
         "nothing is downloaded",
     ),
-    "other counts": (
-        [{"images": ["0.png"], "text": "a"}, {"images": ["0.png", "0.png"], "text": "a"}],
-        r"makes pixel_values \(2, 3, 32, 32\) of row 2",
-    ),
+    "no such sound": ([{"audio": "none.wav", "text": "a"}], "a sound of row 1 is 'none.wav'; expected its bytes"),
     "too few": (
         [{"images": ["0.png"], "messages": [turn("user", IMAGE, IMAGE)]}], "row 1 has more places for pictures"
     ),
@@ -322,7 +372,10 @@ WRONG: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no picture": ([{"image": "a.jsonl", "text": "a"}], "a.jsonl cannot be read as an image"),
     "no text": ([{"image": "0.png"}], "no column of texts stands beside the pictures"),
     "a number": ([{"image": "0.png", "text": 3}], "row 1 has no text beside its picture"),
-    "too long": ([{"image": "0.png", "text": "a" * 300}], "tokens, the model takes 256"),
+    "too long": (
+        [{"messages": [turn("user", {"type": "text", "text": "a" * 300}, {**IMAGE, "path": "0.png"})]}],
+        "has 3.. tokens, the model takes 256; give shorter texts",
+    ),
 }  # fmt: skip
 
 
