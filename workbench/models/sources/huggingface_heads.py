@@ -301,7 +301,7 @@ def _possible(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | Non
 
 def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
     """Return one sample's shape of the input ``name``, None where it is not known."""
-    config, settings = network.config, network.config.to_dict()
+    settings = network.config.to_dict()
     if name == "task_inputs":
         return (settings["task_seq_len"],)
     if name in EPISODE:
@@ -328,6 +328,11 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
     if name == "past_values" and "context_length" in settings:
         channels = settings.get("num_input_channels")
         return (settings["context_length"], *([channels] if channels else ()))
+    return _shape_of_sound(settings, name)
+
+
+def _shape_of_sound(settings: dict[str, Any], name: str) -> tuple[int, ...] | None:
+    """Return the shape of a sound's points or of its spectrogram, None for other inputs."""
     audio = {**settings}
     for part in ("audio_config", "encoder_config", "encoder"):
         audio |= settings.get(part) or {}
@@ -335,7 +340,7 @@ def _shape(network: Any, spec: InputSpec, name: str) -> tuple[int, ...] | None:
     if name in ("input_features", "inputs") and bands:
         if "spec_size" in audio:  # CLAP: the spectrogram is folded into a square picture
             return (1, audio["spec_size"] * (audio["spec_size"] // bands), bands)
-        frames = 2 * getattr(config, "max_source_positions", 32)
+        frames = 2 * settings.get("max_source_positions", 32)
         return (bands, frames) if settings["model_type"] == "whisper" else (min(frames, PIXELS), bands)
     if name == "input_values" and ("audio_channels" in settings or "codebook_size" in settings):  # a codec
         return (settings.get("audio_channels", 1), POINTS)
