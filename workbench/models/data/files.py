@@ -35,6 +35,7 @@ BUNDLED = {"language-model": "text", "digits-classifier": "digits-classifier", "
 BUNDLED_TEXT = "demo:python-documentation"
 
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif", ".opus")
+PACKED = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".zip", ".tar", ".tgz", ".7z")
 EXPECTED = (
     "a text file, a table (.jsonl, .json, .csv, .parquet, .arrow), a .npy/.npz/.pt/.safetensors file of arrays, a "
     "folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*"
@@ -152,6 +153,8 @@ def _kind(file: Path) -> str:
         return "text"
     if suffix in PICTURES:
         raise DataError(f"{file} is a single image; give the folder of images")
+    if suffix in PACKED:
+        raise DataError(f"{file} is packed ({suffix}); unpack it, and give the file or folder that it holds")
     raise DataError(f"{file} is data of an unknown kind ({suffix or 'no suffix'}); expected {EXPECTED}")
 
 
