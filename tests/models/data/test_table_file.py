@@ -252,3 +252,18 @@ def test_more_numbers_than_memory_is_for_are_one_line(tmp_path: Path, name: str)
     _write(tmp_path, name, lists)
     with pytest.raises(DataError, match="holds 10,388,608 numbers in .*: cut it into parts"):
         read_columns(tmp_path / name, lambda table: ["text"])
+
+
+def test_one_json_object_holds_rows_or_is_one(tmp_path: Path) -> None:
+    """As SQuAD and many exports have it, on one line or many; a conversation is a row."""
+    rows, file = [{"text": "a"}, {"text": "b"}], tmp_path / "x.json"
+    for text in (json.dumps({"version": 1, "data": rows}), json.dumps({"data": rows}, indent=2), json.dumps(rows)):
+        file.write_text(text)
+        assert read_columns(file, lambda table: ["text"]) == {"text": ["a", "b"]}
+    chat = [{"role": "user", "content": "a"}]
+    for text in (json.dumps({"messages": chat}), json.dumps({"messages": chat}, indent=2)):
+        file.write_text(text)
+        assert read_columns(file, lambda table: ["messages"]) == {"messages": [chat]}
+    file.write_text('{"text": "a"}\n{"text": \n')
+    with pytest.raises(DataError, match="line 2 is not JSON"):
+        read_columns(file, lambda table: ["text"])

@@ -51,6 +51,9 @@ EMPTY = frozenset(["", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "NA", "N/A"
 TRUTHS = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
 """Cells of a CSV file without a value, and truths, as pyarrow has them."""
 
+ROWS = ("data", "rows", "examples", "instances", "train")
+"""Where a JSON file that is one object has its rows."""
+
 NESTED = 3
 """Objects within objects whose fields are columns of their own."""
 
@@ -273,10 +276,23 @@ def _first_line(content: MappedFile) -> bytes:
 
 
 def _json_rows(text: str, suffix: str) -> list[dict[str, Any]]:
-    rows = json.loads(text) if suffix == ".json" and text.lstrip()[:1] == "[" else list(_json_lines(text))
+    rows = _whole(text) if suffix == ".json" else None
+    rows = list(_json_lines(text)) if rows is None else rows
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("its rows are not tables of names and values")
     return rows
+
+
+def _whole(text: str) -> list[Any] | None:
+    """Return the rows of a JSON file: a list, that of an object (``data``), or the object; None for JSON Lines."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        if text.lstrip()[:1] == "[":
+            raise
+        return None
+    inner = next((value[name] for name in ROWS if isinstance(value, dict) and isinstance(value.get(name), list)), value)
+    return inner if isinstance(inner, list) else [inner]
 
 
 def _json_lines(text: str) -> Iterator[Any]:
