@@ -76,6 +76,8 @@ def test_rows_are_the_mean_squared_gradient_of_whole_samples(name):
     moment = torch.einsum("nti,ntj->ij", x.double(), x.double()) / 70
     np.testing.assert_allclose(curvature.columns, moment.diagonal().numpy(), rtol=1e-4)
     assert curvature.count == 70
+    assert curvature.by_loss is not None and curvature.by_loss.sum() == pytest.approx(curvature.columns.sum())
+    np.testing.assert_array_equal(curvature.weighing, curvature.by_loss[None])
 
 
 @pytest.mark.parametrize("name", ["first", "grouped", "back", "line", "out"])

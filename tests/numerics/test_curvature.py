@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -53,6 +55,31 @@ def test_the_divergence_of_a_perturbed_classifier_is_predicted() -> None:
     divergence = float((probability * (probability.log() - moved)).sum(-1).mean())
     for loss in (predicted_loss(difference, known), predicted_loss_full(difference, known)):
         assert 0.6 * divergence < loss < 1.6 * divergence
+
+
+def test_a_token_of_huge_inputs_that_matters_little_does_not_decide_what_other_columns_cost() -> None:
+    """The first token of a language model: by the inputs alone the errors of all other columns passed for nothing."""
+    rng = np.random.default_rng(0)
+    inputs, gradients = rng.normal(size=(500, 6)), rng.normal(size=(500, 4))
+    inputs[0, 2], gradients[0] = 1000.0, 0.01 * gradients[0]
+    exact = (gradients**2).T @ inputs**2 / 500
+    columns, by_loss = (inputs**2).mean(axis=0), (inputs**2).T @ (gradients**2).sum(axis=1)
+    known = Curvature(
+        rows=exact.sum(axis=1) / columns.sum(), columns=columns, full=(inputs.T @ inputs / 500).astype(np.float32),
+        count=500, by_loss=by_loss * columns.sum() / by_loss.sum(),
+    )  # fmt: skip
+    difference = rng.normal(size=(4, 6))
+    difference[:, 2] = 0.0  # what rounds this column well
+    cost = 0.5 * float((exact * difference**2).sum())
+    errors = torch.from_numpy(difference)
+    assert predicted_loss(errors, known) == pytest.approx(cost, rel=0.15)
+    assert predicted_loss_full(errors, known) == pytest.approx(cost, rel=0.3)
+    assert predicted_loss(errors, replace(known, by_loss=None)) < 0.01 * cost
+    np.testing.assert_allclose(known.merge(known).by_loss, known.by_loss)
+    assert known.merge(replace(known, by_loss=None)).by_loss is None
+    np.testing.assert_allclose(known.importance(), known.by_loss[None].astype(np.float32))
+    with pytest.raises(ValueError, match="by_loss"):
+        replace(known, by_loss=np.ones(5))
 
 
 def test_merging_weighs_by_tokens_and_keeps_order_out() -> None:

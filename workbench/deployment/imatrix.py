@@ -113,5 +113,5 @@ def _joined(layer: Layer, entry: InputSquares, known: Curvature | None, name: st
         "columns": means if several else means[0], "counts": counts if several else None, "full": None, "shown": 0,
     }  # fmt: skip
     if known is not None:
-        return replace(known, **facts, outputs=None)  # type: ignore[arg-type]
+        return replace(known, **facts, outputs=None, by_loss=None)  # type: ignore[arg-type]
     return Curvature(rows=np.full(rows, np.nan), count=count, **facts)  # type: ignore[arg-type]

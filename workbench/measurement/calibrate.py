@@ -68,8 +68,10 @@ class Calibration:
     sum that of the Fisher information's diagonal, ``E[g_ij^2]`` with ``g`` the gradient of a whole sample's
     log-likelihood. So it counts what K-FAC's ``E[d_i^2]`` leaves out: errors that add up over correlated positions, as
     in the keys and values that attention averages (on a small Llama the rank agreement with measured losses rises from
-    0.90 to 0.97). Embeddings and convolutions have the diagonal's row and column sums.  Whole second moments are those
-    of :class:`workbench.measurement.second_moments.SecondMoments`.
+    0.90 to 0.97). Embeddings and convolutions have the diagonal's row and column sums.  ``by_loss`` compares the
+    columns of a linear layer as the diagonal's sums do, its positions taken as independent where the gradient is not
+    formed: the first token of many language models has inputs of a thousand times the others', and a small gradient.
+    Whole second moments are those of :class:`workbench.measurement.second_moments.SecondMoments`.
     """
 
     statistics: Mapping[tuple[str, str], LayerStatistics]
@@ -364,8 +366,7 @@ class _Sums:
                 self.counts[name] = self.counts.get(name, 0) + statistics.count // squares.size
         for name, (rows, columns, each) in batch.gradients:
             add_to(self.gradients, name, rows)
-            if columns.numel():  # a linear layer's are its inputs'
-                add_to(self.columns, name, columns)
+            add_to(self.columns, name, columns)
             add_to(self.scatter, name, scatter_of(each))
         self.experts.add(batch.experts)
         self.units += batch.units
@@ -403,8 +404,14 @@ class _Sums:
             share = squares / squares.sum().clamp_min(torch.finfo(torch.float64).tiny)
             return Curvature(rows=share.cpu().numpy(), columns=columns.cpu().numpy(), full=None, count=self.units)
         inputs = self.squares[name] / self.counts[name]
-        rows = squares / max(float(inputs.sum()), float(np.finfo(np.float64).tiny))
-        return Curvature(rows=rows.cpu().numpy(), columns=inputs, full=None, count=self.counts[name])
+        whole = float(inputs.sum())
+        rows = squares / max(whole, float(np.finfo(np.float64).tiny))
+        sums, by_loss = self.columns.get(name), None
+        if sums is not None and (total := float(sums.sum())) > 0:
+            by_loss = (sums * (whole / total)).cpu().numpy()
+        return Curvature(
+            rows=rows.cpu().numpy(), columns=inputs, full=None, count=self.counts[name], by_loss=by_loss
+        )  # fmt: skip
 
 
 def weight_statistics(model: Model, progress: Progress = silent) -> dict[tuple[str, str], LayerStatistics]:

@@ -169,8 +169,8 @@ def row_and_column_squares(
     """Return sums over samples of each sample's squared weight gradient, by row and by column, and each sample's own.
 
     ``x`` is the layer's input, ``d`` the gradient at its output.  None for a convolution whose geometry is not known.
-    With ``products`` the sums by column of a linear layer may be missing (of size 0): those by row then come without
-    the gradient itself where that costs less, as ``d_i^T (x x^T) d_i``.
+    With ``products`` the sums by row of a linear layer come without the gradient itself where that costs less, as
+    ``d_i^T (x x^T) d_i``; those by column then take its positions as independent: they say how columns compare.
     """
     if layer.kind is LayerKind.EMBEDDING:
         return _embedding_squares(layer, x, d, samples)
@@ -186,7 +186,8 @@ def row_and_column_squares(
     positions = x[0].numel() // x.shape[-1]
     half = (positions + min(positions, STRIP)) / 2
     if products is not None and layer.kind is LayerKind.LINEAR and half * sum(layer.matrix) < layer.parameters:
-        return _squares_by_row(products.between(x), d.reshape(samples, positions, -1))
+        flat = (tensor.reshape(samples, positions, -1) for tensor in (x, d))
+        return _squares_by_row(products.between(x), *flat)
     step = max(GRADIENT_CELLS // layer.parameters, 1)
     rows, columns = (torch.zeros(size, dtype=torch.float64, device=x.device) for size in layer.matrix)
     each = []
@@ -198,12 +199,14 @@ def row_and_column_squares(
     return rows, columns, torch.cat(each)
 
 
-def _squares_by_row(products: Strips, d: torch.Tensor) -> Squares:
+def _squares_by_row(products: Strips, x: torch.Tensor, d: torch.Tensor) -> Squares:
     """Return the sums for ``products`` between positions and ``d`` ``[samples, positions, rows]``, tile by tile."""
     step = max(PRODUCT_CELLS // (d.shape[0] * d.shape[1]), 1)
     by_row = torch.cat([_quadratic(products, part.float()) for part in torch.split(d, step, dim=2)], dim=1)
     by_row = by_row.clamp_(min=0).double()
-    return by_row.sum(dim=0), d.new_zeros(0, dtype=torch.float64), by_row.sum(dim=1)
+    weights = d.float().square().sum(dim=2, keepdim=True)
+    by_column = x.float().square().mul_(weights).sum(dim=(0, 1), dtype=torch.float64)
+    return by_row.sum(dim=0), by_column, by_row.sum(dim=1)
 
 
 def _quadratic(products: Strips, d: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +27,13 @@ class Curvature:
     ``rows`` float64 ``[rows]`` and ``columns`` float64 ``[columns]`` weigh the matrix view of the weight: for a linear
     layer diag G and diag A; for an embedding the share of tokens that use a row, and diag G at its output.  ``full`` is
     A, float32 ``[columns, columns]``, or None; for a convolution ``[groups, columns, columns]``, of the unfolded inputs
-    of each of its groups, which serve equal runs of rows.  ``outputs`` is the whole G of a linear layer, ``E[d d^T]``
-    over drawn tokens, float32 ``[rows, rows]``, or None: GPTQ lets errors of different outputs cancel by it.  ``error``
-    is the relative standard error of these means, by how samples scatter; NaN where that is not known.  ``counts``,
-    int64 ``[experts]``, are the tokens that each expert of a mixture was sent; where all of them were shown all tokens
-    for ``columns``, ``shown`` is how many, else 0.
+    of each of its groups, which serve equal runs of rows.  ``by_loss``, float64 ``[columns]`` or None, stands for
+    ``columns`` where errors are weighed: what the gradient's squares are by column, in the sum of ``columns``.  Where
+    few tokens have the largest inputs, and hardly matter to the loss, the two differ much.  ``outputs`` is the whole G
+    of a linear layer, ``E[d d^T]`` over drawn tokens, float32 ``[rows, rows]``, or None: GPTQ lets errors of different
+    outputs cancel by it.  ``error`` is the relative standard error of these means, by how samples scatter; NaN where
+    that is not known.  ``counts``, int64 ``[experts]``, are the tokens that each expert of a mixture was sent; where
+    all of them were shown all tokens for ``columns``, ``shown`` is how many, else 0.
     """
 
     rows: np.ndarray
@@ -42,11 +44,14 @@ class Curvature:
     error: float = math.nan
     counts: np.ndarray | None = None
     shown: int = 0
+    by_loss: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.rows.ndim != 1 or self.columns.ndim not in (1, 2) or self.rows.size % len(self.by_run):
             raise ValueError(f"expected vectors; got shapes {self.rows.shape} and {self.columns.shape}")
         square = (self.width, self.width)
+        if self.by_loss is not None and self.by_loss.shape != self.columns.shape:
+            raise ValueError(f"by_loss: expected the shape of columns, {self.columns.shape}; got {self.by_loss.shape}")
         if self.full is not None and (self.full.shape[-2:] != square or self.full.ndim not in (2, 3)):
             raise ValueError(f"full: expected a square matrix over {self.width} columns; got {self.full.shape}")
         if self.outputs is not None and self.outputs.shape != (self.rows.size, self.rows.size):
@@ -63,6 +68,11 @@ class Curvature:
         return self.columns.reshape(-1, self.width) if self.columns.size else self.columns.reshape(1, -1)
 
     @property
+    def weighing(self) -> np.ndarray:
+        """What errors of each column weigh, as ``[runs, columns]``."""
+        return self.by_run if self.by_loss is None else self.by_loss.reshape(1, -1)
+
+    @property
     def seen(self) -> np.ndarray | None:
         """The tokens of ``columns`` by expert, int64 ``[experts]``."""
         return np.full_like(self.counts, self.shown) if self.counts is not None and self.shown else self.counts
@@ -74,7 +84,7 @@ class Curvature:
 
     def importance(self) -> np.ndarray:
         """Return the columns' weights, float32 ``[1, columns]``, or ``[rows, columns]`` for experts."""
-        runs = self.by_run.astype(np.float32)
+        runs = self.weighing.astype(np.float32)
         return runs if len(runs) == 1 else runs.repeat(self.rows.size // len(runs), axis=0)
 
     def merge(self, other: Curvature) -> Curvature:
@@ -88,7 +98,7 @@ class Curvature:
         share = other.count / count if count else 0.0
         return Curvature(
             rows=self.rows + (other.rows - self.rows) * share, count=count, full=_mean(self.full, other.full, share),
-            columns=self._merged_columns(other, share),
+            columns=self._merged_columns(other, share), by_loss=_mean(self.by_loss, other.by_loss, share, np.float64),
             outputs=_mean(self.outputs, other.outputs, share),
             counts=None if self.counts is None or other.counts is None else self.counts + other.counts,
             shown=self.shown + other.shown if self.shown and other.shown else 0,
@@ -104,15 +114,17 @@ class Curvature:
         return np.asarray(self.columns + (other.columns - self.columns) * own)
 
 
-def _mean(first: np.ndarray | None, other: np.ndarray | None, share: float) -> np.ndarray | None:
-    """Return the mean of which ``other`` has ``share``, float32; None unless both are known."""
+def _mean(
+    first: np.ndarray | None, other: np.ndarray | None, share: float, dtype: type[np.floating[Any]] = np.float32
+) -> np.ndarray | None:  # fmt: skip
+    """Return the mean of which ``other`` has ``share``; None unless both are known."""
     if first is None or other is None:
         return None
-    return np.asarray(first + (other - first) * np.float32(share), dtype=np.float32)
+    return np.asarray(first + (other - first) * dtype(share), dtype=dtype)
 
 
 def predicted_loss(difference: torch.Tensor, curvature: Curvature, weight: torch.Tensor | None = None) -> float:
-    """Return ``1/2 * sum_ij rows_i columns_j D_ij**2``: nats per token that changing W by ``difference`` D costs.
+    """Return ``1/2 * sum_ij rows_i weighing_j D_ij**2``: nats per token that changing W by ``difference`` D costs.
 
     ``difference`` is ``[rows, columns]``; with ``weight`` the changed weights, of which D is formed band by band.  Uses
     the diagonal of A: right when the errors of a row are uncorrelated, as they are after rounding to nearest.
@@ -120,7 +132,7 @@ def predicted_loss(difference: torch.Tensor, curvature: Curvature, weight: torch
     import torch
 
     _check(difference, curvature)
-    columns = torch.from_numpy(curvature.by_run).to(difference.device)
+    columns = torch.from_numpy(curvature.weighing).to(difference.device)
     weights = torch.from_numpy(curvature.rows).to(difference.device)
     loss = torch.zeros((), dtype=torch.float64, device=difference.device)
     norm = columns.max().clamp_min(torch.finfo(torch.float64).tiny) if columns.numel() else columns.new_ones(())
@@ -137,8 +149,8 @@ def predicted_loss(difference: torch.Tensor, curvature: Curvature, weight: torch
 def predicted_loss_full(difference: torch.Tensor, curvature: Curvature) -> float:
     """Return ``1/2 * sum_ik G_ik (D A D^T)_ik``, nats per token, with the full A: right for correlated errors too.
 
-    ``G_ii`` is ``rows_i``; beside the diagonal, where ``outputs`` is known, G has the correlations of ``outputs``: they
-    matter where errors of different outputs were made to cancel.
+    ``G_ii`` is ``rows_i``, and A is scaled to what the columns weigh; beside the diagonal, where ``outputs`` is known,
+    G has the correlations of ``outputs``: they matter where errors of different outputs were made to cancel.
     """
     import torch
 
@@ -147,6 +159,9 @@ def predicted_loss_full(difference: torch.Tensor, curvature: Curvature) -> float
         raise ValueError("the full second moment of the inputs was not collected; use predicted_loss")
     weights = torch.from_numpy(curvature.rows).to(difference.device)
     full = torch.from_numpy(curvature.full)
+    if curvature.by_loss is not None:
+        ratio = curvature.by_loss / np.maximum(curvature.columns, np.finfo(np.float64).tiny)
+        difference = difference.detach().float() * torch.from_numpy(ratio).sqrt().float().to(difference.device)
     if curvature.outputs is None or full.dim() > 2:
         return 0.5 * float(output_energy(difference, full) @ weights)
     outputs = torch.from_numpy(curvature.outputs).to(difference.device)

@@ -157,7 +157,9 @@ class Draft:
             if full is not None:
                 scaled = full.reshape(-1, *full.shape[-2:]) * (inverse[:, :, None] * inverse[:, None])
                 full = scaled.astype(np.float32).reshape(full.shape)
-            self.curvature[layer] = replace(known, columns=known.columns * (inverse**2).mean(axis=0), full=full)
+            self.curvature[layer] = replace(
+                known, columns=known.columns * (inverse**2).mean(axis=0), full=full, by_loss=None
+            )
 
     def scale_rows(self, layer: str, factor: torch.Tensor) -> None:
         """Note in the curvature that a layer's outputs were divided by ``factor`` ``[rows]``."""
@@ -175,21 +177,22 @@ class Draft:
         self.weights[layer] = self.weight(layer) @ torch.from_numpy(q).float()
         old = self.curvature.get(layer)
         if old is not None and old.full is None:
-            self.curvature[layer] = replace(old, columns=(q * q).T @ old.columns)
+            self.curvature[layer] = replace(old, columns=(q * q).T @ old.columns, by_loss=None)
         elif old is not None:
             full = q.T @ old.full @ q
             columns = np.diag(full).clip(min=0).copy()
-            self.curvature[layer] = replace(old, columns=columns, full=full.astype(np.float32))
+            self.curvature[layer] = replace(old, columns=columns, full=full.astype(np.float32), by_loss=None)
 
     def rotate_input(self, layer: str, block: int) -> None:
         """Rotate a layer's input while the model runs, in blocks of features, and its columns to match."""
         rotation, old = BlockRotation(block), self.curvature.get(layer)
         self.weights[layer] = rotation(self.weight(layer))
         if old is not None and old.full is None:
-            self.curvature[layer] = replace(old, columns=old.columns.reshape(-1, block).mean(axis=1).repeat(block))
+            columns = old.columns.reshape(-1, block).mean(axis=1).repeat(block)
+            self.curvature[layer] = replace(old, columns=columns, by_loss=None)
         elif old is not None:
             full = rotation(rotation(torch.from_numpy(old.full)).T).T.numpy()
-            self.curvature[layer] = replace(old, columns=np.diag(full).clip(min=0).copy(), full=full)
+            self.curvature[layer] = replace(old, columns=np.diag(full).clip(min=0).copy(), full=full, by_loss=None)
         self.rotated[layer] = block
         self.inputs.add(layer)
 
