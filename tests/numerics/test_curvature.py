@@ -64,8 +64,9 @@ def test_a_token_of_huge_inputs_that_matters_little_does_not_decide_what_other_c
     inputs[0, 2], gradients[0] = 1000.0, 0.01 * gradients[0]
     exact = (gradients**2).T @ inputs**2 / 500
     columns, by_loss = (inputs**2).mean(axis=0), (inputs**2).T @ (gradients**2).sum(axis=1)
+    full = (inputs * (gradients**2).sum(axis=1, keepdims=True)).T @ inputs * (columns.sum() / by_loss.sum())
     known = Curvature(
-        rows=exact.sum(axis=1) / columns.sum(), columns=columns, full=(inputs.T @ inputs / 500).astype(np.float32),
+        rows=exact.sum(axis=1) / columns.sum(), columns=columns, full=full.astype(np.float32),
         count=500, by_loss=by_loss * columns.sum() / by_loss.sum(),
     )  # fmt: skip
     difference = rng.normal(size=(4, 6))

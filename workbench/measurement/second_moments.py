@@ -150,7 +150,8 @@ class SecondMoments(Mapping[str, Curvature]):
             )
         passes, left_out, alone = GradientPass(self._model), set[int](), set[str]()
         while True:
-            sums = _Sums(layers=group, alone=alone, spill=Spill(share=1 / SHARE_OF_MEMORY))
+            weighed = {name for name in group if self._is_weighed(name)}
+            sums = _Sums(layers=group, weighed=weighed, alone=alone, spill=Spill(share=1 / SHARE_OF_MEMORY))
             bad = self._run(passes, sums, left_out)
             if bad is not None:
                 left_out.add(bad)
@@ -158,6 +159,11 @@ class SecondMoments(Mapping[str, Curvature]):
                 alone |= differing
             else:
                 return sums
+
+    def _is_weighed(self, name: str) -> bool:
+        """Return whether tokens are weighed by their gradients: earlier versions noted nothing of those."""
+        known = self._curvature.get(name)
+        return known is not None and known.by_loss is not None
 
     def _run(self, passes: GradientPass, sums: _Sums, left_out: set[int]) -> int | None:
         """Add up all batches but those left out; return the number of one with NaN or infinite values, if any."""
@@ -182,11 +188,13 @@ class _Sums:
     """Sums of products over positions, ``counts`` of them, and over ``sampled`` tokens' output gradients.
 
     ``inputs`` are of ``[groups, columns, columns]``; layers that get the same tensor share the sums of ``owner``,
-    but for those that are ``alone``.  ``outputs`` are of ``[rows, rows]``.  ``calls`` counts the tensors of each layer;
+    but for those that are ``alone`` and those that are ``weighed``, whose tokens count as their squared gradients do.
+    ``outputs`` are of ``[rows, rows]``.  ``calls`` counts the tensors of each layer;
     ``apart`` are layers that did not get their owner's tensor again.
     """
 
     layers: Mapping[str, Layer]
+    weighed: set[str]
     alone: set[str]
     spill: Spill
     experts: ExpertMoments = field(init=False)
@@ -211,6 +219,8 @@ class _Sums:
 
     def forward(self, name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
         """Add what a layer is multiplied with; the same tensor is multiplied once for all layers that get it."""
+        if name in self.weighed:
+            return
         last = self._last
         shared = last is not None and last[2] == tensor._version and same_tensor(last[1], tensor)
         at_hand = last[0] if last is not None and shared and name not in self.alone else name
@@ -221,14 +231,21 @@ class _Sums:
         self._last = (owner, tensor, tensor._version)
         rows = _multiplied(self.layers[name], tensor, output, self._masks) if owner == name else None
         if rows is not None:
-            if name not in self.inputs:
-                self.inputs[name] = SymmetricSum(len(rows), rows.shape[-1], rows, self.spill)
-                self.counts[name] = 0
-            self.inputs[name].add(rows)
-            self.counts[name] += rows.shape[1]
+            self._add(name, rows)
+
+    def _add(self, name: str, rows: torch.Tensor) -> None:
+        if name not in self.inputs:
+            self.inputs[name] = SymmetricSum(len(rows), rows.shape[-1], rows, self.spill)
+            self.counts[name] = 0
+        self.inputs[name].add(rows)
+        self.counts[name] += rows.shape[1]
 
     def backward(self, name: str, tensor: torch.Tensor, gradient: torch.Tensor) -> None:
         layer = self.layers[name]
+        if name in self.weighed:
+            lengths = gradient.reshape(-1, layer.matrix[0]).float().norm(dim=1, keepdim=True)
+            self.finite = self.finite and bool(lengths.isfinite().all())
+            self._add(name, (tensor.reshape(-1, tensor.shape[-1]).float() * lengths).unsqueeze(0))
         if layer.kind is not LayerKind.LINEAR or layer.matrix[0] > OUTPUT_ROWS or not gradient.numel():
             return
         samples = self._samples if gradient.numel() % (self._samples * layer.matrix[0]) == 0 else 1
@@ -252,14 +269,20 @@ class _Sums:
         """Return ``known`` with the layer's whole moments; as it is where no batch reached the layer."""
         if name in self.experts.sums:
             return replace(known, full=self.experts.means(name).cpu().numpy())
+        if name in self.weighed and name in self.inputs:
+            mean = self.inputs[name].mean(self.counts[name])[0]
+            share = float(known.columns.sum()) / max(float(mean.trace()), torch.finfo(torch.float32).tiny)
+            return replace(known, full=(mean * share).numpy(), outputs=self._outputs(name))
         owner = self.owner.get(name, "")
         if owner not in self.inputs:
             return known
         if self._shared is None or self._shared[0] != owner:  # the layers after it may get the same inputs
             mean = self.inputs[owner].mean(self.counts[owner])
             self._shared = owner, (mean if self.layers[owner].kind.is_convolution else mean[0]).numpy()
-        outputs = self.outputs[name].mean(self.sampled[name])[0].numpy() if name in self.outputs else None
-        return replace(known, full=self._shared[1], outputs=outputs)
+        return replace(known, full=self._shared[1], outputs=self._outputs(name))
+
+    def _outputs(self, name: str) -> np.ndarray | None:
+        return self.outputs[name].mean(self.sampled[name])[0].numpy() if name in self.outputs else None
 
 
 def _multiplied(

@@ -149,8 +149,8 @@ def predicted_loss(difference: torch.Tensor, curvature: Curvature, weight: torch
 def predicted_loss_full(difference: torch.Tensor, curvature: Curvature) -> float:
     """Return ``1/2 * sum_ik G_ik (D A D^T)_ik``, nats per token, with the full A: right for correlated errors too.
 
-    ``G_ii`` is ``rows_i``, and A is scaled to what the columns weigh; beside the diagonal, where ``outputs`` is known,
-    G has the correlations of ``outputs``: they matter where errors of different outputs were made to cancel.
+    ``G_ii`` is ``rows_i``; beside the diagonal, where ``outputs`` is known, G has the correlations of ``outputs``: they
+    matter where errors of different outputs were made to cancel.
     """
     import torch
 
@@ -159,9 +159,6 @@ def predicted_loss_full(difference: torch.Tensor, curvature: Curvature) -> float
         raise ValueError("the full second moment of the inputs was not collected; use predicted_loss")
     weights = torch.from_numpy(curvature.rows).to(difference.device)
     full = torch.from_numpy(curvature.full)
-    if curvature.by_loss is not None:
-        ratio = curvature.by_loss / np.maximum(curvature.columns, np.finfo(np.float64).tiny)
-        difference = difference.detach().float() * torch.from_numpy(ratio).sqrt().float().to(difference.device)
     if curvature.outputs is None or full.dim() > 2:
         return 0.5 * float(output_energy(difference, full) @ weights)
     outputs = torch.from_numpy(curvature.outputs).to(difference.device)

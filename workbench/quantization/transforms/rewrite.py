@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import torch
@@ -157,9 +158,8 @@ class Draft:
             if full is not None:
                 scaled = full.reshape(-1, *full.shape[-2:]) * (inverse[:, :, None] * inverse[:, None])
                 full = scaled.astype(np.float32).reshape(full.shape)
-            self.curvature[layer] = replace(
-                known, columns=known.columns * (inverse**2).mean(axis=0), full=full, by_loss=None
-            )
+            squares = (inverse**2).mean(axis=0)
+            self.curvature[layer] = replace(known, full=full, **_by_column(known, lambda columns: columns * squares))
 
     def scale_rows(self, layer: str, factor: torch.Tensor) -> None:
         """Note in the curvature that a layer's outputs were divided by ``factor`` ``[rows]``."""
@@ -177,7 +177,7 @@ class Draft:
         self.weights[layer] = self.weight(layer) @ torch.from_numpy(q).float()
         old = self.curvature.get(layer)
         if old is not None and old.full is None:
-            self.curvature[layer] = replace(old, columns=(q * q).T @ old.columns, by_loss=None)
+            self.curvature[layer] = replace(old, **_by_column(old, lambda columns: (q * q).T @ columns))
         elif old is not None:
             full = q.T @ old.full @ q
             columns = np.diag(full).clip(min=0).copy()
@@ -188,8 +188,8 @@ class Draft:
         rotation, old = BlockRotation(block), self.curvature.get(layer)
         self.weights[layer] = rotation(self.weight(layer))
         if old is not None and old.full is None:
-            columns = old.columns.reshape(-1, block).mean(axis=1).repeat(block)
-            self.curvature[layer] = replace(old, columns=columns, by_loss=None)
+            mean = _by_column(old, lambda columns: columns.reshape(-1, block).mean(axis=1).repeat(block))
+            self.curvature[layer] = replace(old, **mean)
         elif old is not None:
             full = rotation(rotation(torch.from_numpy(old.full)).T).T.numpy()
             self.curvature[layer] = replace(old, columns=np.diag(full).clip(min=0).copy(), full=full, by_loss=None)
@@ -211,3 +211,9 @@ class Draft:
         return RewrittenTensors(
             weights=dict(self.weights), others=dict(self.others), untied=self.untied, rotated=dict(self.rotated)
         )
+
+
+def _by_column(known: Curvature, change: Callable[[np.ndarray], np.ndarray]) -> dict[str, Any]:
+    """Return what weighs the columns, changed."""
+    by_loss = None if known.by_loss is None else change(known.by_loss)
+    return {"columns": change(known.columns), "by_loss": by_loss}
