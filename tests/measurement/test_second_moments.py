@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -19,21 +21,40 @@ from workbench.models.data.batches import tappable
 from workbench.models.summary import OutputKind
 
 
-def inputs_of(model, data, layer):
-    """Return the inputs of all calls of a layer, ``[positions, columns]`` float64."""
-    tensors = []
-    with torch.no_grad():
-        for batch in data.batches(len(data)):
-            model.run(batch, tap=lambda name, x, y: tensors.append(x), layers=(layer,))
-    return torch.cat([x.reshape(-1, x.shape[-1]) for x in tensors]).double()
+def weighed_mean(model, data, layer, seed=0):
+    """Return ``sum_t |d_t|^2 x_t x_t^T`` over all calls of a layer, float64, in the trace of ``E[x x^T]``."""
+    rows, gradients = [], GradientPass(model)
+
+    def observed(name, x, d):
+        if name == layer:
+            rows.append((x.reshape(-1, x.shape[-1]).double(), d.reshape(-1, d.shape[-1]).double()))
+
+    for number, batch in enumerate(data.batches(4)):
+        gradients.run(batch, number * 4, seed, None, observed)
+    total = sum(torch.einsum("tr,ti,tj->ij", d.square(), x, x) for x, d in rows)
+    count = sum(len(x) for x, _ in rows)
+    return (total * (sum(float(x.square().sum()) for x, _ in rows) / count / total.trace())).numpy()
 
 
 @pytest.mark.parametrize("name", ["value", "up", "down", "head"])
-def test_inputs_are_the_mean_of_products_over_all_tokens(name):
+def test_inputs_are_the_mean_of_products_over_all_tokens_by_their_gradients(name):
     model, data = decoder(), tokens()
     whole = whole_curvature(model, data, batch_size=4, seed=5)
-    x = inputs_of(model, data, name)
-    np.testing.assert_allclose(whole[name].full, (x.T @ x / len(x)).numpy(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(whole[name].full, weighed_mean(model, data, name, 5), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(whole[name].full.trace(), whole[name].columns.sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["value", "up"])
+def test_without_the_gradients_of_tokens_the_inputs_alone_count(name):
+    """Sessions of earlier versions have no ``by_loss``."""
+    model, data = decoder(), tokens()
+    known = {layer: replace(each, by_loss=None) for layer, each in calibrate(model, data).curvature.items()}
+    rows = []
+    for batch in data.batches(4):
+        model.run(batch, tap=lambda _, x, y: rows.append(x.detach().reshape(-1, x.shape[-1]).double()), layers=(name,))
+    x = torch.cat(rows)
+    full = SecondMoments(model, data, known, batch_size=4)[name].full
+    np.testing.assert_allclose(full, (x.T @ x / len(x)).numpy(), rtol=1e-4, atol=1e-6)
 
 
 def test_outputs_are_the_second_moment_of_the_gradients_at_a_linear_layers_outputs():
@@ -83,8 +104,7 @@ def test_layers_that_share_their_input_at_one_call_only_are_kept_apart():
     data = Rows(inputs=torch.randn(9, 6, generator=torch.Generator().manual_seed(1)))
     whole = whole_curvature(model, data, batch_size=4)
     for name in ("first", "second"):
-        x = inputs_of(model, data, name)
-        np.testing.assert_allclose(whole[name].full, (x.T @ x / len(x)).numpy(), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(whole[name].full, weighed_mean(model, data, name), rtol=1e-4, atol=1e-6)
 
 
 class Chosen(nn.Module):
@@ -106,17 +126,18 @@ class Chosen(nn.Module):
 def test_layers_that_get_no_rows_of_a_batch():
     x = torch.randn(8, 6, generator=torch.Generator().manual_seed(1))
     x[:, 0] = torch.tensor([1.0] * 4 + [-1.0] * 4)
-    whole = whole_curvature(model_of(Chosen(), OutputKind.EMBEDDING), Rows(inputs=x), batch_size=4)
-    for name, rows in (("ways.0", x[4:]), ("ways.1", x[:4])):
-        np.testing.assert_allclose(whole[name].full, (rows.T @ rows / 4).numpy(), rtol=1e-4, atol=1e-6)
+    model, data = model_of(Chosen(), OutputKind.EMBEDDING), Rows(inputs=x)
+    whole = whole_curvature(model, data, batch_size=4)
+    for name in ("ways.0", "ways.1"):
+        np.testing.assert_allclose(whole[name].full, weighed_mean(model, data, name), rtol=1e-4, atol=1e-6)
         assert np.isfinite(whole[name].outputs).all()
 
 
 def test_a_batch_with_nan_is_left_out():
     model, data = convolutions(), images()
     spoiled = data.tensors["inputs"].clone()
-    spoiled[0] = torch.nan
-    clean = Rows(inputs=spoiled[2:])
+    spoiled[-1] = torch.nan
+    clean = Rows(inputs=spoiled[:-2])
     known = calibrate(model, Rows(inputs=spoiled), batch_size=2).curvature
     whole = SecondMoments(model, Rows(inputs=spoiled), known, batch_size=2)
     np.testing.assert_array_equal(whole["out"].full, SecondMoments(model, clean, known, batch_size=2)["out"].full)

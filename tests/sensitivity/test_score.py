@@ -306,7 +306,7 @@ def test_the_form_follows_the_kind_of_layer():
 
 def test_output_error_from_moments_equals_that_of_tapped_outputs():
     model, data = decoder(), tokens()
-    curvature = whole_curvature(model, data)
+    curvature = whole_curvature(model, data, weighed=False)
     by_moment = score(model, "output_error", SCHEMES, curvature=curvature, layers=["value", "up", "down"])
     by_taps = score(model, "output_error", SCHEMES, dataset=data, layers=["value", "up", "down"])
     np.testing.assert_allclose(by_moment.score, by_taps.score, rtol=1e-3)

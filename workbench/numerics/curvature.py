@@ -26,14 +26,15 @@ class Curvature:
 
     ``rows`` float64 ``[rows]`` and ``columns`` float64 ``[columns]`` weigh the matrix view of the weight: for a linear
     layer diag G and diag A; for an embedding the share of tokens that use a row, and diag G at its output.  ``full`` is
-    A, float32 ``[columns, columns]``, or None; for a convolution ``[groups, columns, columns]``, of the unfolded inputs
-    of each of its groups, which serve equal runs of rows.  ``by_loss``, float64 ``[columns]`` or None, stands for
-    ``columns`` where errors are weighed: what the gradient's squares are by column, in the sum of ``columns``.  Where
-    few tokens have the largest inputs, and hardly matter to the loss, the two differ much.  ``outputs`` is the whole G
-    of a linear layer, ``E[d d^T]`` over drawn tokens, float32 ``[rows, rows]``, or None: GPTQ lets errors of different
-    outputs cancel by it.  ``error`` is the relative standard error of these means, by how samples scatter; NaN where
-    that is not known.  ``counts``, int64 ``[experts]``, are the tokens that each expert of a mixture was sent; where
-    all of them were shown all tokens for ``columns``, ``shown`` is how many, else 0.
+    A, float32 ``[columns, columns]``, or None, its tokens weighed as in ``by_loss`` where that is known; for a
+    convolution ``[groups, columns, columns]``, of the unfolded inputs of each of its groups, which serve equal runs of
+    rows.  ``by_loss``, float64 ``[columns]`` or None, stands for ``columns`` where errors are weighed: what the
+    gradient's squares are by column, in the sum of ``columns``. Where few tokens have the largest inputs, and hardly
+    matter to the loss, the two differ much.  ``outputs`` is the whole G of a linear layer, ``E[d d^T]`` over drawn
+    tokens, float32 ``[rows, rows]``, or None: GPTQ lets errors of different outputs cancel by it.  ``error`` is the
+    relative standard error of these means, by how samples scatter; NaN where that is not known.  ``counts``, int64
+    ``[experts]``, are the tokens that each expert of a mixture was sent; where all of them were shown all tokens for
+    ``columns``, ``shown`` is how many, else 0.
     """
 
     rows: np.ndarray

@@ -60,8 +60,9 @@ def test_the_rewritten_curvature_is_that_of_the_rewritten_model(name):
     model, data = language_model(Gated), sentences()
     plan = plan_for(model, name, weights="int4-g8-asym", inputs="int8-tensor", range_method="min-max")
     ranges = {(layer.name, "input"): None for layer in model.summary.layers}
-    transformed = transform(model, plan, curvature=whole_curvature(model, data), data=data, ranges=ranges)
-    again, expected = calibrate(transformed.model, data), whole_curvature(transformed.model, data)
+    known = whole_curvature(model, data, weighed=False)
+    transformed = transform(model, plan, curvature=known, data=data, ranges=ranges)
+    again, expected = calibrate(transformed.model, data), whole_curvature(transformed.model, data, weighed=False)
     for layer in expected:
         if model.summary.by_name[layer].kind.value == "linear" and layer != "out":
             mine, true = transformed.curvature[layer], expected[layer]
@@ -74,6 +75,21 @@ def test_the_rewritten_curvature_is_that_of_the_rewritten_model(name):
             known = transformed.ranges[layer, "input"]
             if known is not None:
                 assert max(-known.low, known.high) == pytest.approx(again.statistics[layer, "input"].absmax, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["awq", "smoothquant", "rotation-3"])
+def test_what_weighs_the_columns_is_that_of_the_rewritten_model(name):
+    model, data = language_model(Gated), sentences()
+    plan = plan_for(model, name, weights="int4-g8-asym", inputs="int8-tensor", range_method="min-max")
+    known = whole_curvature(model, data)
+    transformed = transform(model, plan, curvature=known, data=data)
+    for layer, true in whole_curvature(transformed.model, data).items():
+        mine = transformed.curvature[layer]
+        scaled = not name.startswith("rotation") and not np.array_equal(mine.rows, known[layer].rows)
+        if model.summary.by_name[layer].kind.value == "linear" and layer != "out" and not scaled:
+            assert (mine.weighing >= 0).all() and mine.weighing.shape == true.weighing.shape
+            share = true.full.trace() / mine.full.trace()  # the rows have what the columns lack
+            np.testing.assert_allclose(mine.full * share, true.full, rtol=1e-3, atol=1e-4 * np.abs(true.full).max())
 
 
 def test_awq_wins_where_a_few_inputs_are_large():

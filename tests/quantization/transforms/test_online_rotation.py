@@ -91,10 +91,10 @@ def test_it_comes_last_and_the_curvature_is_that_of_the_rotated_model(
     gated: NetworkModel, others: tuple[str, ...]
 ) -> None:
     data, plan = sentences(), four_bits(gated, NAME, *others, inputs="int4-token")
-    known = whole_curvature(gated, data)
+    known = whole_curvature(gated, data, weighed=False)
     result = transform(gated, plan, curvature=known, data=data)
     assert set(result.changes.rotated) == set(BEHIND) and result.deviation < 1e-4
-    again = whole_curvature(result.model, data)
+    again = whole_curvature(result.model, data, weighed=False)
     for name in result.changes.rotated:
         mine, true = result.curvature[name], again[name]
         assert mine.full is not None and true.full is not None

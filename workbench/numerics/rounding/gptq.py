@@ -15,6 +15,8 @@ Beyond the paper:
 - Coordinate descent over all columns afterwards (as in QuantEase, Behdin et al., arXiv 2309.01885): each weight moves
   to the value of the grid that is best given all others.  The objective never rises.
 
+- Tokens count as their squared gradients ``|d|^2`` do where the calibration has those, so that ``A = E[|d|^2 x x^T]``
+  (GuidedQuant, Kim et al., arXiv 2505.07004, with one group of outputs), in the trace of ``E[x x^T]``.
 - Where the calibration has the whole ``G = E[d d^T]`` of the gradients at the outputs, the descent is that of
   ``tr(G D A D^T)``: see :mod:`workbench.numerics.rounding.coupled`; it starts at what the feedback left.
 - Schemes whose groups share something that is stored once (NVFP4's factor of the tensor; the mean and the maxima of the
