@@ -55,6 +55,7 @@ def require_same(session: Session, alone: Session) -> None:
     for name, known in alone.curvature.items():
         np.testing.assert_array_equal(session.curvature[name].rows, known.rows)
         np.testing.assert_array_equal(session.curvature[name].columns, known.columns)
+        np.testing.assert_array_equal(session.curvature[name].weighing, known.weighing)
     for metric, table in alone.sensitivities.items():
         np.testing.assert_array_equal(session.sensitivities[metric].score, table.score)
         np.testing.assert_array_equal(session.sensitivities[metric].error, table.error)

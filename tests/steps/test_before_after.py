@@ -71,7 +71,7 @@ def test_errors_by_channel_add_up_to_the_weighed_error(calibrated):
     stored = wb.quantize(model, session.plan, session=session).tensors[name]
     error = (parse_scheme(stored.scheme).decode(stored).double() - model.weight(name).double()).numpy() ** 2
     curvature = session.curvature[name]
-    weighed = error * curvature.rows[:, None] * curvature.columns
+    weighed = error * curvature.rows[:, None] * curvature.weighing
     assert result.weighed and result.rows.sum() == pytest.approx(1) and result.columns.sum() == pytest.approx(1)
     assert np.allclose(result.rows, weighed.sum(1) / weighed.sum())
     assert np.allclose(result.columns, weighed.sum(0) / weighed.sum())

@@ -104,6 +104,7 @@ def test_calibration_gives_the_same_bits(both: tuple[Model, Model], monkeypatch:
     for name, item in exact.curvature.items():
         np.testing.assert_array_equal(result.curvature[name].rows, item.rows)
         np.testing.assert_array_equal(result.curvature[name].columns, item.columns)
+        np.testing.assert_array_equal(result.curvature[name].weighing, item.weighing)
     assert all(same(result.statistics[place], item) for place, item in exact.statistics.items())
 
 
