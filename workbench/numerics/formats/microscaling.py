@@ -33,7 +33,7 @@ from workbench.numerics.element import Binary, Element
 from workbench.numerics.formats.affine import Affine, Rule
 from workbench.numerics.formats.families import ListedFamily
 from workbench.numerics.formats.floating import FP4_E2M1, FP6_E2M3, FP6_E3M2, FP8_E4M3, FP8_E5M2
-from workbench.numerics.formats.scaled import ScaledScheme
+from workbench.numerics.formats.scaled import ScaledScheme, are_many
 from workbench.numerics.granularity import Granularity, Grid, PerGroup
 from workbench.numerics.quantized_tensor import QuantizedTensor
 from workbench.numerics.scale_format import E8M0, FP32, Array, ScaleFormat
@@ -138,6 +138,12 @@ class NvScheme(ScaledScheme):
         shared = self._tensor_scale(largest).reshape(1, 1)
 
         def blocks(least: torch.Tensor, greatest: torch.Tensor) -> Affine:
+            if are_many(least):
+                from workbench.numerics.formats.compiled import scaled_compiled
+
+                highest = self.element.highest
+                scale = scaled_compiled.within_shared(least, greatest, highest, shared, self.scale_format)
+                return Affine(scale, None, None, shared)
             scale = torch.empty_like(least)
             # one scale for 16 values: whole temporaries would add up to a copy
             for part in row_tiles(len(least), least.shape[1], elements=tile_elements(least.device)):

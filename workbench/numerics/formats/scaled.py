@@ -337,7 +337,7 @@ class ScaledScheme(Scheme):
     def _affine(self, low: Array, high: Array, *, signed: bool) -> Affine:
         """Return the parameters, float32, of ranges ``low <= 0 <= high``: numpy arrays or tensors alike."""
         lowest, highest = self.element.lowest, self.element.highest
-        if self._compiled_rule(low):
+        if self.scale_format in SCALE_FORMATS and are_many(low):
             from workbench.numerics.formats.compiled import scaled_compiled
 
             return scaled_compiled.affine(
@@ -356,10 +356,6 @@ class ScaledScheme(Scheme):
         scale = self.scale_format.storable(high / levels - low / levels, levels)
         shift = (-low / (scale + (scale == 0))).round().clip(0.0, levels) + 0.0  # -0 becomes +0
         return Affine(scale, shift.astype(np.float32) if isinstance(shift, np.ndarray) else shift)
-
-    def _compiled_rule(self, low: Array) -> bool:
-        many = not isinstance(low, np.ndarray) and low.device.type == "cpu" and low.numel() * 32 >= COMPILED_FROM
-        return many and self.scale_format in SCALE_FORMATS
 
     @property
     def _factors(self) -> tuple[float, ...]:
@@ -387,6 +383,11 @@ class ScaledScheme(Scheme):
         exact = grouped(tile.to(torch.float32), width, "edge")
         shifted = exact if offset is None else exact - offset
         return self.element.snap_(shifted / (scale + (scale == 0)), zero_point)
+
+
+def are_many(ends: Array) -> bool:
+    """Return whether compiled rules serve the ends of so many groups: tensors on the CPU."""
+    return not isinstance(ends, np.ndarray) and ends.device.type == "cpu" and ends.numel() * 32 >= COMPILED_FROM
 
 
 def default_scale_format(granularity: Granularity) -> ScaleFormat:

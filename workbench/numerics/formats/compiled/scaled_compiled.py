@@ -83,6 +83,20 @@ def affine(
     return Affine(scale, None, second)
 
 
+def within_shared(
+    low: torch.Tensor, high: torch.Tensor, highest: float, shared: torch.Tensor, scale_format: ScaleFormat
+) -> torch.Tensor:
+    """Return the E4M3 scales of the ranges ``low`` to ``high``, times ``shared``: float32 of their shape."""
+    import torch
+
+    scale = torch.empty(low.shape)
+    least, greatest = (each.contiguous().numpy().reshape(-1) for each in (low, high))
+    ends = np.float32(highest), np.float32(float(shared))
+    bounds = np.float32(scale_format.smallest), np.float32(scale_format.largest)
+    scaled_rules.within_shared(least, greatest, *ends, *bounds, scale.numpy().reshape(-1))
+    return scale
+
+
 def plain(tile: torch.Tensor) -> Array:
     """Return a band as contiguous float32, without a copy where it is that already."""
     import torch

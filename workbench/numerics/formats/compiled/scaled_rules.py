@@ -16,7 +16,7 @@ from workbench.numerics.jit import compiled
 Array = Any
 Single = Any  # one float32
 
-FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 2
+FLOAT32, FLOAT16, BFLOAT16, E4M3 = 0, 1, 2, 3
 
 _MAGIC = np.float32(12582912)  # 1.5 * 2**23: adding and taking it away rounds half to even
 _ZERO = np.float32(0)
@@ -24,6 +24,9 @@ _ONE = np.float32(1)
 _WHOLE = np.float32(2.0**23)
 _UNITS = np.float32(2.0**24)
 _LEAST_NORMAL = np.float32(2.0**-14)
+_LEAST_E4M3 = np.float32(2.0**-6)
+_MAGIC_E4M3 = np.float32(1.5 * 2.0**20)  # times the power of two: rounds to three bits
+_EXPONENT = np.int32(0x7F800000)
 
 
 @compiled
@@ -35,6 +38,10 @@ def _rounded(size: Single, form: int) -> Any:
     if form == BFLOAT16:
         stored = np.int32((pattern + np.int32(0x7FFF) + ((pattern >> 16) & 1)) & np.int32(-0x10000))
         return stored.view(np.float32)
+    if form == E4M3:
+        power = np.int32(pattern & _EXPONENT).view(np.float32)
+        shift = (power if power > _LEAST_E4M3 else _LEAST_E4M3) * _MAGIC_E4M3
+        return (size + shift) - shift
     stored = np.int32((pattern + np.int32(0xFFF) + ((pattern >> 13) & 1)) & np.int32(-0x2000))
     small = np.float32(((size * _UNITS + _WHOLE) - _WHOLE) / _UNITS)
     return stored.view(np.float32) if size >= _LEAST_NORMAL else small
@@ -95,3 +102,13 @@ def with_offset(
         span = span if span > _ZERO else _ZERO
         offset[at] = first
         scale[at] = _storable(span, form, smallest, limit)
+
+
+@compiled
+def within_shared(
+    low: Array, high: Array, highest: Single, shared: Single, smallest: Single, limit: Single, scale: Array
+) -> None:
+    """Write E4M3 scales that reach the farther end, times ``shared``, float32 ``[n]``."""
+    for at in range(low.shape[0]):
+        farther = -low[at] if -low[at] > high[at] else high[at]
+        scale[at] = _storable(farther / highest / shared, E4M3, smallest, limit) * shared
