@@ -280,7 +280,7 @@ class GradientPass:
         ``entering(layer, input, gradient)`` has the gradient that reaches an input through that layer alone.  Returns
         the detached output.
         """
-        flow = self._flow or flow_of(self._model, partial(self._attempt, batch, layers))
+        flow = self._flow or self.tried(batch, layers)
         saved = self._saved()
         everywhere = entering is not None or len(self._layers) < len(self._summary.layers)
         leaves = _Leaves(flow, everywhere=everywhere)
@@ -328,6 +328,10 @@ class GradientPass:
         for draw, gradient in enumerate(drawn_gradients(output, batch, self._summary.output, generators, draws)):
             torch.autograd.grad(output, leaves, gradient, allow_unused=True, retain_graph=draw + 1 < draws)
             drawn()
+
+    def tried(self, batch: Batch, layers: Sequence[str] | None = None) -> Flow:
+        """Return how far gradients flow through the network, tried with the first sample where it is not known yet."""
+        return flow_of(self._model, partial(self._attempt, batch, layers))
 
     def _attempt(self, batch: Batch, layers: Sequence[str] | None, flow: Flow) -> None:
         """Go forward and back with the first sample; raises what torch raises where it cannot."""

@@ -142,7 +142,8 @@ def predicted_loss(difference: torch.Tensor, curvature: Curvature, weight: torch
         for tile in row_tiles(run, difference.shape[1], elements=tile_elements(difference.device)):
             part = slice(number * run + tile.start, number * run + tile.stop)
             changed = difference[part].detach().to(torch.float32)
-            by_row = (changed if weight is None else changed - weight[part]).square() @ unit
+            squares = changed.square() if weight is None else (changed - weight[part]).square_()
+            by_row = squares @ unit
             loss += (by_row.to(torch.float64) @ weights[part]) * norm
     return 0.5 * float(loss)
 

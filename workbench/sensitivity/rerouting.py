@@ -33,6 +33,7 @@ from workbench.measurement.divergence import sample_divergence
 from workbench.measurement.expert_sums import by_expert
 from workbench.measurement.gradients import GradientPass, batch_generator
 from workbench.measurement.weight_gradients import row_and_column_squares
+from workbench.memory import give_back
 from workbench.models.data.batches import Data, numbered_batches, samples_of, tappable, units_of
 from workbench.models.layer import LayerKind
 from workbench.models.model import Batch, Model, Routed
@@ -121,7 +122,7 @@ class HardSteps(NamedTuple):
 def hard_steps(model: Model, data: Data) -> HardSteps:
     """Return the hard steps that the first sample shows."""
     batch, passes = next(data.batches(model.inputs.batch or 1)), GradientPass(model)
-    passes.run(batch, 0, 0, None, lambda *_: None, proceed=lambda _: False)  # which may try out how far gradients flow
+    passes.tried(batch)  # whose own hard steps do not count
     choices, decisive = Choices(), set[str]()
 
     def reading(output: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -133,6 +134,7 @@ def hard_steps(model: Model, data: Data) -> HardSteps:
 
     with choices:
         passes.run(batch, 0, 0, None, reached, targets=reading)
+    give_back()  # what the passes kept for the way back
     if choices.read:
         seen = {layer.name for layer in tappable(model)}
         decisive.update(layer.name for layer in model.summary.layers if layer.name not in seen)
