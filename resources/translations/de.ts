@@ -4908,32 +4908,12 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{}: {} quantisiert keine Schichten der Art {w}</translation>
     </message>
     <message>
-        <source>{w}: {}: weights must be {}, not {}</source>
-        <translation>{w}: {}: Gewichte müssen {} sein, nicht {}</translation>
-    </message>
-    <message>
-        <source>{w}: weights must be {}, not {}</source>
-        <translation>{w}: Gewichte müssen {} sein, nicht {}</translation>
-    </message>
-    <message>
-        <source>{w}: inputs must be {}, not {}</source>
-        <translation>{w}: Eingaben müssen {} sein, nicht {}</translation>
-    </message>
-    <message>
         <source>{}: they run as one matrix and must share one scheme</source>
         <translation>{}: sie laufen als eine Matrix und müssen ein Schema teilen</translation>
     </message>
     <message>
         <source>{} and {n} more: they run as one matrix and must share one scheme</source>
         <translation>{} und {n} weitere: sie laufen als eine Matrix und müssen ein Schema teilen</translation>
-    </message>
-    <message>
-        <source>{w}: affine groups: one scale per group is needed for weights, not per channel</source>
-        <translation>{w}: affine Gruppen: Gewichte brauchen eine Skala je Gruppe, nicht je Kanal</translation>
-    </message>
-    <message>
-        <source>{w}: affine groups: zero points must be floating, in the format of the scales (-zfp16)</source>
-        <translation>{w}: affine Gruppen: Nullpunkte müssen Gleitkommazahlen im Format der Skalen sein (-zfp16)</translation>
     </message>
     <message>
         <source>{} reads tables of positions, of token types and gates of experts in float32 alone</source>
@@ -5286,10 +5266,6 @@ Mit dem Maß {title} berechnen (F6).</translation>
     <message>
         <source>Copied {w} as Python</source>
         <translation>{w} als Python kopiert</translation>
-    </message>
-    <message>
-        <source>{w} ended</source>
-        <translation>{w}: beendet</translation>
     </message>
     <message>
         <source>it took {}</source>
@@ -7616,6 +7592,326 @@ Auf {}.</translation>
     <message>
         <source>score and allow schemes that it runs</source>
         <translation>Schemata bewerten und erlauben, die es ausführt</translation>
+    </message>
+    <message>
+        <source>{} quantizes no {w} layers</source>
+        <translation>{} quantisiert keine Schichten der Art {w}</translation>
+    </message>
+    <message>
+        <source>it runs no {w} layers</source>
+        <translation>es führt keine Schichten der Art {w} aus</translation>
+    </message>
+    <message>
+        <source>its activations are quantized but its weights are not</source>
+        <translation>ihre Aktivierungen sind quantisiert, ihre Gewichte nicht</translation>
+    </message>
+    <message>
+        <source>models stored as {o} are run so, not {}</source>
+        <translation>so werden Modelle ausgeführt, die als {o} gespeichert sind, nicht {}</translation>
+    </message>
+    <message>
+        <source>weights must be {o}, not {}</source>
+        <translation>Gewichte müssen {o} sein, nicht {}</translation>
+    </message>
+    <message>
+        <source>activations must be {o}, not {w}</source>
+        <translation>Aktivierungen müssen {o} sein, nicht {w}</translation>
+    </message>
+    <message>
+        <source>inputs must be {o}, not {w}</source>
+        <translation>Eingaben müssen {o} sein, nicht {w}</translation>
+    </message>
+    <message>
+        <source>weights must be symmetric</source>
+        <translation>Gewichte müssen symmetrisch sein</translation>
+    </message>
+    <message>
+        <source>weights must be asymmetric</source>
+        <translation>Gewichte müssen asymmetrisch sein</translation>
+    </message>
+    <message>
+        <source>activations must be symmetric</source>
+        <translation>Aktivierungen müssen symmetrisch sein</translation>
+    </message>
+    <message>
+        <source>activations must be asymmetric</source>
+        <translation>Aktivierungen müssen asymmetrisch sein</translation>
+    </message>
+    <message>
+        <source>one scale per {o} is needed for weights, not per {w}</source>
+        <translation>für Gewichte ist eine Skala je {o} nötig, nicht je {w}</translation>
+    </message>
+    <message>
+        <source>one scale per {o} is needed for activations, not per {w}</source>
+        <translation>für Aktivierungen ist eine Skala je {o} nötig, nicht je {w}</translation>
+    </message>
+    <message>
+        <source>zero points must be whole numbers</source>
+        <translation>Nullpunkte müssen ganze Zahlen sein</translation>
+    </message>
+    <message>
+        <source>zero points must be floating, in the format of the scales (-zfp16)</source>
+        <translation>Nullpunkte müssen Gleitkommazahlen im Format der Skalen sein (-zfp16)</translation>
+    </message>
+    <message>
+        <source>groups of {o} are needed, not of {}</source>
+        <translation>nötig sind Gruppen von {o}, nicht von {}</translation>
+    </message>
+    <message>
+        <source>outputs must be a multiple of {n}, the layer has {n}</source>
+        <translation>die Ausgänge müssen ein Vielfaches von {n} sein, die Schicht hat {n}</translation>
+    </message>
+    <message>
+        <source>inputs must be a multiple of {n}, the layer has {n}</source>
+        <translation>die Eingänge müssen ein Vielfaches von {n} sein, die Schicht hat {n}</translation>
+    </message>
+    <message>
+        <source>the layer is stored as {}, and there is no floating point</source>
+        <translation>die Schicht ist als {} gespeichert, und es gibt kein Gleitkomma</translation>
+    </message>
+    <message>
+        <source>the layer is stored as {}, and there is only {}</source>
+        <translation>die Schicht ist als {} gespeichert, und es gibt nur {}</translation>
+    </message>
+    <message>
+        <source>nothing runs</source>
+        <translation>nichts wird ausgeführt</translation>
+    </message>
+    <message>
+        <source>or</source>
+        <translation>oder</translation>
+    </message>
+    <message>
+        <source>tensor</source>
+        <translation>Tensor</translation>
+    </message>
+    <message>
+        <source>group</source>
+        <translation>Gruppe</translation>
+    </message>
+    <message>
+        <source>token</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>floating-point</source>
+        <translation>Gleitkomma</translation>
+    </message>
+    <message>
+        <source>stored as 16 bits</source>
+        <translation>in 16 Bit gespeichert</translation>
+    </message>
+    <message>
+        <source>tables in 8 bits, not packed</source>
+        <translation>Tabellen in 8 Bit, nicht gepackt</translation>
+    </message>
+    <message>
+        <source>weights decoded to floating point before the product</source>
+        <translation>Gewichte vor dem Produkt in Gleitkomma umgerechnet</translation>
+    </message>
+    <message>
+        <source>widened to FP32</source>
+        <translation>auf FP32 erweitert</translation>
+    </message>
+    <message>
+        <source>dynamic activations</source>
+        <translation>dynamische Aktivierungen</translation>
+    </message>
+    <message>
+        <source>static INT8 inputs</source>
+        <translation>statische Eingaben in INT8</translation>
+    </message>
+    <message>
+        <source>INT8 inputs by token</source>
+        <translation>Eingaben in INT8 je Token</translation>
+    </message>
+    <message>
+        <source>INT8 with zero points, inputs by token</source>
+        <translation>INT8 mit Nullpunkten, Eingaben je Token</translation>
+    </message>
+    <message>
+        <source>INT8 with zero points, static inputs</source>
+        <translation>INT8 mit Nullpunkten, statische Eingaben</translation>
+    </message>
+    <message>
+        <source>FP8 inputs</source>
+        <translation>Eingaben in FP8</translation>
+    </message>
+    <message>
+        <source>NVFP4 inputs</source>
+        <translation>Eingaben in NVFP4</translation>
+    </message>
+    <message>
+        <source>INT4 weights</source>
+        <translation>Gewichte in INT4</translation>
+    </message>
+    <message>
+        <source>NVFP4 weights (Marlin)</source>
+        <translation>Gewichte in NVFP4 (Marlin)</translation>
+    </message>
+    <message>
+        <source>W4A16 experts (Marlin)</source>
+        <translation>W4A16, Experten (Marlin)</translation>
+    </message>
+    <message>
+        <source>W8A16 experts (Marlin)</source>
+        <translation>W8A16, Experten (Marlin)</translation>
+    </message>
+    <message>
+        <source>packed experts</source>
+        <translation>gepackte Experten</translation>
+    </message>
+    <message>
+        <source>one zero point</source>
+        <translation>ein Nullpunkt</translation>
+    </message>
+    <message>
+        <source>blocks</source>
+        <translation>Blöcke</translation>
+    </message>
+    <message>
+        <source>MXFP4 and MXFP8</source>
+        <translation>MXFP4 und MXFP8</translation>
+    </message>
+    <message>
+        <source>4 and 8 bits in small blocks</source>
+        <translation>4 und 8 Bit in kleinen Blöcken</translation>
+    </message>
+    <message>
+        <source>2 bits</source>
+        <translation>2 Bit</translation>
+    </message>
+    <message>
+        <source>3 bits</source>
+        <translation>3 Bit</translation>
+    </message>
+    <message>
+        <source>4 bits</source>
+        <translation>4 Bit</translation>
+    </message>
+    <message>
+        <source>8 bits</source>
+        <translation>8 Bit</translation>
+    </message>
+    <message>
+        <source>DequantizeLinear, INT4 weights</source>
+        <translation>DequantizeLinear, Gewichte in INT4</translation>
+    </message>
+    <message>
+        <source>DequantizeLinear, weights only</source>
+        <translation>DequantizeLinear, nur Gewichte</translation>
+    </message>
+    <message>
+        <source>QDQ, static activations</source>
+        <translation>QDQ, statische Aktivierungen</translation>
+    </message>
+    <message>
+        <source>QDQ, static activations, transposed convolutions</source>
+        <translation>QDQ, statische Aktivierungen, transponierte Faltungen</translation>
+    </message>
+    <message>
+        <source>FP16 vector arithmetic</source>
+        <translation>FP16-Vektorrechnung</translation>
+    </message>
+    <message>
+        <source>FP16 tensor cores</source>
+        <translation>FP16-Tensorkerne</translation>
+    </message>
+    <message>
+        <source>BF16 tensor cores</source>
+        <translation>BF16-Tensorkerne</translation>
+    </message>
+    <message>
+        <source>FP8 tensor cores</source>
+        <translation>FP8-Tensorkerne</translation>
+    </message>
+    <message>
+        <source>INT4 tensor cores</source>
+        <translation>INT4-Tensorkerne</translation>
+    </message>
+    <message>
+        <source>INT8 tensor cores</source>
+        <translation>INT8-Tensorkerne</translation>
+    </message>
+    <message>
+        <source>block-scaled MX tensor cores, at the FP8 rate</source>
+        <translation>MX-Tensorkerne mit Blockskalen, so schnell wie FP8</translation>
+    </message>
+    <message>
+        <source>block-scaled MXFP4 tensor cores</source>
+        <translation>MXFP4-Tensorkerne mit Blockskalen</translation>
+    </message>
+    <message>
+        <source>block-scaled NVFP4 tensor cores</source>
+        <translation>NVFP4-Tensorkerne mit Blockskalen</translation>
+    </message>
+    <message>
+        <source>AMX BF16 tiles</source>
+        <translation>AMX-Kacheln in BF16</translation>
+    </message>
+    <message>
+        <source>AMX INT8 tiles</source>
+        <translation>AMX-Kacheln in INT8</translation>
+    </message>
+    <message>
+        <source>AVX-512 VNNI dot products</source>
+        <translation>AVX-512-VNNI-Skalarprodukte</translation>
+    </message>
+    <message>
+        <source>INT4 weights widened to INT8, INT8 dot products</source>
+        <translation>Gewichte in INT4, auf INT8 erweitert, INT8-Skalarprodukte</translation>
+    </message>
+    <message>
+        <source>INT8 systolic array (static activation ranges, symmetric weights)</source>
+        <translation>systolisches Feld in INT8 (statische Bereiche der Aktivierungen, symmetrische Gewichte)</translation>
+    </message>
+    <message>
+        <source>SDOT and SMMLA</source>
+        <translation>SDOT und SMMLA</translation>
+    </message>
+    <message>
+        <source>NVIDIA compute capability {} (Blackwell, data centre)</source>
+        <translation>NVIDIA, Compute Capability {} (Blackwell, Rechenzentrum)</translation>
+    </message>
+    <message>
+        <source>NVIDIA compute capability {}</source>
+        <translation>NVIDIA, Compute Capability {}</translation>
+    </message>
+    <message>
+        <source>evaluating</source>
+        <translation>Auswertung</translation>
+    </message>
+    <message>
+        <source>noise and gradients</source>
+        <translation>Rauschen und Gradienten</translation>
+    </message>
+    <message>
+        <source>Ended: {w}</source>
+        <translation>Beendet: {w}</translation>
+    </message>
+    <message>
+        <source>took {} and {} of memory ({} and {} were estimated)</source>
+        <translation>dauerte {} und brauchte {} Speicher ({} und {} waren geschätzt)</translation>
+    </message>
+    <message>
+        <source>took {} and {} of memory ({} and {} were estimated), and {} to compile kernels, once on a machine</source>
+        <translation>dauerte {} und brauchte {} Speicher ({} und {} waren geschätzt), dazu {}, um Kernel zu kompilieren, einmal je Rechner</translation>
+    </message>
+    <message>
+        <source>coarse cells of embeddings were measured and cost up to so many times their second order, which all cells of the layer count: {}</source>
+        <translation>grobe Zellen von Einbettungen wurden gemessen und kosten bis zum Vielfachen ihrer zweiten Ordnung, das alle Zellen der Schicht zählen: {}</translation>
+    </message>
+    <message>
+        <source>int{n} to int{n}</source>
+        <translation>int{n} bis int{n}</translation>
+    </message>
+    <message>
+        <source>manual</source>
+        <translation>von Hand</translation>
+    </message>
+    <message>
+        <source>moving-average</source>
+        <translation>gleitender Mittelwert</translation>
     </message>
 </context>
 </TS>

@@ -84,12 +84,18 @@ def of_jobs() -> set[str]:
             if isinstance(node, ast.Call):
                 function = node.func
                 name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-                spoken_here = node.args if name in REPORTS else []
+                told = [each.value for each in node.keywords if each.arg == "text" and _reports(node)]
+                spoken_here = node.args if name in REPORTS else told
             elif isinstance(node, ast.keyword) and node.arg == "heading" and isinstance(node.value, ast.Lambda):
                 spoken_here = [node.value.body]
             for expression in spoken_here:
                 _collect(expression, {}, texts, made)
     return {text for text in {*texts, *made} if sum(map(str.isalpha, text)) > 3}
+
+
+def _reports(call: ast.Call) -> bool:
+    """Return whether a call is given what it reports its progress with."""
+    return any(isinstance(each.value, ast.Name) and each.value.id in REPORTS for each in call.keywords)
 
 
 def of_tables() -> set[str]:

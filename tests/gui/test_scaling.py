@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTabBar, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -20,6 +20,7 @@ from tests.gui.test_layouts import KEYS
 from workbench.engine.jobs import JobStatus, JobView
 from workbench.gui import window as window_module
 from workbench.gui.context.context import Context
+from workbench.gui.panels import PANELS
 from workbench.gui.shell import settings, theme
 from workbench.insight.dashboard import KeyFigure
 from workbench.session.workspace import Workspace
@@ -124,6 +125,23 @@ def test_on_a_small_screen_the_plan_lies_behind_the_tree(live: Callable[..., Non
             assert front.is_seen
         await person.click(person.window.stepper.buttons[3])
         assert plan.is_seen, "the stage shows the panel"
+
+    live(story, size=(960, 540))
+
+
+def test_tabs_of_a_small_screen_are_scrolled_and_not_cut(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        bars = person.window.area.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        shown = [bar for bar in bars if bar.isVisible()]
+        assert sum(bar.count() for bar in shown) == len(PANELS), "plan and layers share a place, too"
+        for bar in shown:
+            words = [bar.fontMetrics().horizontalAdvance(bar.tabText(place)) for place in range(bar.count())]
+            assert [place for place, word in enumerate(words) if bar.tabRect(place).width() <= word] == []
+        await person.act(lambda: person.window.reveal("deploy"))
+        bar = next(bar for bar in shown if bar.count() == max(each.count() for each in shown))
+        assert bar.tabText(bar.currentIndex()) == "Deploy"
+        assert bar.rect().contains(bar.tabRect(bar.currentIndex())), "it is scrolled into sight"
 
     live(story, size=(960, 540))
 

@@ -17,11 +17,13 @@ from tests.gui import sessions
 from tests.gui.conftest import Person
 from tests.gui.shown_texts import texts
 from tests.gui.spoken import catalogue, of_jobs, of_sources, spoken
-from workbench.deployment.targets import target, what_it_is
+from workbench.deployment.targets import target, target_names, what_it_is
 from workbench.errors import DataError
 from workbench.gui.commands.actions import ACTIONS, MENUS
+from workbench.gui.context.messages import Message
 from workbench.gui.panels import PANELS
 from workbench.gui.panels.calibration_data.sample_list import in_full
+from workbench.gui.panels.jobs import MESSAGES
 from workbench.gui.shell import words
 from workbench.gui.shell.step_keys import missing
 from workbench.models.data.datasets import open_dataset
@@ -30,6 +32,7 @@ from workbench.models.layer import LayerKind
 from workbench.models.sources import open_model
 from workbench.planning.explain import Explanation, Step
 from workbench.planning.plan import Plan
+from workbench.preflight import Estimate
 from workbench.steps.files.first_session import start
 from workbench.steps.requirements import CALIBRATED, PLAN_CALIBRATED, PREDICTED, QUANTIZES, SCORED
 from workbench.steps.timing.ceilings import measure_ceilings
@@ -117,7 +120,7 @@ UNDOABLE = {
     "Set head to inputs int8-token": "Eingaben von head auf int8-token setzen",
     "Set 2 layers to floating-point inputs": "Eingaben von 2 Schichten auf Gleitkomma setzen",
     "Set 2 layers to keep FP": "2 Schichten in Gleitkomma lassen",
-    "Set the input range of head (manual)": "Bereich der Eingaben von head setzen (manual)",
+    "Set the input range of head (manual)": "Bereich der Eingaben von head setzen (von Hand)",
     "Repair 4 layers for ONNX Runtime": "4 Schichten für ONNX Runtime reparieren",
     "Paint the inputs of 4 layers": "Malen: Eingaben von 4 Schichten",
     "Choose the target ONNX Runtime": "Ziel ONNX Runtime wählen",
@@ -206,6 +209,28 @@ def test_what_a_runtime_quantizes_is_said_in_german(german: None) -> None:
             assert "Ausgänge x Eingänge" in said and not _words(said) & ENGLISH, said
     reason = target("torchao").legal(others[0], "int8-channel")
     assert reason and "lineare Module" in words.tr(f"{linear.name}: {reason}")
+
+
+def test_why_a_target_refuses_a_scheme_is_said_in_german(german: None) -> None:
+    layers = [layer for demo in ("language-model", "digits-classifier") for layer in
+              open_model(f"demo:{demo}").summary.layers[:2]]  # fmt: skip
+    layers += [replace(layers[1], kind=kind) for kind in LayerKind]
+    weights = ("keep", "int2-g32", "int4-g48-asym", "int8-tensor-asym", "fp8-e4m3-channel", "nf4-b64", "q4_k", "mxfp4")
+    inputs = (None, "int8-token", "int8-tensor-asym", "nvfp4")
+    reasons = {reason for name in target_names() for layer in layers for scheme in weights for given in inputs
+               if (reason := target(name).legal(layer, scheme, given))}  # fmt: skip
+    english = {reason: said for reason in reasons if _words(said := words.tr(reason)) & ENGLISH}
+    assert len(reasons) > 150 and not english, english
+    assert not [reason for reason in reasons if re.search(r"[?*[]", reason)], "no pattern instead of a name"
+    assert words.tr("weights must be int2 or int4, not q4_k") == "Gewichte müssen int2 oder int4 sein, nicht q4_k"
+
+
+def test_what_ended_and_what_it_took_is_said_in_german(german: None) -> None:
+    ended = Message(level="warning", title="Ended: Evaluate “p” on d", text="it took 2 min", when=0.0)
+    assert MESSAGES[1].shown(ended) == "⚠ Beendet: “p” mit d auswerten: es dauerte 2 min"
+    spent = Estimate(seconds=60, memory=10**9, took=90.0, peak=10**9, compiling=9.0)
+    for outcome in (spent.outcome, replace(spent, compiling=0.0).outcome):
+        assert words.tr(f"Evaluate: {outcome}").startswith("Evaluieren: dauerte 2 min und brauchte 1 GB")
 
 
 def test_what_results_say_is_said_in_german(german: None) -> None:

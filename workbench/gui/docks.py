@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QWidget
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels import PANELS
@@ -173,7 +173,10 @@ class Docks(QMainWindow):
         self.show_titles()
 
     def show_titles(self) -> None:
-        """Hide the titles of docked panels among tabs: the tab shows the name already."""
+        """Hide the titles of docked panels among tabs: the tab shows the name already, and whole, or is scrolled to."""
+        for tabs in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            tabs.setElideMode(Qt.TextElideMode.ElideNone)
+            tabs.setUsesScrollButtons(True)
         for dock in self.docks.values():
             bare = bool(self.tabifiedDockWidgets(dock)) and not dock.isFloating()
             bar = dock.titleBarWidget()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -54,13 +55,18 @@ class Acceptance:
                 return passed, f"{self.title}: {reason}"
         return None
 
+    def _elements(self) -> str:
+        """Return in words which weights it runs: ``int[2-8]`` are int2 to int8, and many names are its title."""
+        names = [re.sub(r"(\w+)\[(\d)-(\d)]", r"\1\2 to \1\3", pattern) for pattern in self.weights]
+        return self.title if any(sign in name for name in names for sign in "?*[") else " or ".join(names)
+
     def _checks(self, layer: Layer, weights: Scheme, inputs: Scheme | None) -> Iterator[str]:
         """Yield why each check fails, empty where it passes: kind, formats, scales, symmetry, group size, alignment."""
         yield "" if not self.kinds or layer.kind in self.kinds else f"it runs no {layer.kind} layers"
         weights_fit = _matches(weights, self.weights)
         stored_fit = not self.dtypes or not weights_fit or layer.dtype in self.dtypes
         yield "" if stored_fit else f"models stored as {' or '.join(self.dtypes)} are run so, not {layer.dtype}"
-        yield "" if weights_fit else f"weights must be {' or '.join(self.weights)}, not {element_of(weights)}"
+        yield "" if weights_fit else f"weights must be {self._elements()}, not {element_of(weights)}"
         expected = "floating-point" if self.inputs is None else " or ".join(self.inputs)
         inputs_fit = inputs is None if self.inputs is None else inputs is not None and _matches(inputs, self.inputs)
         came = "floating-point" if inputs is None else element_of(inputs)

@@ -230,7 +230,7 @@ class Step(Generic[O, R]):
         with measured() as spent:
             yield
         outcome = replace(expected, took=spent.seconds, peak=spent.peak, compiling=spent.compiling)
-        says(1.0, f"{self.title} {outcome.outcome}", outcome)
+        says(1.0, f"{self.title}: {outcome.outcome}", outcome)
         log.info("%s %s", self.title, outcome.outcome)
 
     def request(

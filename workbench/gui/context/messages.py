@@ -77,4 +77,4 @@ class Notices:
             self.announced.add(view.id)
             QApplication.alert(self._window)
             if view.status == "done":
-                self._messages.say(f"{view.title} ended", f"it took {quantities.duration(seconds)}")
+                self._messages.say(f"Ended: {view.title}", f"it took {quantities.duration(seconds)}")

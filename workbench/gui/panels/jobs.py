@@ -15,6 +15,7 @@ from workbench.engine.jobs import JobView
 from workbench.gui.context.messages import Message, without_title
 from workbench.gui.panels.panel import Panel
 from workbench.gui.shell.widgets import button, label, row, splitter, tabs
+from workbench.gui.shell.words import tr
 from workbench.gui.tables.copying import Index, put
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -77,12 +78,12 @@ class Track:
 
 
 def _line(message: Message) -> str:
-    return f"{message.title}: {message.text}" if message.text else message.title
+    return f"{tr(message.title)}: {tr(message.text)}" if message.text else tr(message.title)
 
 
 MESSAGES = (
     Field("Time", lambda message: time.strftime("%H:%M:%S", time.localtime(message.when))),
-    Field("Message", _line, words=True,
+    Field("Message", _line,
           text=lambda message: f"{'⚠ ' if message.level != 'info' else ''}{_line(message)}"),
 )  # fmt: skip
 

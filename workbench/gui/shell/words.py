@@ -2,7 +2,8 @@
 
 Whatever shows a text translates it there (:mod:`workbench.gui.shell.widgets`, tables, forms, dialogs); names pass as
 they are.  Sentences that the rooms below put together, which speak English to every face, are found by their pattern:
-in the catalogue ``{}`` stands for a name, ``{n}`` for a number, ``{w}`` for words that are translated in their turn.
+in the catalogue ``{}`` stands for a name, ``{n}`` for a number, ``{w}`` for words that are translated in their turn,
+``{o}`` for such words with "or" between them.
 Without a catalogue all is English.  ``python -m workbench.gui.shell.words`` compiles the catalogues.
 """
 
@@ -53,8 +54,15 @@ class Pattern:
         match = self.expression.fullmatch(text) if self.fixed in text else None
         if match is None:
             return None
-        parts = iter(tr(part) if kind == "w" else part for kind, part in zip(self.kinds, match.groups(), strict=True))
+        parts = iter(_said(kind, part) for kind, part in zip(self.kinds, match.groups(), strict=True))
         return PLACE.sub(lambda _: next(parts), self.translation)
+
+
+def _said(kind: str, part: str) -> str:
+    """Return what stands at a place of a pattern in the language of the catalogue."""
+    if kind == "o":
+        return f" {tr('or')} ".join(map(tr, part.split(" or ")))
+    return tr(part) if kind == "w" else part
 
 
 _patterns: list[Pattern] = []
