@@ -7913,5 +7913,1121 @@ Auf {}.</translation>
         <source>moving-average</source>
         <translation>gleitender Mittelwert</translation>
     </message>
+    <message>
+        <source>the engine does not start: {}; the next job tries it again</source>
+        <translation>der Rechenprozess startet nicht: {}; der nächste Auftrag versucht es wieder</translation>
+    </message>
+    <message>
+        <source>cancelled; the engine did not stop and is restarting</source>
+        <translation>abgebrochen; der Rechenprozess hielt nicht an und startet neu</translation>
+    </message>
+    <message>
+        <source>cancelled before it started</source>
+        <translation>abgebrochen, bevor es begann</translation>
+    </message>
+    <message>
+        <source>the workbench is closing</source>
+        <translation>die Workbench wird geschlossen</translation>
+    </message>
+    <message>
+        <source>the engine process ended during the job: {w}; it is restarting</source>
+        <translation>der Rechenprozess endete während des Auftrags: {w}; er startet neu</translation>
+    </message>
+    <message>
+        <source>it was killed, by the system perhaps because memory ran out</source>
+        <translation>er wurde beendet, vom System vielleicht, weil der Speicher ausging</translation>
+    </message>
+    <message>
+        <source>it ended with exit code {n}</source>
+        <translation>er endete mit dem Code {n}</translation>
+    </message>
+    <message>
+        <source>{w} failed with {}: {}</source>
+        <translation>{w}: gescheitert mit {}: {}</translation>
+    </message>
+    <message>
+        <source>{}: the memory ran out; use fewer samples or a smaller batch, or close other programs</source>
+        <translation>{}: der Speicher ging aus; weniger Beispiele oder kleinere Batches verwenden oder andere Programme schließen</translation>
+    </message>
+    <message>
+        <source>the workbench is closing; no further job can be started</source>
+        <translation>die Workbench wird geschlossen; es kann kein Auftrag mehr beginnen</translation>
+    </message>
+    <message>
+        <source>{} is a plan; open its model first</source>
+        <translation>{} ist ein Plan; zuerst sein Modell öffnen</translation>
+    </message>
+    <message>
+        <source>{} was not trusted</source>
+        <translation>{} wurde nicht vertraut</translation>
+    </message>
+    <message>
+        <source>{w}; choose another target</source>
+        <translation>{w}; ein anderes Ziel wählen</translation>
+    </message>
+    <message>
+        <source>{w}; install it: pip install --upgrade &apos;{}&apos;</source>
+        <translation>{w}; installieren: pip install --upgrade &apos;{}&apos;</translation>
+    </message>
+    <message>
+        <source>the package {} is of version {}, and at least {} is needed</source>
+        <translation>das Paket {} hat die Version {}, und mindestens {} ist nötig</translation>
+    </message>
+    <message>
+        <source>{} that do not fit into memory cannot be put on the disk, at {}: {w}; free some of it, name another folder ({}), or allow more memory (--memory)</source>
+        <translation>{}, die nicht in den Speicher passen, können nicht auf die Platte nach {} gelegt werden: {w}; etwas davon frei machen, einen anderen Ordner nennen ({}) oder mehr Speicher erlauben (--memory)</translation>
+    </message>
+    <message>
+        <source>{} is {w}; expected {}</source>
+        <translation>{} ist {w}; erwartet wurde {}</translation>
+    </message>
+    <message>
+        <source>{} does not exist; expected {}</source>
+        <translation>{} gibt es nicht; erwartet wurde {}</translation>
+    </message>
+    <message>
+        <source>{} does not exist{}; expected {}</source>
+        <translation>{} gibt es nicht{}; erwartet wurde {}</translation>
+    </message>
+    <message>
+        <source>{} is {w}, not a regular file or a folder; copy what it gives into a file</source>
+        <translation>{} ist {w}, keine gewöhnliche Datei und kein Ordner; was es liefert, in eine Datei kopieren</translation>
+    </message>
+    <message>
+        <source>{} holds only pickled weights (.bin), and a pickle can run code when it is opened; convert them to safetensors (model.save_pretrained writes it) and open that</source>
+        <translation>{} enthält nur Gewichte als Pickle (.bin), und ein Pickle kann beim Öffnen Code ausführen; sie in safetensors umwandeln (model.save_pretrained schreibt das) und das öffnen</translation>
+    </message>
+    <message>
+        <source>{} holds only pickled weights (pytorch_model.bin), and a pickle can run code when it is opened; convert it to safetensors where it is trusted (model.save_pretrained writes it) and open that</source>
+        <translation>{} enthält nur Gewichte als Pickle (pytorch_model.bin), und ein Pickle kann beim Öffnen Code ausführen; dort, wo ihm vertraut wird, in safetensors umwandeln (model.save_pretrained schreibt das) und das öffnen</translation>
+    </message>
+    <message>
+        <source>{} is a folder with nothing that is a model; expected {}</source>
+        <translation>{} ist ein Ordner ohne ein Modell; erwartet wurde {}</translation>
+    </message>
+    <message>
+        <source>{} is not a model itself; open one of the folders in it: {}</source>
+        <translation>{} ist selbst kein Modell; einen der Ordner darin öffnen: {}</translation>
+    </message>
+    <message>
+        <source>{} is refused: {}, which can run code or fill the memory when it is opened; export the model again with plain tensors (torch.export.save), or save its weights as safetensors</source>
+        <translation>{} wird abgelehnt: {}, was beim Öffnen Code ausführen oder den Speicher füllen kann; das Modell mit einfachen Tensoren neu exportieren (torch.export.save) oder seine Gewichte als safetensors speichern</translation>
+    </message>
+    <message>
+        <source>{} is not an exported program or is damaged: {w}</source>
+        <translation>{} ist kein exportiertes Programm oder beschädigt: {w}</translation>
+    </message>
+    <message>
+        <source>{} takes {}, which is not a tensor; export it with tensors and constants as its only inputs</source>
+        <translation>{} nimmt {}, was kein Tensor ist; es nur mit Tensoren und Konstanten als Eingaben exportieren</translation>
+    </message>
+    <message>
+        <source>{} returns no tensor of floating-point numbers, so there is no loss to measure</source>
+        <translation>{} liefert keinen Tensor aus Gleitkommazahlen, also gibt es keinen Verlust zu messen</translation>
+    </message>
+    <message>
+        <source>the data hold {}; the program also needs {}</source>
+        <translation>die Daten enthalten {}; das Programm braucht auch {}</translation>
+    </message>
+    <message>
+        <source>torch.export cannot load {}: {}; export the model again</source>
+        <translation>torch.export kann {} nicht laden: {}; das Modell neu exportieren</translation>
+    </message>
+    <message>
+        <source>{}: {} has changed since the model was opened, and weights are read from it when they are needed; open the model again</source>
+        <translation>{}: {} hat sich geändert, seit das Modell geöffnet wurde, und Gewichte werden daraus gelesen, wenn sie gebraucht werden; das Modell neu öffnen</translation>
+    </message>
+    <message>
+        <source>the architecture {} is not {w} here; its weights can be looked at, planned for and exported</source>
+        <translation>die Architektur {} wird hier nicht {w}; ihre Gewichte lassen sich ansehen, planen und exportieren</translation>
+    </message>
+    <message>
+        <source>it says {} blocks and has {} tensors; it is damaged or incomplete</source>
+        <translation>sie nennt {} Blöcke und hat {} Tensoren; sie ist beschädigt oder unvollständig</translation>
+    </message>
+    <message>
+        <source>{} holds tensors of the type {}, which is not read yet</source>
+        <translation>{} enthält Tensoren des Typs {}, der noch nicht gelesen wird</translation>
+    </message>
+    <message>
+        <source>its metadata do not make a {}: {}</source>
+        <translation>ihre Metadaten ergeben kein {}: {}</translation>
+    </message>
+    <message>
+        <source>its metadata lack {}</source>
+        <translation>ihren Metadaten fehlt {}</translation>
+    </message>
+    <message>
+        <source>the tensor {} of its architecture is missing</source>
+        <translation>der Tensor {} ihrer Architektur fehlt</translation>
+    </message>
+    <message>
+        <source>the tensor {} has {}, its metadata ask for {}</source>
+        <translation>der Tensor {} hat {}, ihre Metadaten verlangen {}</translation>
+    </message>
+    <message>
+        <source>{} has a config.json but no .safetensors file; fetch the weights too</source>
+        <translation>{} hat eine config.json, aber keine .safetensors-Datei; auch die Gewichte holen</translation>
+    </message>
+    <message>
+        <source>{} names no model_type, so it is not a Hugging Face model; for the weights alone open the .safetensors</source>
+        <translation>{} nennt keinen model_type, ist also kein Modell von Hugging Face; für die Gewichte allein die .safetensors öffnen</translation>
+    </message>
+    <message>
+        <source>{}: transformers {} does not have {}, and the Python code that config.json names for it (auto_map) is never run; install a version that has it, or open the .safetensors file for the weights alone</source>
+        <translation>{}: transformers {} hat {} nicht, und der Python-Code, den config.json dafür nennt (auto_map), wird nie ausgeführt; eine Version installieren, die es hat, oder für die Gewichte allein die .safetensors-Datei öffnen</translation>
+    </message>
+    <message>
+        <source>{}: config.json names the class {}, which transformers {} does not have; install a version that has it, or open the .safetensors file for the weights alone</source>
+        <translation>{}: config.json nennt die Klasse {}, die transformers {} nicht hat; eine Version installieren, die sie hat, oder für die Gewichte allein die .safetensors-Datei öffnen</translation>
+    </message>
+    <message>
+        <source>{}: {} tensors are missing or of another shape than config.json says: {}; the configuration and the weights do not belong together</source>
+        <translation>{}: {} Tensoren fehlen oder haben eine andere Form, als config.json sagt: {}; Konfiguration und Gewichte gehören nicht zusammen</translation>
+    </message>
+    <message>
+        <source>{}: the weights have {}, which config.json does not count; the configuration and the weights do not belong together</source>
+        <translation>{}: die Gewichte haben {}, was config.json nicht zählt; Konfiguration und Gewichte gehören nicht zusammen</translation>
+    </message>
+    <message>
+        <source>{}: config.json, with its defaults, describes a network of {} weights, and the files hold {}; the configuration and the weights do not belong together</source>
+        <translation>{}: config.json beschreibt mit ihren Vorgaben ein Netz mit {} Gewichten, und die Dateien enthalten {}; Konfiguration und Gewichte gehören nicht zusammen</translation>
+    </message>
+    <message>
+        <source>{} cannot be opened: {w}</source>
+        <translation>{} kann nicht geöffnet werden: {w}</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as JSON: {}</source>
+        <translation>{} kann nicht als JSON gelesen werden: {}</translation>
+    </message>
+    <message>
+        <source>Hugging Face models need the package transformers: {}</source>
+        <translation>Modelle von Hugging Face brauchen das Paket transformers: {}</translation>
+    </message>
+    <message>
+        <source>transformers cannot load {}: {}</source>
+        <translation>transformers kann {} nicht laden: {}</translation>
+    </message>
+    <message>
+        <source>{} counts {} blocks in {}, but the weights are {} tensors; the file is damaged, or belongs to other weights</source>
+        <translation>{} zählt {} Blöcke in {}, die Gewichte aber sind {} Tensoren; die Datei ist beschädigt oder gehört zu anderen Gewichten</translation>
+    </message>
+    <message>
+        <source>{} says {} is {}, but the weights are {}; the file is damaged, or belongs to other weights</source>
+        <translation>{} sagt, {} sei {}, die Gewichte aber sind {}; die Datei ist beschädigt oder gehört zu anderen Gewichten</translation>
+    </message>
+    <message>
+        <source>{} holds {} .onnx files ({}); open one of them</source>
+        <translation>{} enthält {} .onnx-Dateien ({}); eine davon öffnen</translation>
+    </message>
+    <message>
+        <source>{}: its weights do not fit its operators: {}</source>
+        <translation>{}: seine Gewichte passen nicht zu seinen Operatoren: {}</translation>
+    </message>
+    <message>
+        <source>it also takes {} ({})</source>
+        <translation>es nimmt auch {} ({})</translation>
+    </message>
+    <message>
+        <source>ONNX Runtime does not run {}: {}</source>
+        <translation>ONNX Runtime führt {} nicht aus: {}</translation>
+    </message>
+    <message>
+        <source>{} has no function {} that builds the network{}; define it or name another one (factory)</source>
+        <translation>{} hat keine Funktion {}, die das Netz baut{}; sie definieren oder eine andere nennen (Funktion)</translation>
+    </message>
+    <message>
+        <source>{}() in {} returned {}, expected a torch.nn.Module</source>
+        <translation>{}() in {} lieferte {}, erwartet wurde ein torch.nn.Module</translation>
+    </message>
+    <message>
+        <source>the weights {} do not exist; give a .safetensors file or a .pt/.pth state dict</source>
+        <translation>die Gewichte {} gibt es nicht; eine .safetensors-Datei oder ein State-Dict (.pt, .pth) angeben</translation>
+    </message>
+    <message>
+        <source>{} does not fit the network: {}; give this network&apos;s</source>
+        <translation>{} passt nicht zum Netz: {}; die Datei dieses Netzes angeben</translation>
+    </message>
+    <message>
+        <source>{} does not fit the network: {}</source>
+        <translation>{} passt nicht zum Netz: {}</translation>
+    </message>
+    <message>
+        <source>opening {} runs it as a Python program; allow it (--trust) only if you know it</source>
+        <translation>beim Öffnen läuft {} als Python-Programm; nur erlauben (--trust), wenn es bekannt ist</translation>
+    </message>
+    <message>
+        <source>running {} failed: {}: {}</source>
+        <translation>{} scheiterte beim Ausführen: {}: {}</translation>
+    </message>
+    <message>
+        <source>{}() in {} failed: {}: {}</source>
+        <translation>{}() in {} scheiterte: {}: {}</translation>
+    </message>
+    <message>
+        <source>{} says OUTPUT = {}, expected one of {}</source>
+        <translation>{} sagt OUTPUT = {}, erwartet wurde eines von {}</translation>
+    </message>
+    <message>
+        <source>{} names files outside its folder; shards must lie beside the index</source>
+        <translation>{} nennt Dateien außerhalb seines Ordners; die Teile müssen neben dem Verzeichnis der Teile liegen</translation>
+    </message>
+    <message>
+        <source>{} names shards that are missing: {}; fetch them too</source>
+        <translation>{} nennt Teile, die fehlen: {}; auch diese holen</translation>
+    </message>
+    <message>
+        <source>{} holds {} indexes of shards; open one of {}</source>
+        <translation>{} enthält {} Verzeichnisse von Teilen; eines davon öffnen: {}</translation>
+    </message>
+    <message>
+        <source>{} is not an index of safetensors shards: it has no readable weight_map</source>
+        <translation>{} ist kein Verzeichnis von safetensors-Teilen: es hat keine lesbare weight_map</translation>
+    </message>
+    <message>
+        <source>the weights of {}, {} GB as stored, do not fit into the memory of {}: {}; choose another device, --dtype stored, or the CPU (--device cpu)</source>
+        <translation>die Gewichte von {}, gespeichert {} GB, passen nicht in den Speicher von {}: {}; ein anderes Gerät, die gespeicherten Zahlen oder die CPU wählen</translation>
+    </message>
+    <message>
+        <source>{} holds {} without named tensors; a state dict was expected</source>
+        <translation>{} enthält {} ohne benannte Tensoren; erwartet wurde ein State-Dict</translation>
+    </message>
+    <message>
+        <source>{} is {w}; save it dense (tensor.to_dense(), tensor.contiguous())</source>
+        <translation>{} ist {w}; dicht speichern (tensor.to_dense(), tensor.contiguous())</translation>
+    </message>
+    <message>
+        <source>{} has the dtype {}, known are {}; convert it to one of them</source>
+        <translation>{} hat den Typ {}, bekannt sind {}; in einen davon umwandeln</translation>
+    </message>
+    <message>
+        <source>{} is a pickled module ({}), and opening it would run the code that it contains; {w}</source>
+        <translation>{} ist ein Modul als Pickle ({}), und beim Öffnen liefe der Code darin; {w}</translation>
+    </message>
+    <message>
+        <source>{} was not written by torch.save or is damaged ({}); fetch it again or {w}</source>
+        <translation>{} wurde nicht von torch.save geschrieben oder ist beschädigt ({}); neu holen oder {w}</translation>
+    </message>
+    <message>
+        <source>{} holds several sets of tensors: {}; save the one of the network alone</source>
+        <translation>{} enthält mehrere Sätze von Tensoren: {}; nur den des Netzes speichern</translation>
+    </message>
+    <message>
+        <source>{} needs about {} of memory to run, {} available; close other programs, run it in its own dtype (--dtype stored) if that is less than float32, use a machine with more memory, or open a .safetensors file of it for its weights</source>
+        <translation>{} braucht zum Ausführen etwa {} Speicher, {} verfügbar; andere Programme schließen, es im gespeicherten Typ ausführen (--dtype stored), wenn das weniger als float32 ist, einen Rechner mit mehr Speicher nehmen oder für die Gewichte eine .safetensors-Datei davon öffnen</translation>
+    </message>
+    <message>
+        <source>{} holds {}; {w}; allow more (--memory), or close other programs</source>
+        <translation>{} enthält {}; {w}; mehr erlauben (--memory) oder andere Programme schließen</translation>
+    </message>
+    <message>
+        <source>no kernel was timed{}; time the kernels first</source>
+        <translation>kein Kernel wurde gemessen{}; zuerst die Kernel messen</translation>
+    </message>
+    <message>
+        <source>{} must be a finite number; got {}</source>
+        <translation>{} muss eine endliche Zahl sein; angegeben war {}</translation>
+    </message>
+    <message>
+        <source>the {w} table has no column for {}; score that scheme first or leave it out of the search</source>
+        <translation>die Tabelle {w} hat keine Spalte für {}; das Schema zuerst bewerten oder in der Suche weglassen</translation>
+    </message>
+    <message>
+        <source>these layers must share one scheme but no scheme is allowed to all: {}</source>
+        <translation>diese Schichten müssen ein Schema teilen, aber keines ist allen erlaubt: {}</translation>
+    </message>
+    <message>
+        <source>these layers must share one scheme but are locked differently: {}; unlock all but one</source>
+        <translation>diese Schichten müssen ein Schema teilen, sind aber verschieden gesperrt: {}; alle außer einer entsperren</translation>
+    </message>
+    <message>
+        <source>the locked layer {} is not a layer of the model</source>
+        <translation>die gesperrte Schicht {} gehört nicht zum Modell</translation>
+    </message>
+    <message>
+        <source>the pattern {} matches no layer of the model</source>
+        <translation>das Muster {} passt auf keine Schicht des Modells</translation>
+    </message>
+    <message>
+        <source>{} is locked to {}, but its pattern allows only {}; unlock it or allow that scheme</source>
+        <translation>{} ist auf {} gesperrt, ihr Muster erlaubt aber nur {}; sie entsperren oder das Schema erlauben</translation>
+    </message>
+    <message>
+        <source>{} is not a layer of the model</source>
+        <translation>{} ist keine Schicht des Modells</translation>
+    </message>
+    <message>
+        <source>the rule {}... is longer than {} characters; use a pattern with *</source>
+        <translation>die Regel {}... ist länger als {} Zeichen; ein Muster mit * verwenden</translation>
+    </message>
+    <message>
+        <source>the rule {} is not a valid regular expression: {}</source>
+        <translation>die Regel {} ist kein gültiger regulärer Ausdruck: {}</translation>
+    </message>
+    <message>
+        <source>a KV cache in {} needs {}, and no layer that is free to change is one</source>
+        <translation>ein KV-Cache in {} braucht {}, und keine änderbare Schicht ist eine solche</translation>
+    </message>
+    <message>
+        <source>the plan {} does not read back from JSON as it was written; please report this</source>
+        <translation>der Plan {} wird aus JSON nicht so gelesen, wie er geschrieben wurde; bitte melden</translation>
+    </message>
+    <message>
+        <source>the rule {} matches no layer of the model; correct the pattern or remove the rule</source>
+        <translation>die Regel {} passt auf keine Schicht des Modells; das Muster berichtigen oder die Regel entfernen</translation>
+    </message>
+    <message>
+        <source>{} is not a plan: an object with &quot;type&quot;: &quot;{}&quot; was expected</source>
+        <translation>{} ist kein Plan: erwartet wurde ein Objekt mit &quot;type&quot;: &quot;{}&quot;</translation>
+    </message>
+    <message>
+        <source>{} has version {}, this workbench reads version {} and older; update the workbench</source>
+        <translation>{} hat die Version {}, diese Workbench liest Version {} und ältere; die Workbench aktualisieren</translation>
+    </message>
+    <message>
+        <source>{} is not a plan: it holds {}, which is not JSON</source>
+        <translation>{} ist kein Plan: darin steht {}, was kein JSON ist</translation>
+    </message>
+    <message>
+        <source>{} is not a plan: byte {} is not UTF-8; a JSON file was expected</source>
+        <translation>{} ist kein Plan: Byte {} ist kein UTF-8; erwartet wurde eine JSON-Datei</translation>
+    </message>
+    <message>
+        <source>the plan {} cannot be read: {w}</source>
+        <translation>der Plan {} kann nicht gelesen werden: {w}</translation>
+    </message>
+    <message>
+        <source>{} is not a plan: an object has the member {} twice; remove one of them</source>
+        <translation>{} ist kein Plan: ein Objekt hat das Element {} zweimal; eines davon entfernen</translation>
+    </message>
+    <message>
+        <source>{} is not JSON: {} at line {n}, column {n}</source>
+        <translation>{} ist kein JSON: {} in Zeile {n}, Spalte {n}</translation>
+    </message>
+    <message>
+        <source>{} is not a plan: it is nested too deeply or holds a number that is too long</source>
+        <translation>{} ist kein Plan: zu tief verschachtelt, oder eine Zahl ist zu lang</translation>
+    </message>
+    <message>
+        <source>no plan was found within {w}: the errors of its layers cost more together than separately, {} at the least; raise the budget or allow larger schemes</source>
+        <translation>kein Plan wurde innerhalb von {w} gefunden: die Fehler seiner Schichten kosten zusammen mehr als einzeln, mindestens {}; das Budget erhöhen oder größere Schemata erlauben</translation>
+    </message>
+    <message>
+        <source>{}: not scored, though the output depends on it. Score it (with data that reach it), or lock what has no score, to keep what the plan gives it</source>
+        <translation>{}: nicht bewertet, obwohl die Ausgabe davon abhängt. Sie bewerten (mit Daten, die sie erreichen) oder sperren, was keinen Wert hat, damit es bleibt, wie der Plan es vorsieht</translation>
+    </message>
+    <message>
+        <source>a search for microseconds needs kernel times; time the kernels first, or search by bytes or bits per weight</source>
+        <translation>eine Suche nach Mikrosekunden braucht Zeiten der Kernel; zuerst die Kernel messen oder nach Bytes oder Bits je Gewicht suchen</translation>
+    </message>
+    <message>
+        <source>no plan within all budgets was found in {n} s, though there may be one; raise one</source>
+        <translation>in {n} s wurde kein Plan innerhalb aller Budgets gefunden, obwohl es einen geben kann; eines erhöhen</translation>
+    </message>
+    <message>
+        <source>{w} needs at least {} of memory, one sample at a time and with all that can lie on the disk there, and {} {w}; allow more, or use shorter samples (--window)</source>
+        <translation>{w} braucht mindestens {} Speicher, ein Beispiel nach dem anderen und mit allem auf der Platte, was dort liegen kann, und {} {w}; mehr erlauben oder kürzere Beispiele verwenden (--window)</translation>
+    </message>
+    <message>
+        <source>are free</source>
+        <translation>sind frei</translation>
+    </message>
+    <message>
+        <source>are allowed (--memory)</source>
+        <translation>sind erlaubt (--memory)</translation>
+    </message>
+    <message>
+        <source>{w} writes about {} at {}, where {} are free; free some of it, or name a folder on another disk</source>
+        <translation>{w} schreibt etwa {} nach {}, wo {} frei sind; etwas davon frei machen oder einen Ordner auf einer anderen Platte nennen</translation>
+    </message>
+    <message>
+        <source>the recovery folder {} cannot be written: {w}</source>
+        <translation>in den Ordner für Wiederherstellung {} kann nicht geschrieben werden: {w}</translation>
+    </message>
+    <message>
+        <source>expected a low of at most 0 and a high of at least 0, not both 0; got {} and {}</source>
+        <translation>die Untergrenze muss höchstens 0 und die Obergrenze mindestens 0 sein, nicht beide 0; angegeben waren {} und {}</translation>
+    </message>
+    <message>
+        <source>{} is not a session: it is a device or a pipe; choose a .qwb file of the workbench</source>
+        <translation>{} ist keine Sitzung, sondern ein Gerät oder eine Pipe; eine .qwb-Datei der Workbench wählen</translation>
+    </message>
+    <message>
+        <source>{} is not a session: the file is empty</source>
+        <translation>{} ist keine Sitzung: die Datei ist leer</translation>
+    </message>
+    <message>
+        <source>{} is not a session: it is not an HDF5 file; choose a .qwb file of the workbench</source>
+        <translation>{} ist keine Sitzung: es ist keine HDF5-Datei; eine .qwb-Datei der Workbench wählen</translation>
+    </message>
+    <message>
+        <source>the session {} holds {}, and {} of memory are free; it is damaged, or needs a machine with more memory</source>
+        <translation>die Sitzung {} enthält {}, und {} Speicher sind frei; sie ist beschädigt oder braucht einen Rechner mit mehr Speicher</translation>
+    </message>
+    <message>
+        <source>the session {} cannot be read: {w}</source>
+        <translation>die Sitzung {} kann nicht gelesen werden: {w}</translation>
+    </message>
+    <message>
+        <source>the session {} is damaged: {w}; {w}</source>
+        <translation>die Sitzung {} ist beschädigt: {w}; {w}</translation>
+    </message>
+    <message>
+        <source>the part {} is missing</source>
+        <translation>der Teil {} fehlt</translation>
+    </message>
+    <message>
+        <source>the part {} is missing: a group was expected</source>
+        <translation>der Teil {} fehlt: erwartet wurde eine Gruppe</translation>
+    </message>
+    <message>
+        <source>it is an HDF5 file, but not a session of the workbench</source>
+        <translation>es ist eine HDF5-Datei, aber keine Sitzung der Workbench</translation>
+    </message>
+    <message>
+        <source>it has version {}, this workbench reads version {} and older; update the workbench</source>
+        <translation>sie hat die Version {}, diese Workbench liest Version {} und ältere; die Workbench aktualisieren</translation>
+    </message>
+    <message>
+        <source>the session cannot be stored: {w}; nothing was written</source>
+        <translation>die Sitzung kann nicht gespeichert werden: {w}; nichts wurde geschrieben</translation>
+    </message>
+    <message>
+        <source>the session {} cannot be repaired: {w}</source>
+        <translation>die Sitzung {} kann nicht repariert werden: {w}</translation>
+    </message>
+    <message>
+        <source>it is damaged: {w}</source>
+        <translation>sie ist beschädigt: {w}</translation>
+    </message>
+    <message>
+        <source>none of it can be read: {w}</source>
+        <translation>nichts davon kann gelesen werden: {w}</translation>
+    </message>
+    <message>
+        <source>its edits belong to another model</source>
+        <translation>ihre Änderungen gehören zu einem anderen Modell</translation>
+    </message>
+    <message>
+        <source>the session holds no sensitivity table{}; compute the sensitivity first</source>
+        <translation>die Sitzung enthält keine Tabelle der Empfindlichkeit{}; zuerst die Empfindlichkeit berechnen</translation>
+    </message>
+    <message>
+        <source>{} stands where the session&apos;s lock belongs, but is not a plain file; remove it</source>
+        <translation>{} steht, wo die Sperre der Sitzung hingehört, ist aber keine gewöhnliche Datei; sie entfernen</translation>
+    </message>
+    <message>
+        <source>{} is being written by {}; wait for it and try again{}</source>
+        <translation>{} wird von {} geschrieben; darauf warten und es wieder versuchen{}</translation>
+    </message>
+    <message>
+        <source>{} holds another model now; the result was not written</source>
+        <translation>{} enthält jetzt ein anderes Modell; das Ergebnis wurde nicht geschrieben</translation>
+    </message>
+    <message>
+        <source>no model is open; open a model or a session first</source>
+        <translation>kein Modell ist offen; zuerst ein Modell oder eine Sitzung öffnen</translation>
+    </message>
+    <message>
+        <source>the session names no {} data; calibrate first</source>
+        <translation>die Sitzung nennt keine Daten ({}); zuerst kalibrieren</translation>
+    </message>
+    <message>
+        <source>{} cannot be calibrated on data: {w}</source>
+        <translation>{} kann nicht mit Daten kalibriert werden: {w}</translation>
+    </message>
+    <message>
+        <source>{}: {} changed while it was read, so the result would mix two models and was discarded; open the model again, and repeat the step when nothing writes to that file</source>
+        <translation>{}: {} änderte sich beim Lesen, das Ergebnis hätte zwei Modelle vermischt und wurde verworfen; das Modell neu öffnen und den Schritt wiederholen, wenn nichts in die Datei schreibt</translation>
+    </message>
+    <message>
+        <source>the session has no evaluation of the plan {} on the data {}; evaluate first</source>
+        <translation>die Sitzung hat keine Auswertung des Plans {} mit den Daten {}; zuerst evaluieren</translation>
+    </message>
+    <message>
+        <source>{} ran on {}, {} on other samples ({}); evaluate both on the same data to compare them sample by sample</source>
+        <translation>{} lief mit {}, {} mit anderen Beispielen ({}); beide mit denselben Daten auswerten, um sie Beispiel für Beispiel zu vergleichen</translation>
+    </message>
+    <message>
+        <source>{} holds no token windows; the runtimes read tokens: give a text or token windows</source>
+        <translation>{} enthält keine Token-Fenster; die Laufzeiten lesen Tokens: einen Text oder Token-Fenster angeben</translation>
+    </message>
+    <message>
+        <source>the samples of {} have {} tokens; at least 3 are needed</source>
+        <translation>die Beispiele von {} haben {} Tokens; mindestens 3 sind nötig</translation>
+    </message>
+    <message>
+        <source>{}: the device ran out of memory, and fewer samples at once are not possible ({}); use shorter samples (--window), the model in its own dtype (--dtype stored), another device, or the CPU (--device cpu)</source>
+        <translation>{}: der Speicher des Geräts reicht nicht, und weniger Beispiele auf einmal sind nicht möglich ({}); kürzere Beispiele, das Modell im gespeicherten Typ, ein anderes Gerät oder die CPU verwenden</translation>
+    </message>
+    <message>
+        <source>{} ends in {}, which {} does not write; give {}</source>
+        <translation>{} endet auf {}, was {} nicht schreibt; {} angeben</translation>
+    </message>
+    <message>
+        <source>{} cannot go to {}: there is no folder {}; create it or choose another</source>
+        <translation>{} kann nicht nach {}: den Ordner {} gibt es nicht; ihn anlegen oder einen anderen wählen</translation>
+    </message>
+    <message>
+        <source>{} cannot go to {}: the folder is read-only; choose another or allow it</source>
+        <translation>{} kann nicht nach {}: der Ordner ist schreibgeschützt; einen anderen wählen oder es erlauben</translation>
+    </message>
+    <message>
+        <source>{} is a folder, and {} writes a file; give its name: {}</source>
+        <translation>{} ist ein Ordner, und {} schreibt eine Datei; ihren Namen angeben: {}</translation>
+    </message>
+    <message>
+        <source>{} is a file, and {} writes a folder; choose the name of a new folder</source>
+        <translation>{} ist eine Datei, und {} schreibt einen Ordner; den Namen eines neuen Ordners wählen</translation>
+    </message>
+    <message>
+        <source>{} is a file of the model itself, which {} would replace; choose another name</source>
+        <translation>{} ist eine Datei des Modells selbst, die {} ersetzen würde; einen anderen Namen wählen</translation>
+    </message>
+    <message>
+        <source>the plan&apos;s transforms need calibration data; calibrate first</source>
+        <translation>die Transformationen des Plans brauchen Kalibrierdaten; zuerst kalibrieren</translation>
+    </message>
+    <message>
+        <source>the errors of single channels are not known under transforms; take them out of the plan first</source>
+        <translation>die Fehler einzelner Kanäle sind mit Transformationen nicht bekannt; diese zuerst aus dem Plan nehmen</translation>
+    </message>
+    <message>
+        <source>{} runs no static inputs of 8 bits{}; leave --inputs out, or give int8-token</source>
+        <translation>{} führt keine statischen Eingaben in 8 Bit aus{}; Eingaben weglassen oder int8-token angeben</translation>
+    </message>
+    <message>
+        <source>the audit&apos;s correction is of weights alone, and the plan rounds activations or the cache too; give a budget of bytes or bits per weight, or leave the correction out</source>
+        <translation>die Korrektur der Prüfung gilt nur für Gewichte, und der Plan rundet auch Aktivierungen oder den Cache; ein Budget in Bytes oder Bits je Gewicht angeben oder die Korrektur weglassen</translation>
+    </message>
+    <message>
+        <source>there is no audit to correct by; audit a plan first</source>
+        <translation>es gibt keine Prüfung, nach der zu korrigieren wäre; zuerst einen Plan prüfen</translation>
+    </message>
+    <message>
+        <source>calibrating {} needs data: give {w}</source>
+        <translation>{} zu kalibrieren braucht Daten: {w} angeben</translation>
+    </message>
+    <message>
+        <source>evaluating {} needs data: calibrate first, or give {w}</source>
+        <translation>{} auszuwerten braucht Daten: zuerst kalibrieren oder {w} angeben</translation>
+    </message>
+    <message>
+        <source>the session&apos;s {} data {} has changed: {} was recorded, it has {} now; put the old file back, or calibrate again</source>
+        <translation>die Daten der Sitzung ({}: {}) haben sich geändert: notiert war {}, jetzt {}; die alte Datei zurücklegen oder neu kalibrieren</translation>
+    </message>
+    <message>
+        <source>the session&apos;s {} data {} cannot be opened again: {w}</source>
+        <translation>die Daten der Sitzung ({}: {}) können nicht wieder geöffnet werden: {w}</translation>
+    </message>
+    <message>
+        <source>a budget is needed to compare targets; give bits per weight or a size</source>
+        <translation>um Ziele zu vergleichen, ist ein Budget nötig; Bits je Gewicht oder eine Größe angeben</translation>
+    </message>
+    <message>
+        <source>{} cannot be trained: {w}</source>
+        <translation>{} kann nicht trainiert werden: {w}</translation>
+    </message>
+    <message>
+        <source>{} cannot be written to {}: there is no folder {}; create it or choose another</source>
+        <translation>{} kann nicht nach {} geschrieben werden: den Ordner {} gibt es nicht; ihn anlegen oder einen anderen wählen</translation>
+    </message>
+    <message>
+        <source>{} cannot be written to {}: it is {w}, which a file would replace; choose a file</source>
+        <translation>{} kann nicht nach {} geschrieben werden: das ist {w}, was eine Datei ersetzen würde; eine Datei wählen</translation>
+    </message>
+    <message>
+        <source>{} cannot be written to {}: {w}; choose another name</source>
+        <translation>{} kann nicht nach {} geschrieben werden: {w}; einen anderen Namen wählen</translation>
+    </message>
+    <message>
+        <source>{} cannot be written to {}: it is a folder; give the name of a file</source>
+        <translation>{} kann nicht nach {} geschrieben werden: das ist ein Ordner; den Namen einer Datei angeben</translation>
+    </message>
+    <message>
+        <source>{} cannot be written to {}: that is {w}, which it would replace; choose another name, or remove that file first</source>
+        <translation>{} kann nicht nach {} geschrieben werden: das ist {w} und würde ersetzt; einen anderen Namen wählen oder die Datei zuerst entfernen</translation>
+    </message>
+    <message>
+        <source>{w} could not be written to {}: {w}; what was there before is untouched. {w}, and try again</source>
+        <translation>{w} konnte nicht nach {} geschrieben werden: {w}; was vorher dort war, ist unverändert. {w} und es wieder versuchen</translation>
+    </message>
+    <message>
+        <source>the disk is full, or the file larger than allowed</source>
+        <translation>die Platte ist voll, oder die Datei ist größer als erlaubt</translation>
+    </message>
+    <message>
+        <source>the disk is full ({} MB are free)</source>
+        <translation>die Platte ist voll ({} MB sind frei)</translation>
+    </message>
+    <message>
+        <source>Make room or choose another place</source>
+        <translation>Platz schaffen oder einen anderen Ort wählen</translation>
+    </message>
+    <message>
+        <source>Choose another place, or correct that</source>
+        <translation>Einen anderen Ort wählen oder das berichtigen</translation>
+    </message>
+    <message>
+        <source>an HDF5 file, such as a session</source>
+        <translation>eine HDF5-Datei, etwa eine Sitzung</translation>
+    </message>
+    <message>
+        <source>an archive, such as a .pt, .pt2 or .npz file</source>
+        <translation>ein Archiv, etwa eine .pt-, .pt2- oder .npz-Datei</translation>
+    </message>
+    <message>
+        <source>a page of HTML</source>
+        <translation>eine HTML-Seite</translation>
+    </message>
+    <message>
+        <source>a NumPy array</source>
+        <translation>ein NumPy-Feld</translation>
+    </message>
+    <message>
+        <source>a Parquet table</source>
+        <translation>eine Parquet-Tabelle</translation>
+    </message>
+    <message>
+        <source>an Arrow table</source>
+        <translation>eine Arrow-Tabelle</translation>
+    </message>
+    <message>
+        <source>an ONNX file</source>
+        <translation>eine ONNX-Datei</translation>
+    </message>
+    <message>
+        <source>a safetensors file</source>
+        <translation>eine safetensors-Datei</translation>
+    </message>
+    <message>
+        <source>a Python file</source>
+        <translation>eine Python-Datei</translation>
+    </message>
+    <message>
+        <source>a file of another kind</source>
+        <translation>eine Datei anderer Art</translation>
+    </message>
+    <message>
+        <source>the memory ran out</source>
+        <translation>der Speicher ging aus</translation>
+    </message>
+    <message>
+        <source>is damaged, or holds what its reader does not expect; if other programs open it, please report that</source>
+        <translation>ist beschädigt oder enthält, was beim Lesen nicht erwartet wird; wenn andere Programme die Datei öffnen, bitte melden</translation>
+    </message>
+    <message>
+        <source>{} cannot be read: {w}</source>
+        <translation>{} kann nicht gelesen werden: {w}</translation>
+    </message>
+    <message>
+        <source>it is a folder, and a file is expected</source>
+        <translation>es ist ein Ordner, erwartet wird eine Datei</translation>
+    </message>
+    <message>
+        <source>{} is {w}, and a file is expected</source>
+        <translation>{} ist {w}, erwartet wird eine Datei</translation>
+    </message>
+    <message>
+        <source>it is nested too deep</source>
+        <translation>sie ist zu tief verschachtelt</translation>
+    </message>
+    <message>
+        <source>batch {n} was left out: {w} holds NaN or infinite values</source>
+        <translation>Batch {n} wurde ausgelassen: {w} enthält NaN oder unendliche Werte</translation>
+    </message>
+    <message>
+        <source>the model&apos;s output</source>
+        <translation>die Ausgabe des Modells</translation>
+    </message>
+    <message>
+        <source>the {} of {}</source>
+        <translation>{} von {}</translation>
+    </message>
+    <message>
+        <source>no batch of {} ran without NaN or infinity: {w}</source>
+        <translation>kein Batch von {} lief ohne NaN oder unendliche Werte: {w}</translation>
+    </message>
+    <message>
+        <source>the data never reached the layer {}: nothing was observed of it</source>
+        <translation>die Daten erreichten die Schicht {} nie: von ihr wurde nichts beobachtet</translation>
+    </message>
+    <message>
+        <source>the data never reached the layer {}: what quantizing it costs is not known, and counts nowhere here</source>
+        <translation>die Daten erreichten die Schicht {} nie: was ihre Quantisierung kostet, ist nicht bekannt und zählt hier nirgends</translation>
+    </message>
+    <message>
+        <source>the model is more confident on the calibration data than on {} (mean Gini impurity of its probabilities {} and {}), so predicted losses are too low, about {} of what is measured here; calibrate on data like these</source>
+        <translation>das Modell ist bei den Kalibrierdaten sicherer als bei {} (mittlere Gini-Unreinheit seiner Wahrscheinlichkeiten {} und {}), also sind vorhergesagte Verluste zu klein, etwa {} des hier gemessenen; mit Daten wie diesen kalibrieren</translation>
+    </message>
+    <message>
+        <source>the predicted losses are about {} times what {} cost when measured: the answers may be all but certain, or the model may choose by rank. {w}; use the metric measured_kl</source>
+        <translation>die vorhergesagten Verluste sind etwa das {}-Fache dessen, was {} gemessen kosteten: die Antworten sind vielleicht fast sicher, oder das Modell wählt nach Rang. {w}; das Maß „Gemessene KL“ verwenden</translation>
+    </message>
+    <message>
+        <source>Whole plans are predicted by those that were measured</source>
+        <translation>Ganze Pläne werden nach den gemessenen vorhergesagt</translation>
+    </message>
+    <message>
+        <source>Intervals are left out</source>
+        <translation>Intervalle fehlen</translation>
+    </message>
+    <message>
+        <source>a loss of {} nats is beyond what the second order predicts well: evaluate or audit the plan (range widened to -{}, +{})</source>
+        <translation>einen Verlust von {} nats sagt die zweite Ordnung nicht mehr gut vorher: den Plan auswerten oder prüfen (Bereich erweitert auf -{}, +{})</translation>
+    </message>
+    <message>
+        <source>{} of {} experts of {} saw fewer than {} tokens, one for each of their inputs (expert {} saw {}); calibrate on more samples</source>
+        <translation>{} von {} Experten von {} sahen weniger als {} Tokens, eines je Eingang (Experte {} sah {}); mit mehr Beispielen kalibrieren</translation>
+    </message>
+    <message>
+        <source>{} of {} experts of {} saw fewer than {} tokens, one for each of their inputs (expert {} saw {}); calibrate on more samples, or let all experts see all tokens (--all-experts)</source>
+        <translation>{} von {} Experten von {} sahen weniger als {} Tokens, eines je Eingang (Experte {} sah {}); mit mehr Beispielen kalibrieren oder alle Experten alle Tokens sehen lassen (--all-experts)</translation>
+    </message>
+    <message>
+        <source>Arrow keys move the cell, Enter assigns its scheme, Control and wheel zoom</source>
+        <translation>Pfeiltasten bewegen die Zelle, Enter weist ihr Schema zu, Strg und Mausrad zoomen</translation>
+    </message>
+    <message>
+        <source>{w} from {n} to {n}</source>
+        <translation>{w} von {n} bis {n}</translation>
+    </message>
+    <message>
+        <source>from {n} to {n} {w}</source>
+        <translation>von {n} bis {n} {w}</translation>
+    </message>
+    <message>
+        <source>95 % interval of the predicted loss</source>
+        <translation>95-%-Intervall des vorhergesagten Verlusts</translation>
+    </message>
+    <message>
+        <source>{w} against {} everywhere but in embeddings</source>
+        <translation>{w} gegenüber {} überall, nur nicht in Einbettungen</translation>
+    </message>
+    <message>
+        <source>{w} against {} everywhere</source>
+        <translation>{w} gegenüber {} überall</translation>
+    </message>
+    <message>
+        <source>&amp;Wait, Then Close</source>
+        <translation>&amp;Warten, dann schließen</translation>
+    </message>
+    <message>
+        <source>&amp;Cancel and Keep What Is Done</source>
+        <translation>&amp;Abbrechen und Fertiges behalten</translation>
+    </message>
+    <message>
+        <source>Go On in the &amp;Background</source>
+        <translation>Im &amp;Hintergrund weitermachen</translation>
+    </message>
+    <message>
+        <source>Do &amp;Not Close</source>
+        <translation>&amp;Nicht schließen</translation>
+    </message>
+    <message>
+        <source>{} (not there)</source>
+        <translation>{} (nicht vorhanden)</translation>
+    </message>
+    <message>
+        <source>Make this saved plan the current one</source>
+        <translation>Diesen gespeicherten Plan zum aktuellen machen</translation>
+    </message>
+    <message>
+        <source>Select the layer</source>
+        <translation>Die Schicht auswählen</translation>
+    </message>
+    <message>
+        <source>{} for 1 selected layer</source>
+        <translation>{} für 1 gewählte Schicht</translation>
+    </message>
+    <message>
+        <source>{} for {n} selected layers</source>
+        <translation>{} für {n} gewählte Schichten</translation>
+    </message>
+    <message>
+        <source>◆ evaluated plans</source>
+        <translation>◆ ausgewertete Pläne</translation>
+    </message>
+    <message>
+        <source>Evaluate a plan first (F8)</source>
+        <translation>Zuerst einen Plan evaluieren (F8)</translation>
+    </message>
+    <message>
+        <source>Choose two different evaluations.</source>
+        <translation>Zwei verschiedene Auswertungen wählen.</translation>
+    </message>
+    <message>
+        <source>The two evaluations have no metric in common.</source>
+        <translation>Die beiden Auswertungen haben kein gemeinsames Maß.</translation>
+    </message>
+    <message>
+        <source>weights alone, not the rounded inputs of {w}</source>
+        <translation>nur Gewichte, nicht die gerundeten Eingaben von {w}</translation>
+    </message>
+    <message>
+        <source>weights alone, not the rounded keys and values of {w}</source>
+        <translation>nur Gewichte, nicht die gerundeten Keys und Values von {w}</translation>
+    </message>
+    <message>
+        <source>The plan has changed since</source>
+        <translation>Der Plan hat sich seitdem geändert</translation>
+    </message>
+    <message>
+        <source>no such layer</source>
+        <translation>keine solche Schicht</translation>
+    </message>
+    <message>
+        <source>of the vocabulary was seen</source>
+        <translation>des Vokabulars wurde gesehen</translation>
+    </message>
+    <message>
+        <source>of the evaluation&apos;s tokens have an id that was seen</source>
+        <translation>der Tokens der Evaluation haben eine gesehene Nummer</translation>
+    </message>
+    <message>
+        <source>of its labels</source>
+        <translation>ihrer Labels</translation>
+    </message>
+    <message>
+        <source>of its samples have a length within those seen</source>
+        <translation>ihrer Beispiele haben eine der gesehenen Längen</translation>
+    </message>
+    <message>
+        <source>{w} for calibration, {n} for evaluation</source>
+        <translation>{w} zur Kalibrierung, {n} zur Evaluation</translation>
+    </message>
+    <message>
+        <source>Shares of the predicted loss under {}</source>
+        <translation>Anteile am vorhergesagten Verlust mit {}</translation>
+    </message>
+    <message>
+        <source>Shares of the squared error (calibrate to weigh it) under {}</source>
+        <translation>Anteile am quadratischen Fehler (Kalibrieren gewichtet ihn) mit {}</translation>
+    </message>
+    <message>
+        <source>Channels {} to {}: {} to {}, {} of the channels&apos; squared magnitudes</source>
+        <translation>Kanäle {} bis {}: {} bis {}, {} der quadrierten Beträge der Kanäle</translation>
+    </message>
+    <message>
+        <source>Channels {} to {}: {} to {}, {} of the channels&apos; squared magnitudes, {} of the error</source>
+        <translation>Kanäle {} bis {}: {} bis {}, {} der quadrierten Beträge der Kanäle, {} des Fehlers</translation>
+    </message>
+    <message>
+        <source>a plan stores weights and inputs</source>
+        <translation>ein Plan speichert Gewichte und Eingaben</translation>
+    </message>
+    <message>
+        <source>a scheme scales the weights by group</source>
+        <translation>ein Schema skaliert die Gewichte je Gruppe</translation>
+    </message>
+    <message>
+        <source>the plan scales this input for every token</source>
+        <translation>der Plan skaliert diese Eingabe für jedes Token</translation>
+    </message>
+    <message>
+        <source>the smallest possible with the scored schemes is {}</source>
+        <translation>das kleinste mit den bewerteten Schemata ist {}</translation>
+    </message>
+    <message>
+        <source>What was timed of this plan at batch {}: {} against {} in floating point, {}× ({w} one after another).</source>
+        <translation>Was von diesem Plan gemessen ist, bei Batch {}: {} gegenüber {} in Gleitkomma, {}× ({w} nacheinander).</translation>
+    </message>
+    <message>
+        <source>What was timed of this plan at batch {}: {} against {} in floating point, {}× ({w} one after another, {w} not timed).</source>
+        <translation>Was von diesem Plan gemessen ist, bei Batch {}: {} gegenüber {} in Gleitkomma, {}× ({w} nacheinander, {w} nicht gemessen).</translation>
+    </message>
+    <message>
+        <source>This plan at batch {}: {} against {} in floating point, {}× ({w} one after another).</source>
+        <translation>Dieser Plan bei Batch {}: {} gegenüber {} in Gleitkomma, {}× ({w} nacheinander).</translation>
+    </message>
+    <message>
+        <source>Estimate for {} at batch {}, by its data sheet and not measured: {} against {} as stored, {}× ({w} that it cannot run counted as stored).</source>
+        <translation>Schätzung für {} bei Batch {}, nach dem Datenblatt und nicht gemessen: {} gegen {} wie gespeichert, {}× ({w}, die es nicht ausführen kann, wie gespeichert gezählt).</translation>
+    </message>
+    <message>
+        <source>1 timing of schemes that the plan does not have left out.</source>
+        <translation>1 Messung von Schemata, die der Plan nicht hat, ist ausgelassen.</translation>
+    </message>
+    <message>
+        <source>Kernels whose weights stay in a cache may lie above the memory&apos;s line</source>
+        <translation>Kernel, deren Gewichte in einem Cache bleiben, können über der Linie des Speichers liegen</translation>
+    </message>
+    <message>
+        <source>estimate: {} GB/s and {} TFLOP/s by the data sheet</source>
+        <translation>Schätzung: {} GB/s und {} TFLOP/s nach dem Datenblatt</translation>
+    </message>
+    <message>
+        <source>estimate for {}, from its data sheet (roofline), not measured</source>
+        <translation>Schätzung für {} nach dem Datenblatt (Roofline), nicht gemessen</translation>
+    </message>
+    <message>
+        <source>measured ceilings</source>
+        <translation>gemessene Obergrenzen</translation>
+    </message>
+    <message>
+        <source>estimate from the data sheet</source>
+        <translation>Schätzung nach dem Datenblatt</translation>
+    </message>
+    <message>
+        <source>95 % of tensors</source>
+        <translation>95 % der Tensoren</translation>
+    </message>
+    <message>
+        <source>median</source>
+        <translation>Median</translation>
+    </message>
+    <message>
+        <source>worst</source>
+        <translation>schlechtester</translation>
+    </message>
+    <message>
+        <source>time of all layers in {}</source>
+        <translation>Zeit aller Schichten in {}</translation>
+    </message>
+    <message>
+        <source>size in {}</source>
+        <translation>Größe in {}</translation>
+    </message>
+    <message>
+        <source>The workbench was not closed properly. There is a copy of the session of {}, written on {}.</source>
+        <translation>Die Workbench wurde nicht ordentlich beendet. Es gibt eine Kopie der Sitzung von {} vom {}.</translation>
+    </message>
+    <message>
+        <source>The workbench was not closed properly. There is a copy of the session of {}, written on {}. Another window or program has changed that file since: saving asks which to keep.</source>
+        <translation>Die Workbench wurde nicht ordentlich beendet. Es gibt eine Kopie der Sitzung von {} vom {}. Ein anderes Fenster oder Programm hat die Datei seitdem geändert: beim Speichern wird gefragt, welche bleibt.</translation>
+    </message>
+    <message>
+        <source>The workbench was not closed properly. There is a copy of the session that was never saved, written on {}.</source>
+        <translation>Die Workbench wurde nicht ordentlich beendet. Es gibt eine Kopie der nie gespeicherten Sitzung vom {}.</translation>
+    </message>
+    <message>
+        <source>Nothing matches</source>
+        <translation>Nichts passt</translation>
+    </message>
+    <message>
+        <source>the table</source>
+        <translation>die Tabelle</translation>
+    </message>
+    <message>
+        <source>{} holds data, not a model; open the model that reads them, then drop them again</source>
+        <translation>{} enthält Daten, kein Modell; das Modell öffnen, das sie liest, und sie dann noch einmal hierher ziehen</translation>
+    </message>
+    <message>
+        <source>{} (not the present plan)</source>
+        <translation>{} (nicht der aktuelle Plan)</translation>
+    </message>
+    <message>
+        <source>Matches no layer</source>
+        <translation>Passt auf keine Schicht</translation>
+    </message>
+    <message>
+        <source>Matches {w}: {}</source>
+        <translation>Passt auf {w}: {}</translation>
+    </message>
+    <message>
+        <source>{} of the size</source>
+        <translation>{} so groß</translation>
+    </message>
+    <message>
+        <source>{n} layers not timed</source>
+        <translation>{n} Schichten nicht gemessen</translation>
+    </message>
+    <message>
+        <source>{w} left out</source>
+        <translation>{w} ausgelassen</translation>
+    </message>
+    <message>
+        <source>all {n}</source>
+        <translation>alle {n}</translation>
+    </message>
+    <message>
+        <source>The losses of single layers add up to {n}; together it is {n} more, because errors interact.</source>
+        <translation>Die Verluste einzelner Schichten ergeben zusammen {n}; gemeinsam sind es {n} mehr, weil Fehler zusammenwirken.</translation>
+    </message>
+    <message>
+        <source>The losses of single layers add up to {n}; together it is {n} less, because errors interact.</source>
+        <translation>Die Verluste einzelner Schichten ergeben zusammen {n}; gemeinsam sind es {n} weniger, weil Fehler zusammenwirken.</translation>
+    </message>
+    <message>
+        <source>{}: {} (95 % between {n} and {n}); this difference is resolved with {w}</source>
+        <translation>{}: {} (95 % zwischen {n} und {n}); dieser Unterschied ist mit {w} aufgelöst</translation>
+    </message>
+    <message>
+        <source>{}: {} (95 % between {n} and {n}); this difference is not resolved with {w}; about {n} would be needed</source>
+        <translation>{}: {} (95 % zwischen {n} und {n}); dieser Unterschied ist mit {w} nicht aufgelöst; etwa {n} wären nötig</translation>
+    </message>
+    <message>
+        <source>{}: {} (95 % between {n} and {n}); this difference is not resolved with {w}</source>
+        <translation>{}: {} (95 % zwischen {n} und {n}); dieser Unterschied ist mit {w} nicht aufgelöst</translation>
+    </message>
+    <message>
+        <source>the results so far are kept</source>
+        <translation>die bisherigen Ergebnisse bleiben</translation>
+    </message>
+    <message>
+        <source>&amp;Lock against searches</source>
+        <translation>Gegen Suchen &amp;sperren</translation>
+    </message>
+    <message>
+        <source>this cell: {}</source>
+        <translation>diese Zelle: {}</translation>
+    </message>
+    <message>
+        <source>{} refuses it: {w}</source>
+        <translation>{} lehnt es ab: {w}</translation>
+    </message>
+    <message>
+        <source>{w}, {n} of them measured, the others predicted and corrected</source>
+        <translation>{w}, davon {n} gemessen, die anderen vorhergesagt und korrigiert</translation>
+    </message>
+    <message>
+        <source>click assigns, once more takes out</source>
+        <translation>Klick weist zu, noch einmal nimmt heraus</translation>
+    </message>
+    <message>
+        <source>not computed</source>
+        <translation>nicht berechnet</translation>
+    </message>
+    <message>
+        <source>{} (measured)</source>
+        <translation>{} (gemessen)</translation>
+    </message>
+    <message>
+        <source>{} (measured), {w}</source>
+        <translation>{} (gemessen), {w}</translation>
+    </message>
+    <message>
+        <source>{} (predicted, corrected)</source>
+        <translation>{} (vorhergesagt, korrigiert)</translation>
+    </message>
+    <message>
+        <source>{} (predicted, corrected), {w}</source>
+        <translation>{} (vorhergesagt, korrigiert), {w}</translation>
+    </message>
+    <message>
+        <source>{} (measured: no gradient tells what it decides)</source>
+        <translation>{} (gemessen: kein Gradient sagt, was es entscheidet)</translation>
+    </message>
+    <message>
+        <source>{} (measured: no gradient tells what it decides), {w}</source>
+        <translation>{} (gemessen: kein Gradient sagt, was es entscheidet), {w}</translation>
+    </message>
+    <message>
+        <source>{} ({n} layers)</source>
+        <translation>{} ({n} Schichten)</translation>
+    </message>
+    <message>
+        <source>Matches {w}: {} and {n} more</source>
+        <translation>Passt auf {w}: {} und {n} weitere</translation>
+    </message>
+    <message>
+        <source>{} cannot be read: it is {w}, and a file is expected</source>
+        <translation>{} kann nicht gelesen werden: das ist {w}, erwartet wird eine Datei</translation>
+    </message>
+    <message>
+        <source>a folder</source>
+        <translation>ein Ordner</translation>
+    </message>
 </context>
 </TS>

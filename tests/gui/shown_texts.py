@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
 ROWS = 30
 """Rows of a table that are read."""
 
-GETTERS = ("text", "title", "placeholderText", "specialValueText", "suffix", "toolTip", "accessibleName")
+GETTERS = ("text", "title", "placeholderText", "specialValueText", "suffix", "toolTip", "accessibleName",
+           "accessibleDescription")  # fmt: skip
 
 
 def texts(widget: QWidget) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -210,5 +211,24 @@ def test_why_no_plan_was_found_is_over_once_it_may_not_hold(live: Callable[..., 
             assert line.failure.isVisible() and person.state.smallest_budget == 7.5
             await person.act(change)
             assert not line.failure.isVisible() and person.state.smallest_budget is None
+
+    live(story)
+
+
+def test_the_keyboard_stays_at_the_budget_that_was_searched(live: Callable[..., None]) -> None:
+    """It went to the scheme of the selected layers, which the next arrow key would have changed."""
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.layer("model.layers.0.mlp.up_proj")
+        panel = person.window.panels["plan"]
+        await person.act(lambda: person.window.activateWindow())
+        await person.act(panel.budget.setFocus)
+        await person.press(Qt.Key.Key_Return, panel.budget)
+        await person.until(lambda: person.state.undo_name == "Search within 4.5 bits per weight", 10)
+        assert panel.budget.hasFocus()
+        await person.act(person.window.panels["layers"].view.setFocus)
+        await person.act(lambda: person.window.reveal("plan"))
+        assert panel.isAncestorOf(QApplication.focusWidget()), "from another panel it comes here"
 
     live(story)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ from workbench.gui import window as window_module
 from workbench.gui.context.context import Context
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import settings, theme
+from workbench.insight import quantities
 from workbench.insight.dashboard import KeyFigure
+from workbench.sensitivity.confidence import interval
 from workbench.session.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
@@ -127,6 +130,22 @@ def test_on_a_small_screen_the_plan_lies_behind_the_tree(live: Callable[..., Non
         assert plan.is_seen, "the stage shows the panel"
 
     live(story, size=(960, 540))
+
+
+def test_a_predicted_loss_has_its_interval_beside_it_where_there_is_room(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        status, state = person.window.status, person.state
+        totals = replace(state.totals, error=0.1 * state.totals.predicted)
+        assert status.range_label.isHidden(), "this session's table has no errors"
+        await person.act(lambda: status._show_figures(state.session, totals, state))
+        await person.act(status._fit)
+        ends = [quantities.number(end) for end in interval(totals.predicted, totals.error, totals.doubt)]
+        assert status.range_label.isVisible() and status.range_label.text() == f"({ends[0]} to {ends[1]})"
+        await person.act(lambda: person.window.resize(800, 540))
+        assert status.range_label.isHidden() and status.loss_label.isVisible()
+
+    live(story, size=(1280, 720))
 
 
 def test_tabs_of_a_small_screen_are_scrolled_and_not_cut(live: Callable[..., None]) -> None:

@@ -40,7 +40,7 @@ from workbench.steps.timing.ceilings import measure_ceilings
 CATALOGUE = catalogue()
 NAMES = re.compile(
     r"(?<=ist nicht bekannt: ).*|(?<=möglich sind ).*|(?<=müssen ).*(?= sein)|pip install.*|nearby: .*|'utf-8' codec.*|"
-    r"(Cortex|Xeon|NVIDIA|Linux|TensorRT).*|within .* per weight|\S*[\d._/-]\S*|"
+    r"(Cortex|Xeon|NVIDIA|Linux|TensorRT|torch dynamic).*|within .* per weight|\S*[\d._/-]\S*|"
     r"\b(keep|gptq|MLX|GGUF blocks|Quantization Workbench|Details|Computer|Ctrl|Shift)\b"
 )
 """Layers, schemes, numbers, chips, plans as a search named them, what the engine says, Qt's own words."""
@@ -244,6 +244,14 @@ def test_what_results_say_is_said_in_german(german: None) -> None:
         "flipped", "the same against int4",
         "1.09× as fast as floating point, batch 1", "loss 9e-6 nats as int8-tensor, symmetric: ±4.61",
         "GPTQ checkpoints quantize linear modules stored outputs x inputs, not a convolution; keep it",
+        "a.b · q4_k: 0.1 nats (predicted, corrected), 470 kB · this cell: −1.30 MB · ⚠ torchao refuses it: 2 bits: "
+        "weights must be int2, not q4_k", "9 cells, 7 of them measured, the others predicted and corrected",
+        "The plan has changed since", "no such layer", "Matches 3 layers: a, b and 1 more", "&Wait, Then Close",
+        "Choose two different evaluations.", "Nothing matches", "x (12 layers)", "q4_k for 3 selected layers",
+        "kl: +0.1 nats (95 % between -0.1 and +0.2); this difference is not resolved with 30 samples; about 90 would be "
+        "needed", "s.qwb cannot be read: it is a folder, and a file is expected",
+        "the session could not be written to /a/b: the disk is full, or the file larger than allowed; what was there "
+        "before is untouched. Make room or choose another place, and try again",
     )  # fmt: skip
     assert in_full(sample) == "Beispiel 2, Label 3, 256 Token\na b"
     assert not {text: words.tr(text) for text in said if words.tr(text) == text or _words(words.tr(text)) & ENGLISH}

@@ -165,7 +165,7 @@ def test_a_long_step_reports_before_and_after(clock: Clock) -> None:
     assert message[0] == ("Long: about 10 s, 3 GB of memory", expected) and message[1][0] == "running"
     after = message[2][1]
     assert isinstance(after, Estimate) and after.took == 12 and after.peak
-    assert message[2][0].startswith("Long took 12 s and ")
+    assert message[2][0].startswith("Long: took 12 s and ")
     assert message[2][0].endswith(" of memory (10 s and 3 GB were estimated)")
 
 

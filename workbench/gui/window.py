@@ -301,9 +301,11 @@ class Window(QMainWindow):
         return self.bars.titled()
 
     def reveal(self, panel: str) -> None:
-        """Bring a panel to the front and give it the keyboard."""
+        """Bring a panel to the front and give it the keyboard, which stays where it is within the panel."""
         self.area.bring_to_front(panel)
-        self.panels[panel].setFocus(Qt.FocusReason.ShortcutFocusReason)
+        focus = QApplication.focusWidget()
+        if focus is None or not self.panels[panel].isAncestorOf(focus):
+            self.panels[panel].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def revealing(self, panel: str) -> Callable[[], None]:
         """Return what shows a job's panel at its end; the keyboard stays where the user types."""

@@ -163,7 +163,8 @@ def _difference(other: _Amounts, here: float, there: float, show: Callable[[floa
     return Difference(kind=other.kind, against=other.name, text=text, better=None if not amount else amount < 0)
 
 
-def _range(low: float, high: float) -> str:
+def between(low: float, high: float) -> str:
+    """Return an interval in words."""
     return f"{quantities.number(low)} to {quantities.number(high)}"
 
 
@@ -193,7 +194,7 @@ def _predicted(session: Session, state: State, totals: Totals, differences: tupl
         return KeyFigure(title=title, value=quantities.NONE, detail=missing, tip=tip)
     return KeyFigure(
         title=title, value=quantities.number(totals.predicted), differences=differences, tip=tip,
-        detail="of weights alone" if missing_parts else _range(*sure) if sure else "",
+        detail="of weights alone" if missing_parts else between(*sure) if sure else "",
         short="weights alone" if missing_parts else _width(*sure) if sure else "",
     )  # fmt: skip
 
@@ -213,7 +214,7 @@ def _measured(run: Evaluation | None, differences: tuple[Difference, ...]) -> Ke
         return KeyFigure(title="Measured", value=quantities.NONE, detail="not evaluated", tip=tip)
     return KeyFigure(
         title=_with_unit(metric_title("measured_kl", metric.unit), metric.unit), value=quantities.number(metric.value),
-        detail=_range(metric.low, metric.high), short=_width(metric.low, metric.high), differences=differences,
+        detail=between(metric.low, metric.high), short=_width(metric.low, metric.high), differences=differences,
         tip=f"Divergence of the quantized model's outputs from the floating-point model's: the mean over "
         f"{quantities.plural(metric.samples, 'sample')} of {run.data_name}.\nThe range is the 95 % bootstrap interval.",
     )  # fmt: skip

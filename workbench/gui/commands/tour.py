@@ -6,20 +6,22 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, QPropertyAnimation, QRect, QSize, Qt, QTimer
+from PySide6.QtWidgets import QFrame, QStyle, QWidget
 
 from workbench.gui.commands.command import MainWindow
 from workbench.gui.context.context import Context
 from workbench.gui.shell import settings
 from workbench.gui.shell.dialogs import Popup
-from workbench.gui.shell.widgets import button, fill_dialog, label, row
+from workbench.gui.shell.widgets import button, fill_dialog, label, row, set_role
 from workbench.gui.shell.words import tr
 from workbench.session.workspace import State
 from workbench.steps.files.first_session import is_first_look
 
 WIDTH = 440
 SETTLE_SECONDS = 0.05
+MOTION_MS = 120
+"""How long the frame takes from one panel to the next, where the system does not ask for less motion."""
 GAP = 12
 """Pixels between the panel and the text about it."""
 
@@ -67,10 +69,10 @@ class Tour(Popup):
         self._mark = QFrame(window.widget)
         self._mark.setObjectName("tour-mark")
         self._mark.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._motion = QPropertyAnimation(self._mark, b"geometry", self)
         self._title, self._text, self._count = label(role="heading"), label(wrap=True), label(role="muted")
         self.back, self.skip = button("&Back", lambda: self._go(-1)), button("&Skip the Tour", self.reject)
-        self.next = button("&Next", lambda: self._go(1), role="primary")
-        self.next.setDefault(True)
+        self.next = button("&Next", lambda: self._go(1))
         tip = "Calibrate, score, search a plan and evaluate it now; the tour goes on meanwhile"
         self.fill = button("&Fill the Panels", self._fill, tip)
         self.fill.setVisible(bool(trigger))
@@ -89,6 +91,7 @@ class Tour(Popup):
 
     def _fill(self) -> None:
         self.fill.hide()
+        self._offer()
         if self._trigger is not None:
             self._trigger("run_all")
 
@@ -103,7 +106,15 @@ class Tour(Popup):
         self._panel = self._window.panels[stop.panel]
         self._panel.installEventFilter(self)  # the layout may still move it
         self._place()
-        self.next.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._offer()
+
+    def _offer(self) -> None:
+        """Offer first to fill the panels, then to go on."""
+        first = self.fill if self.at == 0 and not self.fill.isHidden() else self.next
+        for each in (self.fill, self.next):
+            set_role(each, "primary" if each is first else "")
+        first.setDefault(True)
+        first.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._panel and event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
@@ -117,12 +128,23 @@ class Tour(Popup):
         self.adjustSize()
         window = self._window.widget
         area = QRect(self._panel.mapTo(window, QPoint(0, 0)), self._panel.size())
-        self._mark.setGeometry(area)
+        self._surround(area)
         self._mark.show()
         self._mark.raise_()
         screen = window.screen().availableGeometry()  # the text may stand beside the window as well
         room = QRect(window.mapFromGlobal(screen.topLeft()), screen.size())
         self.move(window.mapToGlobal(beside(area, self.width(), self.height(), room)))
+
+    def _surround(self, area: QRect) -> None:
+        """Move the frame to ``area``; a person sees where it goes."""
+        motion = min(MOTION_MS, self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration))
+        self._motion.stop()
+        if motion <= 0 or self._mark.isHidden():
+            self._mark.setGeometry(area)
+            return
+        self._motion.setDuration(motion)
+        self._motion.setEndValue(area)
+        self._motion.start()
 
     def _end(self) -> None:
         settings.end_tour()

@@ -299,7 +299,7 @@ class SensitivityPanel(Panel):
         self.heatmap.viewport().setToolTip(
             as_tip("\n".join(filter(None, (tr(text).replace(" · ", "\n"), *self._formula))))
         )
-        self.heatmap.setAccessibleDescription(text)
+        self.heatmap.setAccessibleDescription(tr(text))
 
     @property
     def _formula(self) -> tuple[str, str]:

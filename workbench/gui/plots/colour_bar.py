@@ -29,7 +29,7 @@ class ColourBar(QWidget):
 
     def show_scale(self, low: float, high: float, unit: str) -> None:
         self._low, self._high, self._unit = low, high, unit
-        self.setAccessibleDescription(f"from {quantities.number(low)} to {quantities.number(high)} {unit}")
+        self.setAccessibleDescription(tr(f"from {quantities.number(low)} to {quantities.number(high)} {unit}"))
         self.update()
 
     def recolour(self, colours: Colours) -> None:

@@ -32,7 +32,7 @@ class Heatmap(HeatmapPicture):
         super().__init__(colours)
         self.setObjectName("heatmap")
         self.setAccessibleName(tr("Sensitivity of every layer to every scheme"))
-        self.setAccessibleDescription("Arrow keys move the cell, Enter assigns its scheme, Control and wheel zoom")
+        self.setAccessibleDescription(tr("Arrow keys move the cell, Enter assigns its scheme, Control and wheel zoom"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
         self._pressed = False

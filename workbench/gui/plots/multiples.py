@@ -111,7 +111,8 @@ class Multiples(QWidget):
             self.span = self._whole = whole
         low, high = (quantities.number(end) for end in self.span)
         self.setAccessibleDescription(
-            f"{quantities.plural(len(self._entries), 'layer')} from {low} to {high}: "
+            tr(f"{quantities.plural(len(self._entries), 'layer')} from {low} to {high}")
+            + ": "
             + ", ".join(name for name, _ in self._entries)
         )
         self.update()

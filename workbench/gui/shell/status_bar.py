@@ -14,10 +14,12 @@ from workbench.gui.shell.fitted_label import FittedLabel
 from workbench.gui.shell.widgets import button, label, named
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
+from workbench.insight.dashboard import between
 from workbench.insight.sums import activations, shown_unit, whole_bits
 from workbench.measurement.units import short_unit
 from workbench.models.placement import Placement
 from workbench.planning.totals import Totals
+from workbench.sensitivity.confidence import interval
 from workbench.sensitivity.metrics import metric_title
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -52,17 +54,21 @@ class StatusBar(QStatusBar):
             "the whole model, embeddings and unquantized tensors included"
         )
         self.loss_label = _figure(SUM)
+        self.range_label = label(role="muted")
+        self.range_label.setToolTip("95 % interval of the predicted loss")
         self.addWidget(self.message, 1)
         self.message.setIndent(6)  # the style sheet takes a label's margins away
         for widget in (self.retry_button, self.bar, self.share, self.cancel_button):
             self.addPermanentWidget(widget)
             widget.hide()
-        for figure in (self.size_label, self.bits_label, self.loss_label):
+        for figure in (self.size_label, self.bits_label, self.loss_label, self.range_label):
             self.addPermanentWidget(figure)
         self.device_button = _button("", choose_device)
         self.device_button.setFlat(True)
         self.addPermanentWidget(self.device_button)
-        self._visible: dict[QWidget, bool] = dict.fromkeys((self.bar, self.size_label, self.bits_label), False)
+        self._visible: dict[QWidget, bool] = dict.fromkeys(
+            (self.range_label, self.bar, self.size_label, self.bits_label), False
+        )
 
     def minimumSizeHint(self) -> QSize:
         """Any width will do: what there is no room for is hidden, since the window must fit its screen."""
@@ -76,7 +82,7 @@ class StatusBar(QStatusBar):
         self._visible[widget] = visible
 
     def _fit(self) -> None:
-        """Show what is wanted, but for what does not fit beside some words of the message: the bar first."""
+        """Show what is wanted, but for what does not fit beside some words of the message: the interval first."""
         others = (self.share, self.cancel_button, self.retry_button, self.loss_label, self.device_button)
         shown = [each for each in (*self._visible, *others) if self._visible.get(each, not each.isHidden())]
         room = self.width() - LEAST_FOR_MESSAGE - sum(each.sizeHint().width() + GAP for each in shown)
@@ -132,6 +138,7 @@ class StatusBar(QStatusBar):
         """Show bytes, bits per weight and the predicted loss."""
         totals, session = state.totals, state.session
         self._show(self.size_label, session is not None)
+        self._show(self.range_label, False)
         self._show(self.bits_label, session is not None and totals is not None)
         self.loss_label.setVisible(session is not None and totals is not None)
         if session is not None:
@@ -151,6 +158,9 @@ class StatusBar(QStatusBar):
             .format(quantities.fixed(totals.bits_per_weight, 3), quantities.fixed(whole_bits(session, totals), 2))
         )
         self.loss_label.setText(_loss(state))
+        sure = interval(totals.predicted, totals.error, totals.doubt)
+        self.range_label.setText(f"({tr(between(*sure))})" if sure else "")
+        self._show(self.range_label, sure is not None)
         self.loss_label.setToolTip(f"{SUM} {_summed(state)}")
 
 

@@ -65,7 +65,7 @@ class Stepper(QWidget):
             if not old or mark != old[place]:
                 tip = f"{mark.title}: {mark.tip}" if mark.tip else mark.title
                 named(button, f"{mark.title}: {tr(mark.status)}", tip)
-                button.setAccessibleDescription(mark.tip)
+                button.setAccessibleDescription(tr(mark.tip))
                 self._draw(place)
         self._show_titles()
 
