@@ -8583,7 +8583,7 @@ Auf {}.</translation>
     </message>
     <message>
         <source>a NumPy array</source>
-        <translation>ein NumPy-Feld</translation>
+        <translation>ein Array von NumPy</translation>
     </message>
     <message>
         <source>a Parquet table</source>

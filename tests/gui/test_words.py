@@ -248,8 +248,8 @@ def test_what_results_say_is_said_in_german(german: None) -> None:
         "weights must be int2, not q4_k", "9 cells, 7 of them measured, the others predicted and corrected",
         "The plan has changed since", "no such layer", "Matches 3 layers: a, b and 1 more", "&Wait, Then Close",
         "Choose two different evaluations.", "Nothing matches", "x (12 layers)", "q4_k for 3 selected layers",
-        "kl: +0.1 nats (95 % between -0.1 and +0.2); this difference is not resolved with 30 samples; about 90 would be "
-        "needed", "s.qwb cannot be read: it is a folder, and a file is expected",
+        "kl: +0.1 nats (95 % between -0.1 and +0.2); this difference is not resolved with 30 samples; about 90 would "
+        "be needed", "s.qwb cannot be read: it is a folder, and a file is expected",
         "the session could not be written to /a/b: the disk is full, or the file larger than allowed; what was there "
         "before is untouched. Make room or choose another place, and try again",
     )  # fmt: skip
