@@ -133,6 +133,28 @@ def test_layers_that_get_no_rows_of_a_batch():
         assert np.isfinite(whole[name].outputs).all()
 
 
+class Unheard(nn.Module):
+    """What ``quiet`` gives is multiplied by 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.quiet, self.last = nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(x) + 0.0 * self.quiet(x)
+
+
+def test_a_layer_without_gradients_weighs_nothing():
+    model = model_of(Unheard(), OutputKind.EMBEDDING)
+    data = Rows(inputs=torch.randn(9, 6, generator=torch.Generator().manual_seed(1)))
+    known = calibrate(model, data).curvature
+    assert known["quiet"].by_loss is None
+    known["quiet"] = replace(known["quiet"], by_loss=known["quiet"].columns)  # as where another run's were tiny
+    full = SecondMoments(model, data, known)["quiet"].full
+    assert full.shape == (6, 6) and not full.any()
+
+
 def test_a_batch_with_nan_is_left_out():
     model, data = convolutions(), images()
     spoiled = data.tensors["inputs"].clone()

@@ -271,7 +271,8 @@ class _Sums:
             return replace(known, full=self.experts.means(name).cpu().numpy())
         if name in self.weighed and name in self.inputs:
             mean = self.inputs[name].mean(self.counts[name])[0]
-            share = float(known.columns.sum()) / max(float(mean.trace()), torch.finfo(torch.float32).tiny)
+            trace = float(mean.trace())
+            share = float(known.columns.sum()) / trace if trace > 0 else 0.0
             return replace(known, full=(mean * share).numpy(), outputs=self._outputs(name))
         owner = self.owner.get(name, "")
         if owner not in self.inputs:
