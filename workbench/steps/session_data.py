@@ -104,8 +104,9 @@ def for_evaluation(
     place, used = Reading.of(calibration or "")
     if data:
         file = Reading.of(data)[0]
-        again = calibration is not None and _same(file, place)
-        split = EVALUATION if again or locate(file, EVALUATION).half is None else ALL
+        part = locate(file, EVALUATION)
+        again = calibration is not None and (_same(file, place) or part.recorded == place)
+        split = EVALUATION if again or part.half is None else ALL
         inherited = Reading(column=used.column if again else "")
         return opened(with_reading(data, reading.over(Reading.of(data)[1]).over(inherited)), split=split)
     if session.evaluation is not None and reading == AS_USUAL:

@@ -244,12 +244,12 @@ def test_bad_text_is_told(tmp_path: Path, reader: Any) -> None:
 
 def test_bad_paths_and_requests_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.xyz").write_text("?")
-    (tmp_path / "a.jsonl.gz").write_text("?")
+    (tmp_path / "a.tar.gz").write_text("?")
     (tmp_path / "a.png").write_text("?")
     (tmp_path / "empty").mkdir()
     for name, why in (
         ("a.xyz", "unknown kind"),
-        ("a.jsonl.gz", r"is packed \(.gz\); unpack it"),
+        ("a.tar.gz", r"is packed \(.gz\); unpack it"),
         ("a.png", "single image"),
         ("empty", "holds nothing that is read"),
         ("no", "not exist"),

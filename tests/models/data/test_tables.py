@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -330,11 +332,110 @@ def test_a_saved_data_set_is_its_table(tmp_path: Path, encoder: Any) -> None:
     for folder in (tmp_path / "saved", tmp_path / "hub"):
         assert torch.equal(open_dataset(folder, encoder).tensors["input_ids"], expected)
     write(tmp_path / "hub" / "data" / "test.parquet", rows)
-    with pytest.raises(DataError, match=r"holds 2 tables \(data/test.parquet, data/train.parquet\); give one of them"):
+    with pytest.raises(
+        DataError, match=r"holds 2 tables \(data/test.parquet, data/train.parquet\); give one of them, as"
+    ):
         open_dataset(tmp_path / "hub", encoder)
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match=r"none holds nothing that is read; expected a text file, a table"):
         open_dataset(tmp_path / "none", model(tokens=False, channels=3))
+
+
+def sharded(folder: Path, split: str, suffix: str, count: int = 3) -> list[Path]:
+    """Write ROWS as shards into a folder, and return these."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cuts = [len(ROWS) * number // count for number in range(count + 1)]
+    return [
+        write(folder / f"{split}-{number:05}-of-{count:05}{suffix}", ROWS[cuts[number] : cuts[number + 1]])
+        for number in range(count)
+    ]
+
+
+def refusal(path: Path, spec: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        open_dataset(path, spec)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_shards_are_one_table_and_all_are_recorded(tmp_path: Path, encoder: Any, suffix: str) -> None:
+    """In order, from the repository's folder, the shards' own, or the name before their numbers."""
+    whole = open_dataset(write(tmp_path / "whole.jsonl", ROWS), encoder)
+    shards = sharded(tmp_path / "hub" / "data", "train", suffix)
+    data = open_dataset(tmp_path / "hub", encoder)
+    assert data.record.path == f"{tmp_path}/hub/data/train?text=sentences"
+    assert data.record.content_hash == whole.record.content_hash
+    for path in (data.record.path, tmp_path / "hub" / "data", tmp_path / "hub" / "data" / "train"):
+        assert open_dataset(path, encoder).record == data.record
+    drawn = [
+        open_dataset(path, encoder, split="evaluation", samples=3) for path in (tmp_path / "hub", whole.record.path)
+    ]
+    assert torch.equal(*(each.tensors["input_ids"] for each in drawn))
+    for shard, kept in [(shard, shard.read_bytes()) for shard in shards]:
+        write(shard, [{**row, "text": "w9"} for row in ROWS[:3]])
+        assert open_dataset(data.record.path, encoder, recorded=True).record.content_hash != data.record.content_hash
+        shard.write_bytes(kept)
+    assert open_dataset(data.record.path, encoder, recorded=True).record == data.record
+
+
+def test_saved_shards_and_splits(tmp_path: Path, encoder: Any) -> None:
+    table = datasets.Dataset.from_list(ROWS)
+    table.save_to_disk(str(tmp_path / "saved"), num_shards=3)
+    data = open_dataset(tmp_path / "saved", encoder)
+    assert data.tensors["labels"].tolist() == [row["label"] for row in ROWS]
+    datasets.DatasetDict(train=table, test=table).save_to_disk(
+        str(tmp_path / "both"), num_shards={"train": 2, "test": 1}
+    )
+    assert refusal(tmp_path / "both", encoder) == (
+        f"{tmp_path}/both holds 2 tables (test, train); give one of them, as {tmp_path}/both/test"
+    )
+    for split in ("test", "train"):
+        assert open_dataset(tmp_path / "both" / split, encoder).record.content_hash == data.record.content_hash
+    sharded(tmp_path / "hub" / "data", "train", ".parquet")
+    sharded(tmp_path / "hub" / "data", "test", ".parquet", 1)
+    assert "holds 2 tables (data/test, data/train); give one of them, as" in refusal(tmp_path / "hub", encoder)
+    for split in ("test", "train"):
+        own = open_dataset(tmp_path / "hub" / "data" / split, encoder)
+        assert own.record.content_hash == data.record.content_hash
+
+
+def test_shards_that_are_not_one_table_are_told(tmp_path: Path, encoder: Any) -> None:
+    shards = sharded(tmp_path, "train", ".jsonl")
+    kept = shards[1].read_bytes()
+    shards[1].unlink()
+    for path in (tmp_path, tmp_path / "train"):
+        assert "of its 3 shards train-00001-of-00003.jsonl is missing" in refusal(path, encoder)
+    for other in ("train-00001-of-00004.jsonl", "train-00000-of-00003.csv"):
+        (tmp_path / other).write_bytes(kept)
+        assert f"{other}" in refusal(tmp_path / "train", encoder)
+        assert "are of several tables" in refusal(tmp_path / "train", encoder)
+        (tmp_path / other).unlink()
+    for row in ({"text": "w3"}, {"label": 1, "other": "w3"}):
+        write(shards[1], [row])
+        assert (
+            "train-00001-of-00003.jsonl has other columns than train-00000-of-00003.jsonl, of which text, label are "
+            in (refusal(tmp_path / "train", encoder))
+        )
+    shards[1].write_bytes(b"")
+    assert "train-00001-of-00003.jsonl is empty" in refusal(tmp_path / "train", encoder)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv", ".tsv"])
+def test_packed_texts_are_unpacked(tmp_path: Path, encoder: Any, suffix: str) -> None:
+    file = write(tmp_path / f"rows{suffix}", ROWS)
+    plain, packed = open_dataset(file, encoder), tmp_path / f"c4.00000-of-00001{suffix}.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    file.unlink()
+    for path in (packed, tmp_path / "c4"):
+        assert open_dataset(path, encoder).record.content_hash == plain.record.content_hash
+    for content, why in (
+        (packed.read_bytes()[:-9], "end-of-stream"), (b"?", "gzip"), (gzip.compress(b""), "is empty"),
+        (gzip.compress(bytes(1 << 26)), "holds more than 18.1 MB.* unpack it, or it is damaged or malicious"),
+        (packed.read_bytes()[:-8] + bytes(8), "CRC"),
+    ):  # fmt: skip
+        packed.write_bytes(content)
+        assert re.search(why, refusal(packed, encoder)), refusal(packed, encoder)
 
 
 def test_a_folder_of_texts(tmp_path: Path, encoder: Any) -> None:

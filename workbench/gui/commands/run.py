@@ -84,7 +84,7 @@ def schemes_of(state: State) -> tuple[str, ...]:
     return (schemes_to_score(chosen, state.session, state.target) if state.session else ()) or scheme_names(None)
 
 
-DATA = (".txt", ".md", ".jsonl", ".csv", ".parquet", ".arrow", ".npz", ".npy")
+DATA = (".txt", ".md", ".jsonl", ".csv", ".parquet", ".arrow", ".gz", ".npz", ".npy")
 """Files that hold nothing but data; others are models, plans or sessions first."""
 
 OF_MODELS = (".json", ".safetensors", ".gguf", ".onnx", ".pt2", ".pt", ".pth", ".bin", ".py")

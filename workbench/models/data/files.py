@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import DataError, nearest
-from workbench.models.data.table_file import SUFFIXES
+from workbench.models.data.table_paths import SUFFIXES, shards_of, suffix_of, table_of
 from workbench.plain_file import kind_of
 from workbench.readable import few
 
@@ -90,7 +90,7 @@ def locate(path: str | Path, split: str) -> Part:
     text, half = str(path), {CALIBRATION: 0, EVALUATION: 1}.get(split)
     bundled = text.startswith("demo:")
     source = _bundled(text.removeprefix("demo:")) if bundled else Path(os.path.abspath(os.path.expanduser(path)))
-    if not source.exists():
+    if not source.exists() and not shards_of(source):
         raise DataError(f"the data {source} does not exist; expected {EXPECTED}")
     if (kind := kind_of(source)) is not None:
         raise DataError(f"the data {source} is {kind}, not a regular file or a folder; copy what it gives into a file")
@@ -136,14 +136,14 @@ def named_after(folder: Path, split: str) -> Path | None:
     """Return the file or folder of ``folder`` that is named after a split."""
     entries = sorted(entry for entry in folder.iterdir() if entry.stem.split("_")[0] == split)
     suffixes = (*TEXT, *ARRAYS, *SUFFIXES)
-    return next((entry for entry in entries if entry.is_dir() or entry.suffix.lower() in suffixes), None)
+    return next((entry for entry in entries if entry.is_dir() or suffix_of(entry) in suffixes), None)
 
 
 def _kind(file: Path) -> str:
     suffix = file.suffix.lower()
     if file.is_dir():
         return _kind_of_folder(file)
-    if suffix in SUFFIXES:
+    if suffix_of(file) in SUFFIXES or not file.exists():  # the shards of one
         return "table"
     if suffix in SOUNDS:
         return "sounds"
@@ -179,10 +179,15 @@ def _table_in(folder: Path) -> Path:
     entries = [entry for each in inner for entry in sorted(each.iterdir()) if entry.stem.lower() not in ABOUT]
     if any(entry.suffix.lower() in (*SOUNDS, *TEXT, *PICTURES) for entry in entries):
         return folder
-    tables = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.suffix.lower() != ".json"]
+    found = [entry for entry in entries if suffix_of(entry) in SUFFIXES]
+    tables = sorted({table for each in found if (table := table_of(each)).suffix.lower() != ".json"})
     if len(tables) > 1:
-        names = few([str(table.relative_to(folder)) for table in tables])
-        raise DataError(f"{folder} holds {len(tables)} tables ({names}); give one of them, or put them into one file")
+        beside = Counter(table.parent for table in tables)
+        own = [each if each.parent == folder or beside[each.parent] > 1 else each.parent for each in tables]
+        names = few([str(each.relative_to(folder)) for each in own])
+        raise DataError(f"{folder} holds {len(tables)} tables ({names}); give one of them, as {own[0]}")
+    if tables and len(shards := shards_of(tables[0])) == 1:
+        return shards[0]
     return tables[0] if tables else folder
 
 

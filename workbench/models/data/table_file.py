@@ -11,6 +11,7 @@ import base64
 import codecs
 import csv
 import decimal
+import gzip
 import importlib
 import io
 import json
@@ -28,10 +29,11 @@ import numpy as np
 from workbench.errors import BackendUnavailableError, DataError, first_line
 from workbench.limited import SECONDS, limited
 from workbench.memory import size_text
+from workbench.models.data.table_paths import GZIP, shards_of, suffix_of
 from workbench.models.readers.mapped import MappedFile
 from workbench.plain_file import require_room, require_utf8
+from workbench.readable import few
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 MARKS = (b",", b"\t", b";")
 """What separates the columns of a text."""
 
@@ -80,25 +82,36 @@ class Columns:
 
 
 def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict[str, list[Any]]:
-    """Return the columns that ``choose`` names (or none); raises what it raises, and DataError for what is no table."""
+    """Return the columns that ``choose`` names (or none), of shards those of all in their order.
+
+    Raises what ``choose`` raises, and DataError for what is no table.
+    """
     try:
         _import()
     except ImportError as error:
         raise BackendUnavailableError(
             f"reading {file.name} needs the package pyarrow: {error}; pip install 'quantization-workbench[data]'"
         ) from None
-    try:
-        content = MappedFile(file)
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
-    if not content.size:
-        raise DataError(f"{file} is empty; give at least one row")
-    if file.suffix.lower() not in (".parquet", ".arrow"):  # which are read by columns
-        require_room(file, content.size)
+    first, *others = shards_of(file) or [file]
+    columns, size = _read(first, choose)
+    for shard in others:
+        more, nbytes = _read(shard, lambda table: choose(table) if columns.keys() <= table.kinds.keys() else [])
+        if [*more] != [*columns]:
+            raise DataError(f"{shard} has other columns than {first.name}, of which {few(columns)} are read; name "
+                            "columns that all shards have (--column)")  # fmt: skip
+        require_room(file, size := size + nbytes)
+        for name, values in more.items():
+            columns[name] += values
+    return columns
+
+
+def _read(file: Path, choose: Callable[[Columns], Sequence[str]]) -> tuple[dict[str, list[Any]], int]:
+    """Return the columns of one file, and the bytes in which they were handed over."""
+    content, suffix = _content(file), suffix_of(file).removesuffix(GZIP)
 
     def work() -> list[np.ndarray]:
         try:
-            table = _parsed(content, file.suffix.lower())
+            table = _parsed(content, suffix)
         except Exception as error:  # pyarrow raises many types
             raise DataError(f"{file} cannot be read as a table: {first_line(error)}") from None
         if not table.rows:
@@ -126,7 +139,33 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
     names, numbers, columns = json.loads(text.tobytes(), object_hook=_value)
     left = iter(arrays)
     columns |= {name: _listed([next(left) for _ in range(count)]) for name, count in numbers.items()}
-    return {name: columns[name] for name in names}
+    return {name: columns[name] for name in names}, text.nbytes + sum(array.nbytes for array in arrays)
+
+
+def _content(file: Path) -> MappedFile:
+    """Return a file's bytes, unpacked; raises DataError, also where they are far more than a file holds."""
+    try:
+        content = MappedFile(file)
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
+    if suffix_of(file).endswith(GZIP):
+        most, packed = LEAST_JSON + ROOM * content.size // 2, io.BytesIO(content.data)
+
+        def work() -> list[np.ndarray]:
+            text = gzip.GzipFile(fileobj=packed).read(most + 1)
+            if len(text) > most:
+                raise DataError(f"{file} holds more than {size_text(most)}, the most for a packed file of its size; "
+                                "unpack it, or it is damaged or malicious")  # fmt: skip
+            return [np.frombuffer(text, np.uint8)]
+
+        seconds, memory = SECONDS + most / SPEED, LEAST + 2 * most
+        (text,) = limited(work, str(file), DataError, seconds=seconds, memory=memory, answer=most)
+        content.data, content.size = text.tobytes(), text.nbytes
+    if not content.size:
+        raise DataError(f"{file} is empty; give at least one row")
+    if suffix_of(file) not in (".parquet", ".arrow"):  # which are read by columns
+        require_room(file, content.size)
+    return content
 
 
 def _listed(numbers: Sequence[np.ndarray]) -> list[Any]:
@@ -268,7 +307,7 @@ def _mark(content: MappedFile) -> str:
 
 
 def _marks(content: MappedFile) -> int:
-    return max(map(_first_line(content).count, MARKS)) if content.path.suffix.lower() in (".csv", ".tsv") else 0
+    return max(map(_first_line(content).count, MARKS)) if suffix_of(content.path)[:4] in (".csv", ".tsv") else 0
 
 
 def _first_line(content: MappedFile) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 from workbench.errors import DataError, nearest
 from workbench.models.data.table_file import Columns, read_columns
+from workbench.models.data.table_paths import suffix_of
 from workbench.plain_file import read_text
 from workbench.readable import few
 
@@ -170,7 +171,7 @@ def _require_text(name: str, values: list[Any], file: Path) -> None:
     if {str, bytes}.isdisjoint(map(type, values)):
         return
     for row, value in enumerate(values):
-        if isinstance(value, bytes) and file.suffix.lower() in (".csv", ".tsv"):
+        if isinstance(value, bytes) and suffix_of(file)[:4] in (".csv", ".tsv"):
             raise DataError(f"{file}: row {row + 1} of the column {name} is not UTF-8; save the file as UTF-8")
         if isinstance(value, str) and SURROGATE.search(value):
             raise DataError(f"{file}: row {row + 1} of the column {name} holds half a character (a surrogate); fix it")
