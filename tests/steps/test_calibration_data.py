@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import workbench as wb
 from workbench.errors import MissingResultError
-from workbench.models.data.files import EVALUATION
+from workbench.models.data.files import CALIBRATION, EVALUATION
 from workbench.models.data.text import encode
 from workbench.models.sources.bundled import bundled_folder
 from workbench.steps import session_data
 from workbench.steps.browse_samples import BROWSE_SAMPLES, BrowseSamplesOptions
 
 DEMO = "demo:language-model"
+
+
+def test_a_folder_that_was_calibrated_on_gives_its_other_half(tmp_path: Path) -> None:
+    """The record names the table in the folder, or what its shards have in common."""
+    from dataclasses import replace
+
+    model, line = wb.open(DEMO), json.dumps({"text": "Numbers are taken as they are. " * 200}) + "\n"
+    for names in (["data.jsonl"], ["train-00000-of-00002.jsonl", "train-00001-of-00002.jsonl"]):
+        folder = tmp_path / names[0]
+        folder.mkdir()
+        for name in names:
+            (folder / name).write_text(2 * line)
+        calibration = session_data.open_dataset(folder, model, split=CALIBRATION, samples=2)
+        session = replace(wb.start(model), calibration=calibration.record)
+        data = session_data.for_evaluation(model, session, folder, samples=2, seed=0)
+        assert (data.record.path, data.record.split) == (calibration.record.path, EVALUATION)
 
 
 def test_a_page_is_the_recorded_text(tmp_path: Path) -> None:

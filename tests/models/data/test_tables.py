@@ -388,7 +388,7 @@ def test_saved_shards_and_splits(tmp_path: Path, encoder: Any) -> None:
         str(tmp_path / "both"), num_shards={"train": 2, "test": 1}
     )
     assert refusal(tmp_path / "both", encoder) == (
-        f"{tmp_path}/both holds 2 tables (test, train); give one of them, as {tmp_path}/both/test"
+        f"{tmp_path}/both holds 2 tables (test, train); give one of them, as {tmp_path}/both/train"
     )
     for split in ("test", "train"):
         assert open_dataset(tmp_path / "both" / split, encoder).record.content_hash == data.record.content_hash

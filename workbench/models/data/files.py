@@ -185,7 +185,8 @@ def _table_in(folder: Path) -> Path:
         beside = Counter(table.parent for table in tables)
         own = [each if each.parent == folder or beside[each.parent] > 1 else each.parent for each in tables]
         names = few([str(each.relative_to(folder)) for each in own])
-        raise DataError(f"{folder} holds {len(tables)} tables ({names}); give one of them, as {own[0]}")
+        usual = next((each for each in own if "train" in each.name), own[0])
+        raise DataError(f"{folder} holds {len(tables)} tables ({names}); give one of them, as {usual}")
     if tables and len(shards := shards_of(tables[0])) == 1:
         return shards[0]
     return tables[0] if tables else folder
