@@ -134,15 +134,24 @@ def test_layers_that_get_no_rows_of_a_batch():
 
 
 class Unheard(nn.Module):
-    """What ``quiet`` gives is multiplied by 0."""
+    """Hardly anything that ``quiet`` gives is heard."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: float = 0.0) -> None:
         super().__init__()
         torch.manual_seed(0)
-        self.quiet, self.last = nn.Linear(6, 6), nn.Linear(6, 6)
+        self.share, self.quiet, self.last = share, nn.Linear(6, 6), nn.Linear(6, 6)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.last(x) + 0.0 * self.quiet(x)
+        return self.last(x) + self.share * self.quiet(x)
+
+
+@pytest.mark.parametrize("share", [1e-19, 1e-21])
+def test_gradients_whose_squares_are_hardly_numbers_weigh_as_any(share):
+    data = Rows(inputs=10 * torch.randn(9, 6, generator=torch.Generator().manual_seed(1)))
+    tiny, usual = (model_of(Unheard(each), OutputKind.EMBEDDING) for each in (share, 1e-9))
+    assert calibrate(tiny, data).curvature["quiet"].by_loss is not None
+    mine, expected = (whole_curvature(model, data)["quiet"].full for model in (tiny, usual))
+    np.testing.assert_allclose(mine, expected, rtol=0.05, atol=1.0)
 
 
 def test_a_layer_without_gradients_weighs_nothing():

@@ -6,6 +6,7 @@ collected again from the calibration's data, some layers at a time, and never st
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -189,6 +190,7 @@ class _Sums:
 
     ``inputs`` are of ``[groups, columns, columns]``; layers that get the same tensor share the sums of ``owner``,
     but for those that are ``alone`` and those that are ``weighed``, whose tokens count as their squared gradients do.
+    Gradients are multiplied by ``units``, powers of two: the squares of tiny ones would vanish.
     ``outputs`` are of ``[rows, rows]``.  ``calls`` counts the tensors of each layer;
     ``apart`` are layers that did not get their owner's tensor again.
     """
@@ -203,6 +205,7 @@ class _Sums:
     owner: dict[str, str] = field(default_factory=dict)
     inputs: dict[str, SymmetricSum] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    units: dict[str, float] = field(default_factory=dict)
     outputs: dict[str, SymmetricSum] = field(default_factory=dict)
     sampled: dict[str, int] = field(default_factory=dict)
     finite: bool = True
@@ -245,7 +248,10 @@ class _Sums:
         if name in self.weighed:
             lengths = gradient.reshape(-1, layer.matrix[0]).float().norm(dim=1, keepdim=True)
             self.finite = self.finite and bool(lengths.isfinite().all())
-            self._add(name, (tensor.reshape(-1, tensor.shape[-1]).float() * lengths).unsqueeze(0))
+            if name not in self.units and (some := float(lengths.sum())) > 0:
+                self.units[name] = 2.0 ** min(-math.frexp(some)[1], 126)
+            rows = tensor.reshape(-1, tensor.shape[-1]).float() * (lengths * self.units.get(name, 1.0))
+            self._add(name, rows.unsqueeze(0))
         if layer.kind is not LayerKind.LINEAR or layer.matrix[0] > OUTPUT_ROWS or not gradient.numel():
             return
         samples = self._samples if gradient.numel() % (self._samples * layer.matrix[0]) == 0 else 1
@@ -272,8 +278,8 @@ class _Sums:
         if name in self.weighed and name in self.inputs:
             mean = self.inputs[name].mean(self.counts[name])[0]
             trace = float(mean.trace())
-            share = float(known.columns.sum()) / trace if trace > 0 else 0.0
-            return replace(known, full=(mean * share).numpy(), outputs=self._outputs(name))
+            mean *= float(known.columns.sum()) / trace if trace > 0 else 0.0
+            return replace(known, full=mean.numpy(), outputs=self._outputs(name))
         owner = self.owner.get(name, "")
         if owner not in self.inputs:
             return known
