@@ -264,6 +264,8 @@ def test_one_json_object_holds_rows_or_is_one(tmp_path: Path) -> None:
     for text in (json.dumps({"messages": chat}), json.dumps({"messages": chat}, indent=2)):
         file.write_text(text)
         assert read_columns(file, lambda table: ["messages"]) == {"messages": [chat]}
+    file.write_text('{"text": "a", "data": [1, 2], "rows": ["b"]}')  # one row, with columns of such names
+    assert read_columns(file, lambda table: ["text", "data"]) == {"text": ["a"], "data": [[1, 2]]}
     file.write_text('{"text": "a"}\n{"text": \n')
     with pytest.raises(DataError, match="line 2 is not JSON"):
         read_columns(file, lambda table: ["text"])

@@ -330,8 +330,9 @@ def _whole(text: str) -> list[Any] | None:
         if text.lstrip()[:1] == "[":
             raise
         return None
-    inner = next((value[name] for name in ROWS if isinstance(value, dict) and isinstance(value.get(name), list)), value)
-    return inner if isinstance(inner, list) else [inner]
+    lists = [value.get(name) for name in ROWS] if isinstance(value, dict) else [value]
+    rows = (each for each in lists if isinstance(each, list) and all(isinstance(row, dict) for row in each))
+    return next(rows, value if isinstance(value, list) else [value])
 
 
 def _json_lines(text: str) -> Iterator[Any]:
