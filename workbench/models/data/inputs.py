@@ -151,7 +151,7 @@ def entries_of(name: str, tensor: torch.Tensor) -> torch.Tensor:
     if not name.endswith(IN_A_ROW):
         return tensor
     entries = tensor.flatten(0, 1)
-    first = entries.flatten(1)[:, 0]
+    first = entries.flatten(1)[:, 0] if entries.ndim > 1 else entries
     there = ~first.isnan() if entries.is_floating_point() else first != NOTHING
     return entries if bool(there.all()) else entries[there]
 

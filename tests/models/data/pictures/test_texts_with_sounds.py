@@ -16,6 +16,9 @@ from tests.zoo.architectures import save as save_tiny
 from workbench.errors import DataError
 from workbench.measurement.calibrate import calibrate
 from workbench.models.data.datasets import open_dataset
+from workbench.models.data.inputs import IN_A_ROW, entries_of
+from workbench.models.data.pictures.pictured_rows import read_pictured_rows
+from workbench.models.data.pictures.pictured_texts import in_a_row
 from workbench.models.model import Model
 from workbench.models.sources import open_model
 
@@ -108,3 +111,19 @@ def test_rows_that_are_wrong_are_named(tmp_path: Path, model: Model, row: dict[s
             open_dataset(file, model)
     else:
         assert open_dataset(file, model).notes == ("a.jsonl: 1 of 1 texts were cut to 256 tokens",)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32])
+def test_one_number_of_each_sound_is_handed_over_in_a_row(kind: type[np.generic]) -> None:
+    """As the sizes that Phi-4-multimodal's processor makes."""
+    ((name, tensor),) = in_a_row("audio_embed_sizes", [np.array([4, 6], kind), None, np.array([5], kind)]).items()
+    assert name == "audio_embed_sizes" + IN_A_ROW and tensor.shape == (3, 2)
+    assert entries_of(name, tensor).tolist() == [4, 6, 5]
+
+
+def test_a_part_whose_type_is_no_word_is_no_place(tmp_path: Path) -> None:
+    sounds(tmp_path, (16000, 8000, 1))
+    content = [{"type": ["audio"], "text": "a"}, {"type": "text", "text": "b"}]
+    file = table(tmp_path / "a.jsonl", [{"audio": "0.wav", "messages": [turn("user", *content)]}])
+    (row,), _ = read_pictured_rows(file, "", generates=True)
+    assert [part["type"] for part in row.messages[0]["content"]] == ["audio", "['audio']", "text"]

@@ -224,5 +224,5 @@ def _part(part: Any) -> Message:
     """Return a part with its type, which some data leave out, and a text's text."""
     own = dict(part) if isinstance(part, dict) else {"text": part}
     unsaid = next((TYPES[name] for name in TYPES if own.get(name) is not None), "image")
-    kind = own.get("type") or (unsaid if own.get("text") is None else "text")
+    kind = str(own.get("type") or (unsaid if own.get("text") is None else "text"))
     return {**own, "type": kind} | ({"text": str(own.get("text") or "")} if kind == "text" else {})
