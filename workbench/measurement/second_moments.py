@@ -248,8 +248,8 @@ class _Sums:
         if name in self.weighed:
             lengths = gradient.reshape(-1, layer.matrix[0]).float().norm(dim=1, keepdim=True)
             self.finite = self.finite and bool(lengths.isfinite().all())
-            if name not in self.units and (some := float(lengths.sum())) > 0:
-                self.units[name] = 2.0 ** min(-math.frexp(some)[1], 126)
+            if name not in self.units and (total := float(lengths.sum())) > 0:
+                self.units[name] = 2.0 ** min(-math.frexp(total)[1], 126)
             rows = tensor.reshape(-1, tensor.shape[-1]).float() * (lengths * self.units.get(name, 1.0))
             self._add(name, rows.unsqueeze(0))
         if layer.kind is not LayerKind.LINEAR or layer.matrix[0] > OUTPUT_ROWS or not gradient.numel():
