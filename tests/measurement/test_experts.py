@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.models.execution.test_uses import IDS, opened
-from tests.models.networks import Rows
 from workbench.measurement.calibrate import Calibration, calibrate
 from workbench.measurement.second_moments import SecondMoments
 from workbench.models.execution.network import NetworkModel
@@ -171,18 +170,6 @@ def test_a_network_without_mixtures_says_that_all_experts_change_nothing() -> No
     network = nn.Sequential(nn.Embedding(13, WIDTH), nn.Linear(WIDTH, 13))
     own = calibrate(opened(network, OutputKind.TOKEN_LOGITS, IDS), IDS, all_experts=True)
     assert any("all experts changed nothing (--all-experts)" in note for note in own.notes)
-
-
-def test_parts_shown_to_all_experts_merge_by_what_each_was_shown() -> None:
-    model, own = seen("loop", starved=3, all_experts=True)
-    first, second = (
-        calibrate(model, Rows(input_ids=IDS.tensors["input_ids"][at : at + 128]), first_sample=at, all_experts=True)
-        for at in (0, 128)
-    )
-    merged, whole = first.curvature["experts.up"].merge(second.curvature["experts.up"]), own.curvature["experts.up"]
-    assert merged.shown == whole.shown and merged.counts is not None and whole.counts is not None
-    np.testing.assert_array_equal(merged.counts, whole.counts)
-    np.testing.assert_allclose(merged.columns, whole.columns, rtol=1e-5)
 
 
 @pytest.mark.parametrize("all_experts", (False, True))

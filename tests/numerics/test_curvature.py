@@ -76,35 +76,15 @@ def test_a_token_of_huge_inputs_that_matters_little_does_not_decide_what_other_c
     assert predicted_loss(errors, known) == pytest.approx(cost, rel=0.15)
     assert predicted_loss_full(errors, known) == pytest.approx(cost, rel=0.3)
     assert predicted_loss(errors, replace(known, by_loss=None)) < 0.01 * cost
-    np.testing.assert_allclose(known.merge(known).by_loss, known.by_loss)
-    assert known.merge(replace(known, by_loss=None)).by_loss is None
     np.testing.assert_allclose(known.importance(), known.by_loss[None].astype(np.float32))
     with pytest.raises(ValueError, match="by_loss"):
         replace(known, by_loss=np.ones(5))
-
-
-def test_merging_weighs_by_tokens_and_keeps_order_out() -> None:
-    a, b = curvature(3, 4, 0, 10), curvature(3, 4, 1, 30)
-    both = a.merge(b)
-    assert both.count == 40
-    assert both.rows == pytest.approx((a.rows * 10 + b.rows * 30) / 40)
-    assert both.columns == pytest.approx((a.columns * 10 + b.columns * 30) / 40)
-    assert both.full is not None and a.full is not None and b.full is not None
-    assert both.full == pytest.approx((a.full * 10 + b.full * 30) / 40, abs=1e-6)
-    assert b.merge(a).rows == pytest.approx(both.rows)
-    bare = Curvature(rows=b.rows, columns=b.columns, full=None, count=30)
-    assert a.merge(bare).full is None
-    nothing = Curvature(rows=np.zeros(3), columns=np.zeros(4), full=None, count=0)
-    assert nothing.merge(nothing).count == 0
-    assert nothing.merge(b).rows == pytest.approx(b.rows)
 
 
 def test_shapes_are_checked() -> None:
     known = curvature(3, 4)
     with pytest.raises(ValueError, match=r"\(3, 4\)"):
         predicted_loss(torch.zeros(4, 3), known)
-    with pytest.raises(ValueError, match="cannot merge"):
-        known.merge(curvature(4, 4))
     with pytest.raises(ValueError, match="not collected"):
         predicted_loss_full(torch.zeros(3, 4), Curvature(rows=known.rows, columns=known.columns, full=None, count=1))
     with pytest.raises(ValueError, match="square"):

@@ -92,7 +92,7 @@ def calibrate(
     ``batch_size`` is the most samples that run at once: long samples of large models run fewer at a time.
     ``seed`` draws the labels of each sample: the same data, batch size and seed give the same bits, other batch sizes
     the same numbers but for the order in which they are added.  ``first_sample`` numbers the first sample, so that the
-    results of several parts of one data set merge to those of the whole.
+    statistics of several parts of one data set merge to those of the whole.
     ``all_experts``: the inputs of a mixture's experts are those that all tokens would give them, not only the tokens
     that the router sends; gradients are those of the network as it is.  Raises CannotRunError for weights-only models,
     DataError for an empty data set or one whose every batch is NaN.

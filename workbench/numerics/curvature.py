@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -87,41 +87,6 @@ class Curvature:
         """Return the columns' weights, float32 ``[1, columns]``, or ``[rows, columns]`` for experts."""
         runs = self.weighing.astype(np.float32)
         return runs if len(runs) == 1 else runs.repeat(self.rows.size // len(runs), axis=0)
-
-    def merge(self, other: Curvature) -> Curvature:
-        """Return the means over the tokens of both; whole matrices are kept if both have them."""
-        if self.rows.shape != other.rows.shape or self.columns.shape != other.columns.shape:
-            raise ValueError(
-                f"cannot merge the curvature of a {self.rows.size} x {self.columns.size} and of a "
-                f"{other.rows.size} x {other.columns.size} matrix"
-            )
-        count = self.count + other.count
-        share = other.count / count if count else 0.0
-        return Curvature(
-            rows=self.rows + (other.rows - self.rows) * share, count=count, full=_mean(self.full, other.full, share),
-            columns=self._merged_columns(other, share), by_loss=_mean(self.by_loss, other.by_loss, share, np.float64),
-            outputs=_mean(self.outputs, other.outputs, share),
-            counts=None if self.counts is None or other.counts is None else self.counts + other.counts,
-            shown=self.shown + other.shown if self.shown and other.shown else 0,
-            error=math.hypot((1 - share) * self.error, share * other.error),
-        )  # fmt: skip
-
-    def _merged_columns(self, other: Curvature, share: float) -> np.ndarray:
-        """Return the mean of both, each expert's by its own tokens."""
-        seen, others = self.seen, other.seen
-        if seen is None or others is None:
-            return np.asarray(self.columns + (other.columns - self.columns) * share)
-        own = (others / np.maximum(seen + others, 1))[:, None]
-        return np.asarray(self.columns + (other.columns - self.columns) * own)
-
-
-def _mean(
-    first: np.ndarray | None, other: np.ndarray | None, share: float, dtype: type[np.floating[Any]] = np.float32
-) -> np.ndarray | None:  # fmt: skip
-    """Return the mean of which ``other`` has ``share``; None unless both are known."""
-    if first is None or other is None:
-        return None
-    return np.asarray(first + (other - first) * dtype(share), dtype=dtype)
 
 
 def predicted_loss(difference: torch.Tensor, curvature: Curvature, weight: torch.Tensor | None = None) -> float:

@@ -136,7 +136,7 @@ class Tour(Popup):
         self.move(window.mapToGlobal(beside(area, self.width(), self.height(), room)))
 
     def _surround(self, area: QRect) -> None:
-        """Move the frame to ``area``; a person sees where it goes."""
+        """Move the frame to ``area``, animated unless motion is turned off."""
         motion = min(MOTION_MS, self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration))
         self._motion.stop()
         if motion <= 0 or self._mark.isHidden():
