@@ -7942,8 +7942,8 @@ Auf {}.</translation>
         <translation>er endete mit dem Code {n}</translation>
     </message>
     <message>
-        <source>{w} failed with {}: {}</source>
-        <translation>{w}: gescheitert mit {}: {}</translation>
+        <source>{w} failed with {}: {w}</source>
+        <translation>{w}: gescheitert mit {}: {w}</translation>
     </message>
     <message>
         <source>{}: the memory ran out; use fewer samples or a smaller batch, or close other programs</source>
@@ -8418,8 +8418,8 @@ Auf {}.</translation>
         <translation>{} steht, wo die Sperre der Sitzung hingehört, ist aber keine gewöhnliche Datei; sie entfernen</translation>
     </message>
     <message>
-        <source>{} is being written by {}; wait for it and try again{}</source>
-        <translation>{} wird von {} geschrieben; darauf warten und es wieder versuchen{}</translation>
+        <source>{} is being written by {}; wait for it and try again{w}</source>
+        <translation>{} wird von {} geschrieben; darauf warten und es wieder versuchen{w}</translation>
     </message>
     <message>
         <source>{} holds another model now; the result was not written</source>
@@ -9028,6 +9028,3390 @@ Auf {}.</translation>
     <message>
         <source>a folder</source>
         <translation>ein Ordner</translation>
+    </message>
+    <message>
+        <source>compressed-tensors has no scheme for {} in what was written</source>
+        <translation>compressed-tensors hat kein Schema für {} in dem, was geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>please report</source>
+        <translation>bitte melden</translation>
+    </message>
+    <message>
+        <source>the plan stores keys and values in {}</source>
+        <translation>der Plan speichert Schlüssel und Werte in {}</translation>
+    </message>
+    <message>
+        <source>compressed-tensors has one scheme for all</source>
+        <translation>compressed-tensors hat ein Schema für alle</translation>
+    </message>
+    <message>
+        <source>a KV cache in {} cannot be expressed in compressed-tensors</source>
+        <translation>ein KV-Cache in {} lässt sich in compressed-tensors nicht ausdrücken</translation>
+    </message>
+    <message>
+        <source>choose fp8-e4m3-token</source>
+        <translation>fp8-e4m3-token wählen</translation>
+    </message>
+    <message>
+        <source>this needs the package compressed-tensors</source>
+        <translation>dafür wird das Paket compressed-tensors gebraucht</translation>
+    </message>
+    <message>
+        <source>the package compressed-tensors does not take the model&apos;s own rotations</source>
+        <translation>das Paket compressed-tensors nimmt die eigenen Rotationen des Modells nicht an</translation>
+    </message>
+    <message>
+        <source>{} comes from {}, so transformers has no config.json to load it with</source>
+        <translation>{} kommt aus {}, daher hat transformers keine config.json, um es zu laden</translation>
+    </message>
+    <message>
+        <source>export to state-dict or safetensors instead</source>
+        <translation>stattdessen nach state-dict oder safetensors exportieren</translation>
+    </message>
+    <message>
+        <source>no config.json lies in {}</source>
+        <translation>in {} liegt keine config.json</translation>
+    </message>
+    <message>
+        <source>put the weights, as model.safetensors, into a folder with the config.json and the tokenizer of their model and open that, or export to state-dict or safetensors</source>
+        <translation>die Gewichte als model.safetensors in einen Ordner mit der config.json und dem Tokenizer ihres Modells legen und diesen öffnen, oder nach state-dict oder safetensors exportieren</translation>
+    </message>
+    <message>
+        <source>{} exists and holds more than an earlier export</source>
+        <translation>{} existiert und enthält mehr als einen früheren Export</translation>
+    </message>
+    <message>
+        <source>choose a new folder, nothing was changed</source>
+        <translation>einen neuen Ordner wählen, nichts wurde geändert</translation>
+    </message>
+    <message>
+        <source>what was written to {} reads back otherwise</source>
+        <translation>was nach {} geschrieben wurde, liest sich anders zurück</translation>
+    </message>
+    <message>
+        <source>check the disk and export again</source>
+        <translation>den Datenträger prüfen und noch einmal exportieren</translation>
+    </message>
+    <message>
+        <source>the configuration and the tokenizer cannot be copied</source>
+        <translation>die Konfiguration und der Tokenizer können nicht kopiert werden</translation>
+    </message>
+    <message>
+        <source>{} is a link to {}, outside the model&apos;s folder, and would be copied into the export</source>
+        <translation>{} ist ein Link auf {}, außerhalb des Ordners des Modells, und würde in den Export kopiert</translation>
+    </message>
+    <message>
+        <source>put the file itself there</source>
+        <translation>die Datei selbst dorthin legen</translation>
+    </message>
+    <message>
+        <source>checkpoint_format is {}, not {}</source>
+        <translation>checkpoint_format ist {}, nicht {}</translation>
+    </message>
+    <message>
+        <source>the plan gives no layer a scheme that GPTQ stores</source>
+        <translation>der Plan gibt keiner Schicht ein Schema, das GPTQ speichert</translation>
+    </message>
+    <message>
+        <source>there is nothing to write</source>
+        <translation>es gibt nichts zu schreiben</translation>
+    </message>
+    <message>
+        <source>the plan gives no layer a scheme that MLX stores</source>
+        <translation>der Plan gibt keiner Schicht ein Schema, das MLX speichert</translation>
+    </message>
+    <message>
+        <source>the architecture {} cannot be written for mlx-lm yet</source>
+        <translation>die Architektur {} kann für mlx-lm noch nicht geschrieben werden</translation>
+    </message>
+    <message>
+        <source>supported are {}</source>
+        <translation>unterstützt werden {}</translation>
+    </message>
+    <message>
+        <source>mlx-lm&apos;s {} computes no network with {}</source>
+        <translation>{} von mlx-lm rechnet kein Netz mit {}</translation>
+    </message>
+    <message>
+        <source>it cannot be written as an MLX checkpoint</source>
+        <translation>es lässt sich nicht als MLX-Checkpoint schreiben</translation>
+    </message>
+    <message>
+        <source>{} no longer has its .safetensors files, whose names and layout are copied</source>
+        <translation>{} hat seine .safetensors-Dateien nicht mehr, deren Namen und Aufbau übernommen werden</translation>
+    </message>
+    <message>
+        <source>the plan gives no layer a scheme that torchao stores</source>
+        <translation>der Plan gibt keiner Schicht ein Schema, das torchao speichert</translation>
+    </message>
+    <message>
+        <source>this needs the package torchao</source>
+        <translation>dafür wird das Paket torchao gebraucht</translation>
+    </message>
+    <message>
+        <source>pip install &apos;quantization-workbench[torchao]&apos;</source>
+        <translation>pip install &apos;quantization-workbench[torchao]&apos;</translation>
+    </message>
+    <message>
+        <source>{} in {} cannot be read back from {}</source>
+        <translation>{} in {} kann nicht aus {} zurückgelesen werden</translation>
+    </message>
+    <message>
+        <source>{} is true or false, not {}</source>
+        <translation>{} ist true oder false, nicht {}</translation>
+    </message>
+    <message>
+        <source>{} has no option {}</source>
+        <translation>{} hat keine Option {}</translation>
+    </message>
+    <message>
+        <source>the closest are {}</source>
+        <translation>am nächsten kommen {}</translation>
+    </message>
+    <message>
+        <source>{} is a number such as {}, not {}</source>
+        <translation>{} ist eine Zahl wie {}, nicht {}</translation>
+    </message>
+    <message>
+        <source>transformers does not load what was written</source>
+        <translation>transformers lädt nicht, was geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>an importance matrix holds the inputs of a calibration, and there is none</source>
+        <translation>eine Importance-Matrix enthält die Eingaben einer Kalibrierung, und es gibt keine</translation>
+    </message>
+    <message>
+        <source>calibrate first, then export from that session</source>
+        <translation>erst kalibrieren, dann aus dieser Sitzung exportieren</translation>
+    </message>
+    <message>
+        <source>the file holds {} bytes of tensors, the plan counts {}</source>
+        <translation>die Datei enthält {} Bytes an Tensoren, der Plan zählt {}</translation>
+    </message>
+    <message>
+        <source>{} is not a packed file of the workbench</source>
+        <translation>{} ist keine gepackte Datei der Workbench</translation>
+    </message>
+    <message>
+        <source>{} has version {}, this reads {}</source>
+        <translation>{} hat Version {}, gelesen wird {}</translation>
+    </message>
+    <message>
+        <source>update the workbench</source>
+        <translation>die Workbench aktualisieren</translation>
+    </message>
+    <message>
+        <source>{} is damaged: it does not describe its tensors</source>
+        <translation>{} ist beschädigt: die Datei beschreibt ihre Tensoren nicht</translation>
+    </message>
+    <message>
+        <source>{} did not read back as the plan that was written</source>
+        <translation>{} liest sich nicht als der Plan zurück, der geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>try another place</source>
+        <translation>einen anderen Ort versuchen</translation>
+    </message>
+    <message>
+        <source>the script did not read back as the plan that was written</source>
+        <translation>das Skript liest sich nicht als der Plan zurück, der geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>there is no tool {}</source>
+        <translation>es gibt kein Werkzeug {}</translation>
+    </message>
+    <message>
+        <source>there are {}</source>
+        <translation>es gibt {}</translation>
+    </message>
+    <message>
+        <source>the plan rewrites the model first ({}), which a recipe cannot express</source>
+        <translation>der Plan formt das Modell zuerst um ({}), was ein Rezept nicht ausdrücken kann</translation>
+    </message>
+    <message>
+        <source>the recipe for {} does not read back as it was written</source>
+        <translation>das Rezept für {} liest sich nicht zurück, wie es geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>the plan&apos;s rotation gives {} a weight of its own, which a network that ties it cannot load from a state dict</source>
+        <translation>die Rotation des Plans gibt {} ein eigenes Gewicht, das ein Netz, das es koppelt, nicht aus einem State Dict laden kann</translation>
+    </message>
+    <message>
+        <source>export to huggingface or safetensors</source>
+        <translation>nach huggingface oder safetensors exportieren</translation>
+    </message>
+    <message>
+        <source>llama.cpp&apos;s quantizer takes tensor types only, and this plan also has {}: remove them, or export a GGUF file</source>
+        <translation>der Quantisierer von llama.cpp nimmt nur Typen von Tensoren, und dieser Plan hat auch {}: sie entfernen oder eine GGUF-Datei exportieren</translation>
+    </message>
+    <message>
+        <source>{} gives {} the type {} and not {}</source>
+        <translation>{} gibt {} den Typ {} und nicht {}</translation>
+    </message>
+    <message>
+        <source>nothing was written</source>
+        <translation>nichts wurde geschrieben</translation>
+    </message>
+    <message>
+        <source>The {w} is kept as {}</source>
+        <translation>{w} bleibt erhalten als {}</translation>
+    </message>
+    <message>
+        <source>{} comes from {}; a GGUF file needs the configuration and the tokenizer of a Hugging Face folder: open that</source>
+        <translation>{} kommt aus {}; eine GGUF-Datei braucht die Konfiguration und den Tokenizer eines Hugging-Face-Ordners: diesen öffnen</translation>
+    </message>
+    <message>
+        <source>{} tensors were written, the package gguf reads {}</source>
+        <translation>{} Tensoren wurden geschrieben, das Paket gguf liest {}</translation>
+    </message>
+    <message>
+        <source>{} was written as {} and reads back as {}</source>
+        <translation>{} wurde als {} geschrieben und liest sich als {} zurück</translation>
+    </message>
+    <message>
+        <source>{} was written in {} bytes and reads back in {}</source>
+        <translation>{} wurde in {} Bytes geschrieben und liest sich in {} zurück</translation>
+    </message>
+    <message>
+        <source>{}[{}, {}] reads back as {}, {} was evaluated</source>
+        <translation>{}[{}, {}] liest sich als {} zurück, ausgewertet wurde {}</translation>
+    </message>
+    <message>
+        <source>{} has {} bytes, its type and shape need {}</source>
+        <translation>{} hat {} Bytes, Typ und Form brauchen {}</translation>
+    </message>
+    <message>
+        <source>the package gguf does not read what was written</source>
+        <translation>das Paket gguf liest nicht, was geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>{} does not read back as it was written</source>
+        <translation>{} liest sich nicht zurück, wie es geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>{} matches none of the model&apos;s {} layers: it has {}, the model {}</source>
+        <translation>{} passt auf keine der {} Schichten des Modells: enthalten ist {}, im Modell {}</translation>
+    </message>
+    <message>
+        <source>give this model&apos;s matrix</source>
+        <translation>die Matrix dieses Modells angeben</translation>
+    </message>
+    <message>
+        <source>the importance matrix has {} values for {}, the layer has {} inputs</source>
+        <translation>die Importance-Matrix hat {} Werte für {}, die Schicht hat {} Eingaben</translation>
+    </message>
+    <message>
+        <source>it is another model&apos;s</source>
+        <translation>sie gehört zu einem anderen Modell</translation>
+    </message>
+    <message>
+        <source>torch cannot capture {} as an ONNX graph</source>
+        <translation>torch kann {} nicht als ONNX-Graph erfassen</translation>
+    </message>
+    <message>
+        <source>{} runs on {} in {}; a graph is captured on the CPU in float32: export with --device cpu --dtype float32</source>
+        <translation>{} läuft auf {} in {}; ein Graph wird auf der CPU in float32 erfasst: mit --device cpu --dtype float32 exportieren</translation>
+    </message>
+    <message>
+        <source>ONNX files need the package {}</source>
+        <translation>ONNX-Dateien brauchen das Paket {}</translation>
+    </message>
+    <message>
+        <source>install it: pip install &apos;quantization-workbench[onnx]&apos;</source>
+        <translation>installieren: pip install &apos;quantization-workbench[onnx]&apos;</translation>
+    </message>
+    <message>
+        <source>what {} takes is not known, so it cannot be captured</source>
+        <translation>was {} annimmt, ist nicht bekannt, daher kann es nicht erfasst werden</translation>
+    </message>
+    <message>
+        <source>ONNX has no representation for {}</source>
+        <translation>ONNX hat keine Darstellung für {}</translation>
+    </message>
+    <message>
+        <source>{} is not a language model of transformers</source>
+        <translation>{} ist kein Sprachmodell von transformers</translation>
+    </message>
+    <message>
+        <source>only those have a KV cache</source>
+        <translation>nur diese haben einen KV-Cache</translation>
+    </message>
+    <message>
+        <source>export it to onnx</source>
+        <translation>nach onnx exportieren</translation>
+    </message>
+    <message>
+        <source>ONNX Runtime GenAI does not know the architecture {}</source>
+        <translation>ONNX Runtime GenAI kennt die Architektur {} nicht</translation>
+    </message>
+    <message>
+        <source>it knows {}: export it to onnx</source>
+        <translation>bekannt sind {}: nach onnx exportieren</translation>
+    </message>
+    <message>
+        <source>{} keeps more than keys and values between tokens</source>
+        <translation>{} behält zwischen Token mehr als Schlüssel und Werte</translation>
+    </message>
+    <message>
+        <source>accuracy is 0 to 4, not {}</source>
+        <translation>accuracy ist 0 bis 4, nicht {}</translation>
+    </message>
+    <message>
+        <source>{} reads back as {}, not {}</source>
+        <translation>{} liest sich als {} zurück, nicht {}</translation>
+    </message>
+    <message>
+        <source>the package onnx does not read what was written</source>
+        <translation>das Paket onnx liest nicht, was geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>the operator {} reads back otherwise than it was written</source>
+        <translation>der Operator {} liest sich anders zurück, als er geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>the inputs of {} have the static scheme {}: calibrate</source>
+        <translation>die Eingaben von {} haben das statische Schema {}: kalibrieren</translation>
+    </message>
+    <message>
+        <source>ONNX has no representation for inputs in {}</source>
+        <translation>ONNX hat keine Darstellung für Eingaben in {}</translation>
+    </message>
+    <message>
+        <source>give them 8 bits</source>
+        <translation>ihnen 8 Bits geben</translation>
+    </message>
+    <message>
+        <source>ONNX has no representation for dynamic inputs in {}</source>
+        <translation>ONNX hat keine Darstellung für dynamische Eingaben in {}</translation>
+    </message>
+    <message>
+        <source>int8-token has one</source>
+        <translation>int8-token hat eine</translation>
+    </message>
+    <message>
+        <source>the inputs of {} have the scheme {}, but the graph uses its weight in {} alone</source>
+        <translation>die Eingaben von {} haben das Schema {}, aber der Graph verwendet ihr Gewicht nur in {}</translation>
+    </message>
+    <message>
+        <source>leave its inputs in floating point</source>
+        <translation>die Eingaben in Gleitkomma lassen</translation>
+    </message>
+    <message>
+        <source>its graph cannot be converted from opset {} to {}</source>
+        <translation>der Graph lässt sich nicht von Opset {} nach {} umwandeln</translation>
+    </message>
+    <message>
+        <source>the file has no tensor {}</source>
+        <translation>die Datei hat keinen Tensor {}</translation>
+    </message>
+    <message>
+        <source>{} lacks {}, which the network has</source>
+        <translation>in {} fehlt {}, das im Netz vorkommt</translation>
+    </message>
+    <message>
+        <source>does it belong to this class of network?</source>
+        <translation>gehört es zu dieser Klasse von Netz?</translation>
+    </message>
+    <message>
+        <source>{} holds {}, which the network lacks</source>
+        <translation>{} enthält {}, das im Netz fehlt</translation>
+    </message>
+    <message>
+        <source>{} holds {} as {}, the network has {}</source>
+        <translation>{} enthält {} als {}, im Netz ist es {}</translation>
+    </message>
+    <message>
+        <source>{} did not end within {} seconds</source>
+        <translation>{} endete nicht innerhalb von {} Sekunden</translation>
+    </message>
+    <message>
+        <source>give fewer samples</source>
+        <translation>weniger Beispiele angeben</translation>
+    </message>
+    <message>
+        <source>the tensors beside the ONNX file cannot be copied</source>
+        <translation>die Tensoren neben der ONNX-Datei können nicht kopiert werden</translation>
+    </message>
+    <message>
+        <source>no runtime is called {}</source>
+        <translation>keine Laufzeit heißt {}</translation>
+    </message>
+    <message>
+        <source>{} computes something other than what was evaluated: its outputs are {} {} from the evaluation, of which its rounding of inputs explains {} ({})</source>
+        <translation>{} rechnet etwas anderes als das, was ausgewertet wurde: die Ausgaben weichen {} {} von der Auswertung ab, wovon das Runden der Eingaben {} erklärt ({})</translation>
+    </message>
+    <message>
+        <source>{} computes something other than what was evaluated: its outputs are {} {} from the evaluation, of which its rounding of inputs explains {}</source>
+        <translation>{} rechnet etwas anderes als das, was ausgewertet wurde: die Ausgaben weichen {} {} von der Auswertung ab, wovon das Runden der Eingaben {} erklärt</translation>
+    </message>
+    <message>
+        <source>folders are run on tokens alone, and {} needs {} too</source>
+        <translation>Ordner werden nur auf Token ausgeführt, und {} braucht auch {}</translation>
+    </message>
+    <message>
+        <source>mlx-lm computes no sliding windows for this network: give samples of at most {} tokens, these have {}</source>
+        <translation>mlx-lm rechnet für dieses Netz keine gleitenden Fenster: Beispiele von höchstens {} Token angeben, diese haben {}</translation>
+    </message>
+    <message>
+        <source>two tensors would be called {}</source>
+        <translation>zwei Tensoren würden {} heißen</translation>
+    </message>
+    <message>
+        <source>rename one of them in the model</source>
+        <translation>einen davon im Modell umbenennen</translation>
+    </message>
+    <message>
+        <source>the header would take {} bytes, readers accept {}</source>
+        <translation>der Kopf der Datei würde {} Bytes brauchen, Leser nehmen {} an</translation>
+    </message>
+    <message>
+        <source>make rules shorter</source>
+        <translation>Regeln kürzer machen</translation>
+    </message>
+    <message>
+        <source>{} is not a whole safetensors file</source>
+        <translation>{} ist keine vollständige safetensors-Datei</translation>
+    </message>
+    <message>
+        <source>{} has {} bytes, its shape and dtype need {}</source>
+        <translation>{} hat {} Bytes, Form und dtype brauchen {}</translation>
+    </message>
+    <message>
+        <source>there is no target {}</source>
+        <translation>es gibt kein Ziel {}</translation>
+    </message>
+    <message>
+        <source>choose one of {}, or runtime@hardware such as vllm@nvidia-9.0</source>
+        <translation>eines von {} wählen, oder Laufzeit@Hardware wie vllm@nvidia-9.0</translation>
+    </message>
+    <message>
+        <source>{} cannot hold {} tensor as the plan says, nothing was written. {w}</source>
+        <translation>{} kann {} Tensor nicht so fassen, wie der Plan sagt, nichts wurde geschrieben. {w}</translation>
+    </message>
+    <message>
+        <source>{} cannot hold {} tensors as the plan says, nothing was written. {w}</source>
+        <translation>{} kann {} Tensoren nicht so fassen, wie der Plan sagt, nichts wurde geschrieben. {w}</translation>
+    </message>
+    <message>
+        <source>this export reads the model&apos;s weights: open the model and export again</source>
+        <translation>dieser Export liest die Gewichte des Modells: das Modell öffnen und noch einmal exportieren</translation>
+    </message>
+    <message>
+        <source>the plan rotates the inputs of {} while the model runs (online-rotation), which this form cannot say</source>
+        <translation>der Plan dreht die Eingaben von {}, während das Modell läuft (online-rotation), was diese Form nicht festhalten kann</translation>
+    </message>
+    <message>
+        <source>export to compressed-tensors or script, or take online-rotation out of the plan</source>
+        <translation>nach compressed-tensors oder script exportieren, oder online-rotation aus dem Plan nehmen</translation>
+    </message>
+    <message>
+        <source>{} rotates activations while it runs ({} in transform_config of its config.json), which this form cannot say</source>
+        <translation>{} dreht Aktivierungen, während es läuft ({} in transform_config seiner config.json), was diese Form nicht festhalten kann</translation>
+    </message>
+    <message>
+        <source>export to compressed-tensors or script</source>
+        <translation>nach compressed-tensors oder script exportieren</translation>
+    </message>
+    <message>
+        <source>{} reads back as {} bytes, {} were written</source>
+        <translation>{} liest sich als {} Bytes zurück, geschrieben wurden {}</translation>
+    </message>
+    <message>
+        <source>{}[{}] reads back as {}, {} was written</source>
+        <translation>{}[{}] liest sich als {} zurück, geschrieben wurde {}</translation>
+    </message>
+    <message>
+        <source>{} reads back as {}, it is {}</source>
+        <translation>{} liest sich als {} zurück, es ist {}</translation>
+    </message>
+    <message>
+        <source>{}[{}] reads back as {}, {} was evaluated</source>
+        <translation>{}[{}] liest sich als {} zurück, ausgewertet wurde {}</translation>
+    </message>
+    <message>
+        <source>the plan gives {} the scheme {}, but it was not quantized</source>
+        <translation>der Plan gibt {} das Schema {}, aber es wurde nicht quantisiert</translation>
+    </message>
+    <message>
+        <source>the plan quantizes {} of {}, which {} cannot express: a program that loads the file would compute something other than what was evaluated</source>
+        <translation>der Plan quantisiert {} von {}, was {} nicht ausdrücken kann: ein Programm, das die Datei lädt, würde etwas anderes rechnen als das, was ausgewertet wurde</translation>
+    </message>
+    <message>
+        <source>export to script or safetensors, or remove the {} schemes from the plan</source>
+        <translation>nach script oder safetensors exportieren, oder die Schemata für {} aus dem Plan entfernen</translation>
+    </message>
+    <message>
+        <source>the cluster at {} has no workers</source>
+        <translation>der Cluster unter {} hat keine Worker</translation>
+    </message>
+    <message>
+        <source>start some: dask worker {}</source>
+        <translation>welche starten: dask worker {}</translation>
+    </message>
+    <message>
+        <source>give a number of processes from 1 to {}, such as local:4</source>
+        <translation>eine Anzahl von Prozessen von 1 bis {} angeben, wie local:4</translation>
+    </message>
+    <message>
+        <source>{} is not the address of a cluster</source>
+        <translation>{} ist keine Adresse eines Clusters</translation>
+    </message>
+    <message>
+        <source>give that of a Dask scheduler, such as tcp://host:8786, or local:4 for four processes of this machine</source>
+        <translation>die eines Dask-Schedulers angeben, wie tcp://host:8786, oder local:4 für vier Prozesse dieses Rechners</translation>
+    </message>
+    <message>
+        <source>a cluster needs Dask</source>
+        <translation>ein Cluster braucht Dask</translation>
+    </message>
+    <message>
+        <source>install it: pip install &apos;quantization-workbench[cluster]&apos;</source>
+        <translation>installieren: pip install &apos;quantization-workbench[cluster]&apos;</translation>
+    </message>
+    <message>
+        <source>no Dask scheduler answers at {} ({})</source>
+        <translation>unter {} antwortet kein Dask-Scheduler ({})</translation>
+    </message>
+    <message>
+        <source>start one: dask scheduler</source>
+        <translation>einen starten: dask scheduler</translation>
+    </message>
+    <message>
+        <source>job {} cannot be tried again: only failed and cancelled jobs can</source>
+        <translation>der Auftrag {} kann nicht wiederholt werden: nur fehlgeschlagene und abgebrochene können es</translation>
+    </message>
+    <message>
+        <source>this window cannot run jobs</source>
+        <translation>dieses Fenster kann keine Aufträge ausführen</translation>
+    </message>
+    <message>
+        <source>it was opened only for a picture</source>
+        <translation>es wurde nur für ein Bild geöffnet</translation>
+    </message>
+    <message>
+        <source>{} names no hardware to estimate for</source>
+        <translation>{} nennt keine Hardware, für die geschätzt werden könnte</translation>
+    </message>
+    <message>
+        <source>choose one of {}</source>
+        <translation>eines von {} wählen</translation>
+    </message>
+    <message>
+        <source>{w}; install it: pip install --upgrade &apos;{}[{}]&apos;</source>
+        <translation>{w}; installieren: pip install --upgrade &apos;{}[{}]&apos;</translation>
+    </message>
+    <message>
+        <source>the task draws its answers at random (do_sample), so they differ from run to run</source>
+        <translation>die Aufgabe zieht ihre Antworten zufällig (do_sample), sie sind also bei jedem Lauf anders</translation>
+    </message>
+    <message>
+        <source>set do_sample: false in its generation_kwargs</source>
+        <translation>do_sample: false in ihren generation_kwargs setzen</translation>
+    </message>
+    <message>
+        <source>{} is not a causal language model, which tasks need</source>
+        <translation>{} ist kein kausales Sprachmodell, das Aufgaben brauchen</translation>
+    </message>
+    <message>
+        <source>{} gives no figure</source>
+        <translation>{} ergibt keine Kennzahl</translation>
+    </message>
+    <message>
+        <source>its tasks need a metric that is a mean over documents, as acc</source>
+        <translation>die Aufgaben brauchen eine Metrik, die ein Mittel über Dokumente ist, wie acc</translation>
+    </message>
+    <message>
+        <source>the task {} gives no result</source>
+        <translation>die Aufgabe {} liefert kein Ergebnis</translation>
+    </message>
+    <message>
+        <source>there is no task file at {}</source>
+        <translation>unter {} gibt es keine Datei einer Aufgabe</translation>
+    </message>
+    <message>
+        <source>give a .yaml file of lm-evaluation-harness or a folder of them</source>
+        <translation>eine .yaml-Datei von lm-evaluation-harness oder einen Ordner davon angeben</translation>
+    </message>
+    <message>
+        <source>allow it (--trust) only if you know it</source>
+        <translation>das nur erlauben (--trust), wenn die Herkunft bekannt ist</translation>
+    </message>
+    <message>
+        <source>tasks need lm-evaluation-harness: pip install &apos;quantization-workbench[tasks]&apos; ({})</source>
+        <translation>Aufgaben brauchen lm-evaluation-harness: pip install &apos;quantization-workbench[tasks]&apos; ({})</translation>
+    </message>
+    <message>
+        <source>the model answers {} positions, which do not form a grid like the labels&apos; {}</source>
+        <translation>das Modell beantwortet {} Positionen, die kein Gitter wie das der Labels bilden: {}</translation>
+    </message>
+    <message>
+        <source>the word error rate needs the package jiwer</source>
+        <translation>die Wortfehlerrate braucht das Paket jiwer</translation>
+    </message>
+    <message>
+        <source>pip install &apos;quantization-workbench[data]&apos;</source>
+        <translation>pip install &apos;quantization-workbench[data]&apos;</translation>
+    </message>
+    <message>
+        <source>the samples do not pair</source>
+        <translation>die Beispiele bilden keine Paare</translation>
+    </message>
+    <message>
+        <source>got {w} and {w}</source>
+        <translation>erhalten wurden {w} und {w}</translation>
+    </message>
+    <message>
+        <source>{} and {} are different metrics</source>
+        <translation>{} und {} sind verschiedene Metriken</translation>
+    </message>
+    <message>
+        <source>the second moments of {} take {}, and {} of memory and disk are free</source>
+        <translation>die zweiten Momente von {} brauchen {}, und {} an Speicher und Datenträger sind frei</translation>
+    </message>
+    <message>
+        <source>choose rtn-clip for it</source>
+        <translation>dafür rtn-clip wählen</translation>
+    </message>
+    <message>
+        <source>there is no Python file {}</source>
+        <translation>es gibt keine Python-Datei {}</translation>
+    </message>
+    <message>
+        <source>give FILE.py or FILE.py:FUNCTION</source>
+        <translation>DATEI.py oder DATEI.py:FUNKTION angeben</translation>
+    </message>
+    <message>
+        <source>taking a metric from {} runs it as a Python program</source>
+        <translation>eine Metrik aus {} zu nehmen, führt sie als Python-Programm aus</translation>
+    </message>
+    <message>
+        <source>{} has no function {}</source>
+        <translation>{} hat keine Funktion {}</translation>
+    </message>
+    <message>
+        <source>define {}(outputs, batch)</source>
+        <translation>{}(outputs, batch) definieren</translation>
+    </message>
+    <message>
+        <source>a metric called {} is computed already</source>
+        <translation>eine Metrik namens {} wird schon berechnet</translation>
+    </message>
+    <message>
+        <source>give the function another name</source>
+        <translation>der Funktion einen anderen Namen geben</translation>
+    </message>
+    <message>
+        <source>the metric {} returned the shape {} for {} samples</source>
+        <translation>die Metrik {} gab die Form {} für {} Beispiele zurück</translation>
+    </message>
+    <message>
+        <source>it has to return one number for each sample</source>
+        <translation>sie muss eine Zahl für jedes Beispiel zurückgeben</translation>
+    </message>
+    <message>
+        <source>the metric {} failed</source>
+        <translation>die Metrik {} schlug fehl</translation>
+    </message>
+    <message>
+        <source>{} is in an order of bytes of one kind of GPU</source>
+        <translation>{} ist in der Bytefolge einer bestimmten Art von GPU gespeichert</translation>
+    </message>
+    <message>
+        <source>save it again by bitsandbytes 0.43</source>
+        <translation>mit bitsandbytes 0.43 noch einmal speichern</translation>
+    </message>
+    <message>
+        <source>{} has no quant_state of nf4 or fp4</source>
+        <translation>{} hat keinen quant_state von nf4 oder fp4</translation>
+    </message>
+    <message>
+        <source>fetch the checkpoint again</source>
+        <translation>den Checkpoint noch einmal holen</translation>
+    </message>
+    <message>
+        <source>{} has a table of its own or blocks of {} in rows of {}</source>
+        <translation>{} hat eine eigene Tabelle oder Blöcke von {} in Zeilen von {}</translation>
+    </message>
+    <message>
+        <source>bitsandbytes&apos; tables of {} with blocks that divide the rows are read</source>
+        <translation>gelesen werden die Tabellen von bitsandbytes für {} mit Blöcken, die die Zeilen teilen</translation>
+    </message>
+    <message>
+        <source>{} has quantized tensors, and no config group of config.json is for it</source>
+        <translation>{} hat quantisierte Tensoren, und keine config group der config.json gilt dafür</translation>
+    </message>
+    <message>
+        <source>{} has scales and no matrix that they are for</source>
+        <translation>{} hat Skalen und keine Matrix, zu der sie gehören</translation>
+    </message>
+    <message>
+        <source>{} is stored as {} of {} bits in strategy {}, which is not read</source>
+        <translation>{} ist als {} mit {} Bits in der Strategie {} gespeichert, die nicht gelesen wird</translation>
+    </message>
+    <message>
+        <source>{} has one scale for each {}, which is not read yet</source>
+        <translation>{} hat eine Skala für jedes {}, was noch nicht gelesen wird</translation>
+    </message>
+    <message>
+        <source>{} in config.json is not a regular expression that is read</source>
+        <translation>{} in config.json ist kein regulärer Ausdruck, der gelesen wird</translation>
+    </message>
+    <message>
+        <source>{} has scales and no matrix of float8_e4m3fn</source>
+        <translation>{} hat Skalen und keine Matrix in float8_e4m3fn</translation>
+    </message>
+    <message>
+        <source>{} is not an MXFP4 weight: its blocks are {}</source>
+        <translation>{} ist kein MXFP4-Gewicht: die Blöcke sind {}</translation>
+    </message>
+    <message>
+        <source>AWQ checkpoints of version {} with {} bits are not read yet</source>
+        <translation>Checkpoints von AWQ der Version {} mit {} Bits werden noch nicht gelesen</translation>
+    </message>
+    <message>
+        <source>4 bits in the version gemm are</source>
+        <translation>4 Bits in der Version gemm werden es</translation>
+    </message>
+    <message>
+        <source>the tensors of {} do not fit together: {} zero points, {} scales</source>
+        <translation>die Tensoren von {} passen nicht zusammen: {} Nullpunkte, {} Skalen</translation>
+    </message>
+    <message>
+        <source>{} has GPTQ codes of {} bits in the format {}</source>
+        <translation>{} hat GPTQ-Codes von {} Bits im Format {}</translation>
+    </message>
+    <message>
+        <source>{} is not an AWQ weight: {} words for {} outputs</source>
+        <translation>{} ist kein AWQ-Gewicht: {} Wörter für {} Ausgaben</translation>
+    </message>
+    <message>
+        <source>fetch the file again</source>
+        <translation>die Datei noch einmal holen</translation>
+    </message>
+    <message>
+        <source>{} has a qweight and no {}</source>
+        <translation>{} hat ein qweight und kein {}</translation>
+    </message>
+    <message>
+        <source>{} is stored in MLX&apos;s mode {}, and affine, {} are read</source>
+        <translation>{} ist im Modus {} von MLX gespeichert, und affine, {} werden gelesen</translation>
+    </message>
+    <message>
+        <source>{} has no biases beside scales of 16 or 32 bits</source>
+        <translation>{} hat keine biases neben Skalen von 16 oder 32 Bits</translation>
+    </message>
+    <message>
+        <source>{} has scales and no words of codes (uint32)</source>
+        <translation>{} hat Skalen und keine Wörter von Codes (uint32)</translation>
+    </message>
+    <message>
+        <source>{} of transform_config has a random matrix of {} x {}, which the files lack</source>
+        <translation>{} von transform_config hat eine zufällige Matrix von {} x {}, die in den Dateien fehlt</translation>
+    </message>
+    <message>
+        <source>its activations are transformed {} while the model runs ({} in transform_config of config.json), which is not read: {} of inputs and outputs of linear layers are</source>
+        <translation>seine Aktivierungen werden {} umgeformt, während das Modell läuft ({} in transform_config der config.json), was nicht gelesen wird: {} von Ein- und Ausgaben linearer Schichten werden es</translation>
+    </message>
+    <message>
+        <source>open the folder that it was made from</source>
+        <translation>den Ordner öffnen, aus dem es gemacht wurde</translation>
+    </message>
+    <message>
+        <source>it transforms queries and keys differently while the model runs ({} in transform_config of config.json), which is not read</source>
+        <translation>es formt Queries und Keys verschieden um, während das Modell läuft ({} in transform_config der config.json), was nicht gelesen wird</translation>
+    </message>
+    <message>
+        <source>transform_config rotates the {} of {}, of class {}: of linear layers alone is that read</source>
+        <translation>transform_config dreht {} von {}, der Klasse {}: nur für lineare Schichten wird das gelesen</translation>
+    </message>
+    <message>
+        <source>{} of transform_config has a Hadamard matrix of {}, no power of two</source>
+        <translation>{} von transform_config hat eine Hadamard-Matrix von {}, keiner Zweierpotenz</translation>
+    </message>
+    <message>
+        <source>{} of transform_config is for {}, and the network has no such modules</source>
+        <translation>{} von transform_config gilt für {}, und das Netz hat keine solchen Module</translation>
+    </message>
+    <message>
+        <source>fetch the folder again</source>
+        <translation>den Ordner noch einmal holen</translation>
+    </message>
+    <message>
+        <source>{} and the tensors beside it take {} bytes, {} of {} takes {}</source>
+        <translation>{} und die Tensoren daneben brauchen {} Bytes, {} von {} braucht {}</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as {}</source>
+        <translation>{} kann nicht als {} gelesen werden</translation>
+    </message>
+    <message>
+        <source>{} is damaged: it does not describe its tensors ({})</source>
+        <translation>{} ist beschädigt: die Datei beschreibt ihre Tensoren nicht ({})</translation>
+    </message>
+    <message>
+        <source>the file is damaged: it does not describe its layers ({})</source>
+        <translation>die Datei ist beschädigt: sie beschreibt ihre Schichten nicht ({})</translation>
+    </message>
+    <message>
+        <source>the file&apos;s metadata do not describe {}.weight</source>
+        <translation>die Metadaten der Datei beschreiben {}.weight nicht</translation>
+    </message>
+    <message>
+        <source>{} is stored as torchao&apos;s {}, and of its tensors {} are read</source>
+        <translation>{} ist als {} von torchao gespeichert, und von dessen Tensoren werden {} gelesen</translation>
+    </message>
+    <message>
+        <source>{} has zero points other than 8-bit integers, which cannot be read yet</source>
+        <translation>{} hat andere Nullpunkte als ganze Zahlen von 8 Bits, die noch nicht gelesen werden</translation>
+    </message>
+    <message>
+        <source>{} is not a matrix, or its inputs are scaled first</source>
+        <translation>{} ist keine Matrix, oder die Eingaben werden erst skaliert</translation>
+    </message>
+    <message>
+        <source>neither can be read yet</source>
+        <translation>beides kann noch nicht gelesen werden</translation>
+    </message>
+    <message>
+        <source>{} holds {}; the model also needs {}</source>
+        <translation>{} enthält {}; das Modell braucht auch {}</translation>
+    </message>
+    <message>
+        <source>every array needs one row for each sample, their rows are {}</source>
+        <translation>jedes Array braucht eine Zeile für jedes Beispiel, ihre Zeilen sind {}</translation>
+    </message>
+    <message>
+        <source>decoder_input_ids are {} and labels {}</source>
+        <translation>decoder_input_ids sind {} und labels {}</translation>
+    </message>
+    <message>
+        <source>give a label for each of the decoder&apos;s tokens</source>
+        <translation>ein Label für jedes Token des Decoders angeben</translation>
+    </message>
+    <message>
+        <source>{} holds fractions</source>
+        <translation>{} enthält Brüche</translation>
+    </message>
+    <message>
+        <source>give whole numbers</source>
+        <translation>ganze Zahlen angeben</translation>
+    </message>
+    <message>
+        <source>give 1 for each token and 0 for padding</source>
+        <translation>1 für jedes Token und 0 für Auffüllung angeben</translation>
+    </message>
+    <message>
+        <source>the {} leaves {} windows no token, the first is {}</source>
+        <translation>{} lässt {} Fenstern kein Token, das erste ist {}</translation>
+    </message>
+    <message>
+        <source>{} holds {}; a tensor or named tensors were expected</source>
+        <translation>{} enthält {}; erwartet wurde ein Tensor oder benannte Tensoren</translation>
+    </message>
+    <message>
+        <source>{} holds {}; expected {}, and labels</source>
+        <translation>{} enthält {}; erwartet wurden {} und labels</translation>
+    </message>
+    <message>
+        <source>{} is empty: {} has the shape {}</source>
+        <translation>{} ist leer: {} hat die Form {}</translation>
+    </message>
+    <message>
+        <source>give at least one sample</source>
+        <translation>mindestens ein Beispiel angeben</translation>
+    </message>
+    <message>
+        <source>{} holds token ids of shape {} and an attention mask of shape {}</source>
+        <translation>{} enthält Token-IDs der Form {} und eine Attention-Maske der Form {}</translation>
+    </message>
+    <message>
+        <source>give both as windows x tokens</source>
+        <translation>beide als Fenster x Token angeben</translation>
+    </message>
+    <message>
+        <source>{} holds {}, the model takes token ids</source>
+        <translation>{} enthält {}, das Modell nimmt Token-IDs</translation>
+    </message>
+    <message>
+        <source>give integers, windows x tokens, or a text</source>
+        <translation>ganze Zahlen angeben, Fenster x Token, oder einen Text</translation>
+    </message>
+    <message>
+        <source>{} holds windows of {} tokens, the model takes windows of {}</source>
+        <translation>{} enthält Fenster von {} Token, das Modell nimmt Fenster von {}</translation>
+    </message>
+    <message>
+        <source>{} holds windows of {} tokens, {} were asked for</source>
+        <translation>{} enthält Fenster von {} Token, verlangt wurden {}</translation>
+    </message>
+    <message>
+        <source>ask for at most {}</source>
+        <translation>höchstens {} verlangen</translation>
+    </message>
+    <message>
+        <source>{} holds windows of {} tokens, the model takes {}</source>
+        <translation>{} enthält Fenster von {} Token, das Modell nimmt {}</translation>
+    </message>
+    <message>
+        <source>ask for that (sequence length)</source>
+        <translation>diese verlangen (Sequenzlänge)</translation>
+    </message>
+    <message>
+        <source>{} holds {} samples but {} labels</source>
+        <translation>{} enthält {} Beispiele, aber {} Labels</translation>
+    </message>
+    <message>
+        <source>each sample needs one</source>
+        <translation>jedes Beispiel braucht eines</translation>
+    </message>
+    <message>
+        <source>{} is not a NumPy file: it begins with neither \x93NUMPY nor PK</source>
+        <translation>{} ist keine NumPy-Datei: sie beginnt weder mit \x93NUMPY noch mit PK</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as arrays</source>
+        <translation>{} kann nicht als Arrays gelesen werden</translation>
+    </message>
+    <message>
+        <source>{} holds pickled objects, which are never opened</source>
+        <translation>{} enthält Objekte als Pickle, die nie geöffnet werden</translation>
+    </message>
+    <message>
+        <source>save plain tensors (torch.save)</source>
+        <translation>reine Tensoren speichern (torch.save)</translation>
+    </message>
+    <message>
+        <source>{} cannot be run for {}</source>
+        <translation>{} kann nicht für {} ausgeführt werden</translation>
+    </message>
+    <message>
+        <source>the data set {} holds no samples</source>
+        <translation>der Datensatz {} enthält keine Beispiele</translation>
+    </message>
+    <message>
+        <source>{} needs at least one</source>
+        <translation>{} braucht mindestens eines</translation>
+    </message>
+    <message>
+        <source>{} is random: run twice on the same samples, its outputs differ by {} (their spread is {}), so no figure of it would mean anything</source>
+        <translation>{} ist zufällig: zweimal auf denselben Beispielen ausgeführt, unterscheiden sich die Ausgaben um {} (ihre Streuung ist {}), so dass keine Kennzahl davon etwas bedeuten würde</translation>
+    </message>
+    <message>
+        <source>switch dropout and other randomness off where the network is evaluated</source>
+        <translation>Dropout und anderen Zufall abschalten, wo das Netz ausgewertet wird</translation>
+    </message>
+    <message>
+        <source>the model answers the same sample with {} numbers and with {}: how many there are depends on chance, on the weights or on the samples beside it (points that it finds, sounds of its own length), so that a quantized model cannot be compared with it</source>
+        <translation>das Modell beantwortet dasselbe Beispiel mit {} Zahlen und mit {}: wie viele es sind, hängt vom Zufall, von den Gewichten oder von den Beispielen daneben ab (gefundene Punkte, Töne eigener Länge), so dass ein quantisiertes Modell nicht damit verglichen werden kann</translation>
+    </message>
+    <message>
+        <source>the label {} is not a class</source>
+        <translation>das Label {} ist keine Klasse</translation>
+    </message>
+    <message>
+        <source>give the number of a class, 0 to {}</source>
+        <translation>die Nummer einer Klasse angeben, 0 bis {}</translation>
+    </message>
+    <message>
+        <source>the labels are {} to {}, the model has the classes 0 to {}</source>
+        <translation>die Labels sind {} bis {}, das Modell hat die Klassen 0 bis {}</translation>
+    </message>
+    <message>
+        <source>give labels of this model&apos;s classes, and -100 where there is none</source>
+        <translation>Labels der Klassen dieses Modells angeben, und -100, wo es keines gibt</translation>
+    </message>
+    <message>
+        <source>the label in row {} is {}</source>
+        <translation>das Label in Zeile {} ist {}</translation>
+    </message>
+    <message>
+        <source>one number or text for each sample was expected: give labels of single tokens or of several classes as arrays (.npz), or leave them out (--column)</source>
+        <translation>erwartet wurde eine Zahl oder ein Text für jedes Beispiel: Labels einzelner Token oder mehrerer Klassen als Arrays (.npz) angeben oder weglassen (--column)</translation>
+    </message>
+    <message>
+        <source>{} is not a class of the model, which has {} to {}</source>
+        <translation>{} ist keine Klasse des Modells, das {} bis {} hat</translation>
+    </message>
+    <message>
+        <source>name the classes by their numbers or by the model&apos;s names</source>
+        <translation>die Klassen mit ihren Nummern oder den Namen des Modells benennen</translation>
+    </message>
+    <message>
+        <source>{} has {} classes ({}), the model {} ({})</source>
+        <translation>{} hat {} Klassen ({}), das Modell {} ({})</translation>
+    </message>
+    <message>
+        <source>name them as the model does, or by its numbers</source>
+        <translation>sie so nennen wie das Modell, oder mit ihren Nummern</translation>
+    </message>
+    <message>
+        <source>the model has no class {}</source>
+        <translation>das Modell hat keine Klasse {}</translation>
+    </message>
+    <message>
+        <source>its classes are {}</source>
+        <translation>die Klassen sind {}</translation>
+    </message>
+    <message>
+        <source>{} holds no sample</source>
+        <translation>{} enthält kein Beispiel</translation>
+    </message>
+    <message>
+        <source>give a file with more data, or a smaller sequence length</source>
+        <translation>eine Datei mit mehr Daten angeben, oder eine kürzere Sequenzlänge</translation>
+    </message>
+    <message>
+        <source>there is no split {}</source>
+        <translation>es gibt keinen Teil {}</translation>
+    </message>
+    <message>
+        <source>expected {w}</source>
+        <translation>erwartet wurde {w}</translation>
+    </message>
+    <message>
+        <source>there is no bundled data {}</source>
+        <translation>es gibt keine mitgelieferten Daten {}</translation>
+    </message>
+    <message>
+        <source>bundled are {}</source>
+        <translation>mitgeliefert sind {}</translation>
+    </message>
+    <message>
+        <source>{} holds a calibration and an evaluation part</source>
+        <translation>{} enthält einen Teil zum Kalibrieren und einen zum Auswerten</translation>
+    </message>
+    <message>
+        <source>ask for one of them</source>
+        <translation>einen davon verlangen</translation>
+    </message>
+    <message>
+        <source>{} is {w} data and there is no {} beside it</source>
+        <translation>{} enthält Daten für {w}, und daneben liegt kein {}</translation>
+    </message>
+    <message>
+        <source>name the {w} data</source>
+        <translation>die Daten für {w} angeben</translation>
+    </message>
+    <message>
+        <source>{} is packed ({}); unpack it, and give the file or folder that it holds</source>
+        <translation>{} ist gepackt ({}); entpacken, und die Datei oder den Ordner darin angeben</translation>
+    </message>
+    <message>
+        <source>{} holds {} tables ({})</source>
+        <translation>{} enthält {} Tabellen ({})</translation>
+    </message>
+    <message>
+        <source>give one of them, as {}</source>
+        <translation>eine davon angeben, als {}</translation>
+    </message>
+    <message>
+        <source>{} rows have no token ids, the first is row {}</source>
+        <translation>{} Zeilen haben keine Token-IDs, die erste ist Zeile {}</translation>
+    </message>
+    <message>
+        <source>remove them</source>
+        <translation>sie entfernen</translation>
+    </message>
+    <message>
+        <source>row {} is no list of words</source>
+        <translation>Zeile {} ist keine Liste von Wörtern</translation>
+    </message>
+    <message>
+        <source>fix or remove it</source>
+        <translation>sie berichtigen oder entfernen</translation>
+    </message>
+    <message>
+        <source>{} holds words, and the tokenizer in {} has no tokenizer.json</source>
+        <translation>{} enthält Wörter, und der Tokenizer in {} hat keine tokenizer.json</translation>
+    </message>
+    <message>
+        <source>give token ids</source>
+        <translation>Token-IDs angeben</translation>
+    </message>
+    <message>
+        <source>row {} has {}; give one for each</source>
+        <translation>Zeile {} hat {}; eines für jedes angeben</translation>
+    </message>
+    <message>
+        <source>row {} of {} holds {}, a list of whole numbers was expected</source>
+        <translation>Zeile {} von {} enthält {}, erwartet wurde eine Liste ganzer Zahlen</translation>
+    </message>
+    <message>
+        <source>row {} of {} holds a number beyond 64 bits</source>
+        <translation>Zeile {} von {} enthält eine Zahl von mehr als 64 Bits</translation>
+    </message>
+    <message>
+        <source>the model also needs the answers: labels, a list of token ids in each row</source>
+        <translation>das Modell braucht auch die Antworten: labels, eine Liste von Token-IDs in jeder Zeile</translation>
+    </message>
+    <message>
+        <source>the data hold {}</source>
+        <translation>die Daten enthalten {}</translation>
+    </message>
+    <message>
+        <source>the model takes {}: give the arrays these names</source>
+        <translation>das Modell nimmt {}: den Arrays diese Namen geben</translation>
+    </message>
+    <message>
+        <source>the tokenizer in {} cannot be used</source>
+        <translation>der Tokenizer in {} kann nicht verwendet werden</translation>
+    </message>
+    <message>
+        <source>{} holds masks, which are not a class of pictures</source>
+        <translation>{} enthält Masken, die keine Klasse von Bildern sind</translation>
+    </message>
+    <message>
+        <source>give the pictures and masks as arrays (.npz of pixel_values, and labels: samples x height x width)</source>
+        <translation>die Bilder und Masken als Arrays angeben (.npz mit pixel_values und labels: Beispiele x Höhe x Breite)</translation>
+    </message>
+    <message>
+        <source>the images have different sizes ({}: {}, {}: another) and the model states none</source>
+        <translation>die Bilder haben verschiedene Größen ({}: {}, {}: eine andere), und das Modell nennt keine</translation>
+    </message>
+    <message>
+        <source>give images of one size</source>
+        <translation>Bilder einer Größe angeben</translation>
+    </message>
+    <message>
+        <source>the image processor in {} gives {} for {} images</source>
+        <translation>die Bildverarbeitung in {} liefert {} für {} Bilder</translation>
+    </message>
+    <message>
+        <source>the images have {} channels, the model takes {}</source>
+        <translation>die Bilder haben {} Kanäle, das Modell nimmt {}</translation>
+    </message>
+    <message>
+        <source>convert them</source>
+        <translation>sie umwandeln</translation>
+    </message>
+    <message>
+        <source>the images are {} x {} pixels, the model takes {} x {}</source>
+        <translation>die Bilder haben {} x {} Pixel, das Modell nimmt {} x {}</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as an image</source>
+        <translation>{} kann nicht als Bild gelesen werden</translation>
+    </message>
+    <message>
+        <source>{} has {} values for {} channels</source>
+        <translation>{} hat {} Werte für {} Kanäle</translation>
+    </message>
+    <message>
+        <source>a sample is pictures or sounds and a text, its answer, or a conversation (--column)</source>
+        <translation>ein Beispiel besteht aus Bildern oder Tönen und einem Text, dessen Antwort, oder aus einem Gespräch (--column)</translation>
+    </message>
+    <message>
+        <source>no column of texts stands beside the {}</source>
+        <translation>neben {} steht keine Spalte mit Texten</translation>
+    </message>
+    <message>
+        <source>row {} has no text beside its picture or sound</source>
+        <translation>Zeile {} hat keinen Text neben ihrem Bild oder Ton</translation>
+    </message>
+    <message>
+        <source>row {} has more {w} than places for them</source>
+        <translation>Zeile {} hat mehr {w} als Plätze dafür</translation>
+    </message>
+    <message>
+        <source>row {} has more places for {w} than {w}</source>
+        <translation>Zeile {} hat mehr Plätze für {w} als {w}</translation>
+    </message>
+    <message>
+        <source>a text with its picture or sound has {} tokens, the model takes {}</source>
+        <translation>ein Text mit seinem Bild oder Ton hat {} Token, das Modell nimmt {}</translation>
+    </message>
+    <message>
+        <source>give shorter texts, or smaller pictures or sounds</source>
+        <translation>kürzere Texte angeben, oder kleinere Bilder oder Töne</translation>
+    </message>
+    <message>
+        <source>the processor makes {}, and {}</source>
+        <translation>der Prozessor macht {}, und {}</translation>
+    </message>
+    <message>
+        <source>give pictures or sounds of one size</source>
+        <translation>Bilder oder Töne einer Größe angeben</translation>
+    </message>
+    <message>
+        <source>fetch the folder again, or give texts alone</source>
+        <translation>den Ordner noch einmal holen, oder nur Texte angeben</translation>
+    </message>
+    <message>
+        <source>the processor in {} cannot read {}</source>
+        <translation>der Prozessor in {} kann {} nicht lesen</translation>
+    </message>
+    <message>
+        <source>fix the row or the processor&apos;s files</source>
+        <translation>die Zeile oder die Dateien des Prozessors berichtigen</translation>
+    </message>
+    <message>
+        <source>the image processor in {} gives {} for one image</source>
+        <translation>die Bildverarbeitung in {} liefert {} für ein Bild</translation>
+    </message>
+    <message>
+        <source>samples x channels x height x width are read: give arrays (.npz) of what the model takes</source>
+        <translation>gelesen werden Beispiele x Kanäle x Höhe x Breite: Arrays (.npz) dessen angeben, was das Modell nimmt</translation>
+    </message>
+    <message>
+        <source>the image processor in {} cannot be used</source>
+        <translation>die Bildverarbeitung in {} kann nicht verwendet werden</translation>
+    </message>
+    <message>
+        <source>correct {}, or give arrays (.npz) of pixel_values</source>
+        <translation>{} berichtigen, oder Arrays (.npz) mit pixel_values angeben</translation>
+    </message>
+    <message>
+        <source>text is {}; give one of {}</source>
+        <translation>text ist {}; eines von {} angeben</translation>
+    </message>
+    <message>
+        <source>there is no option {}</source>
+        <translation>es gibt keine Option {}</translation>
+    </message>
+    <message>
+        <source>give {}</source>
+        <translation>{} angeben</translation>
+    </message>
+    <message>
+        <source>{} is {}; give a number of tokens</source>
+        <translation>{} ist {}; eine Anzahl von Token angeben</translation>
+    </message>
+    <message>
+        <source>the column {} holds {}, the model takes text (--column)</source>
+        <translation>die Spalte {} enthält {}, das Modell nimmt Text (--column)</translation>
+    </message>
+    <message>
+        <source>an encoder-decoder takes two texts a row, its own and the answer: give a table of pairs (.jsonl, .csv) and the names of both columns (--column A,B)</source>
+        <translation>ein Encoder-Decoder nimmt zwei Texte je Zeile, seinen und die Antwort: eine Tabelle von Paaren (.jsonl, .csv) und die Namen beider Spalten angeben (--column A,B)</translation>
+    </message>
+    <message>
+        <source>the model takes pictures or sounds, and the column {} holds {}, which is not a file beside the table</source>
+        <translation>das Modell nimmt Bilder oder Töne, und die Spalte {} enthält {}, was keine Datei neben der Tabelle ist</translation>
+    </message>
+    <message>
+        <source>an image or a sound is {}</source>
+        <translation>ein Bild oder ein Ton ist {}</translation>
+    </message>
+    <message>
+        <source>give its bytes or its path, or of a sound the array and the sampling_rate (an object of both)</source>
+        <translation>die Bytes oder den Pfad angeben, oder von einem Ton das Array und die sampling_rate (ein Objekt mit beidem)</translation>
+    </message>
+    <message>
+        <source>samples from {}, {} of them, were asked for</source>
+        <translation>verlangt wurden Beispiele ab {}, {} davon</translation>
+    </message>
+    <message>
+        <source>give a start from 0 and at least one</source>
+        <translation>einen Anfang ab 0 und mindestens eines angeben</translation>
+    </message>
+    <message>
+        <source>the model also needs transcripts</source>
+        <translation>das Modell braucht auch Mitschriften</translation>
+    </message>
+    <message>
+        <source>give a table with audio and transcription columns</source>
+        <translation>eine Tabelle mit den Spalten audio und transcription angeben</translation>
+    </message>
+    <message>
+        <source>the processor in {} has the sampling_rate {}</source>
+        <translation>der Prozessor in {} hat die sampling_rate {}</translation>
+    </message>
+    <message>
+        <source>expected {} to {} Hz: correct it</source>
+        <translation>erwartet wurden {} bis {} Hz: berichtigen</translation>
+    </message>
+    <message>
+        <source>{} is no array of finite numbers, points or channels x points</source>
+        <translation>{} ist kein Array endlicher Zahlen, Punkte oder Kanäle x Punkte</translation>
+    </message>
+    <message>
+        <source>correct it</source>
+        <translation>berichtigen</translation>
+    </message>
+    <message>
+        <source>{} is empty; remove it</source>
+        <translation>{} ist leer; entfernen</translation>
+    </message>
+    <message>
+        <source>{} has the sampling rate {} Hz</source>
+        <translation>{} hat die Abtastrate {} Hz</translation>
+    </message>
+    <message>
+        <source>expected {} to {}</source>
+        <translation>erwartet wurden {} bis {}</translation>
+    </message>
+    <message>
+        <source>it may be damaged</source>
+        <translation>vielleicht beschädigt</translation>
+    </message>
+    <message>
+        <source>the sounds have different lengths</source>
+        <translation>die Töne haben verschiedene Längen</translation>
+    </message>
+    <message>
+        <source>no sound has {} points</source>
+        <translation>kein Ton hat {} Punkte</translation>
+    </message>
+    <message>
+        <source>{} has no preprocessor_config.json, so sounds cannot be made into its inputs</source>
+        <translation>{} hat keine preprocessor_config.json, daher können aus Tönen nicht seine Eingaben gemacht werden</translation>
+    </message>
+    <message>
+        <source>put the file into the folder, or give arrays (.npz)</source>
+        <translation>die Datei in den Ordner legen, oder Arrays angeben (.npz)</translation>
+    </message>
+    <message>
+        <source>reading sounds needs the package soundfile</source>
+        <translation>Töne zu lesen, braucht das Paket soundfile</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as a sound</source>
+        <translation>{} kann nicht als Ton gelesen werden</translation>
+    </message>
+    <message>
+        <source>the processor in {} cannot be used</source>
+        <translation>der Prozessor in {} kann nicht verwendet werden</translation>
+    </message>
+    <message>
+        <source>{} is empty; give at least one row</source>
+        <translation>{} ist leer; mindestens eine Zeile angeben</translation>
+    </message>
+    <message>
+        <source>{} has {} rows of {} columns in {}</source>
+        <translation>{} hat {} Zeilen mit {} Spalten in {}</translation>
+    </message>
+    <message>
+        <source>a file of its size may have {} cells: choose fewer columns (--column), or cut it</source>
+        <translation>eine Datei dieser Größe darf {} Zellen haben: weniger Spalten wählen (--column), oder kürzen</translation>
+    </message>
+    <message>
+        <source>{} becomes {}, and {} is the most for a file of its size</source>
+        <translation>aus {} werden {}, und {} ist das Höchste für eine Datei dieser Größe</translation>
+    </message>
+    <message>
+        <source>it is damaged or malicious</source>
+        <translation>sie ist beschädigt oder bösartig</translation>
+    </message>
+    <message>
+        <source>reading {} needs the package pyarrow</source>
+        <translation>{} zu lesen, braucht das Paket pyarrow</translation>
+    </message>
+    <message>
+        <source>{} has other columns than {}, of which {} are read</source>
+        <translation>{} hat andere Spalten als {}, von denen {} gelesen werden</translation>
+    </message>
+    <message>
+        <source>{} is damaged: its columns do not have the {} rows that it names</source>
+        <translation>{} ist beschädigt: die Spalten haben nicht die {} Zeilen, die genannt sind</translation>
+    </message>
+    <message>
+        <source>{} holds {} numbers in {}</source>
+        <translation>{} enthält {} Zahlen in {}</translation>
+    </message>
+    <message>
+        <source>a file of its size may have {}: cut it into parts</source>
+        <translation>eine Datei dieser Größe darf {} haben: in Teile zerlegen</translation>
+    </message>
+    <message>
+        <source>{} becomes {} of text, and {} is the most for a file of its size</source>
+        <translation>aus {} werden {} Text, und {} ist das Höchste für eine Datei dieser Größe</translation>
+    </message>
+    <message>
+        <source>cut it into parts, or it is damaged or malicious</source>
+        <translation>in Teile zerlegen, oder sie ist beschädigt oder bösartig</translation>
+    </message>
+    <message>
+        <source>{} cannot be read as a table</source>
+        <translation>{} kann nicht als Tabelle gelesen werden</translation>
+    </message>
+    <message>
+        <source>{} holds more than {}, the most for a packed file of its size</source>
+        <translation>{} enthält mehr als {}, das Höchste für eine gepackte Datei dieser Größe</translation>
+    </message>
+    <message>
+        <source>unpack it, or it is damaged or malicious</source>
+        <translation>entpacken, oder sie ist beschädigt oder bösartig</translation>
+    </message>
+    <message>
+        <source>remove those of all but one</source>
+        <translation>alle entfernen außer denen von einer</translation>
+    </message>
+    <message>
+        <source>{} is incomplete: of its {} shards {} is missing</source>
+        <translation>{} ist unvollständig: von {} Teilen fehlt {}</translation>
+    </message>
+    <message>
+        <source>add it</source>
+        <translation>ihn hinzufügen</translation>
+    </message>
+    <message>
+        <source>a sample is one text or a pair of them, not {} (--column)</source>
+        <translation>ein Beispiel ist ein Text oder ein Paar davon, nicht {} (--column)</translation>
+    </message>
+    <message>
+        <source>{} has no column {}</source>
+        <translation>{} hat keine Spalte {}</translation>
+    </message>
+    <message>
+        <source>{} rows have no {}, the first is row {}</source>
+        <translation>{} Zeilen haben kein {}, die erste ist Zeile {}</translation>
+    </message>
+    <message>
+        <source>the {} of row {} is a number beyond 64 bits, or a list of such</source>
+        <translation>{} von Zeile {} ist eine Zahl von mehr als 64 Bits, oder eine Liste von solchen</translation>
+    </message>
+    <message>
+        <source>the {} of row {} is {}, that of row 1 is {}</source>
+        <translation>{} von Zeile {} ist {}, in Zeile 1 ist es {}</translation>
+    </message>
+    <message>
+        <source>give one kind</source>
+        <translation>eine Art angeben</translation>
+    </message>
+    <message>
+        <source>row {} of the column {} is not UTF-8</source>
+        <translation>Zeile {} der Spalte {} ist nicht UTF-8</translation>
+    </message>
+    <message>
+        <source>save the file as UTF-8</source>
+        <translation>die Datei als UTF-8 speichern</translation>
+    </message>
+    <message>
+        <source>row {} of the column {} holds half a character (a surrogate)</source>
+        <translation>Zeile {} der Spalte {} enthält ein halbes Zeichen (ein Surrogat)</translation>
+    </message>
+    <message>
+        <source>fix it</source>
+        <translation>berichtigen</translation>
+    </message>
+    <message>
+        <source>{} names files of its own ({}), which are not read</source>
+        <translation>{} nennt eigene Dateien ({}), die nicht gelesen werden</translation>
+    </message>
+    <message>
+        <source>remove that entry</source>
+        <translation>diesen Eintrag entfernen</translation>
+    </message>
+    <message>
+        <source>{} holds conversations, but the tokenizer in {} has no chat template</source>
+        <translation>{} enthält Gespräche, aber der Tokenizer in {} hat keine Chat-Vorlage</translation>
+    </message>
+    <message>
+        <source>give text (--column), or put chat_template.jinja into the folder</source>
+        <translation>Text angeben (--column), oder chat_template.jinja in den Ordner legen</translation>
+    </message>
+    <message>
+        <source>{} texts have no tokens, the first is row {}</source>
+        <translation>{} Texte haben keine Token, der erste ist Zeile {}</translation>
+    </message>
+    <message>
+        <source>fix the row or the template</source>
+        <translation>die Zeile oder die Vorlage berichtigen</translation>
+    </message>
+    <message>
+        <source>{} cannot be used</source>
+        <translation>{} kann nicht verwendet werden</translation>
+    </message>
+    <message>
+        <source>the inputs of {} have the scheme {}, but no range was calibrated for them</source>
+        <translation>die Eingaben von {} haben das Schema {}, aber kein Bereich wurde für sie kalibriert</translation>
+    </message>
+    <message>
+        <source>calibrate first, or choose a dynamic scheme such as int8-token</source>
+        <translation>erst kalibrieren, oder ein dynamisches Schema wie int8-token wählen</translation>
+    </message>
+    <message>
+        <source>{} holds NaN or infinite values: no scale fits</source>
+        <translation>{} enthält NaN oder unendliche Werte: keine Skala passt</translation>
+    </message>
+    <message>
+        <source>{} returned an output of shape {} for {} samples</source>
+        <translation>{} gab eine Ausgabe der Form {} für {} Beispiele zurück</translation>
+    </message>
+    <message>
+        <source>expected one row for each sample, samples x ...: let the model return {}</source>
+        <translation>erwartet wurde eine Zeile für jedes Beispiel, Beispiele x ...: das Modell {} zurückgeben lassen</translation>
+    </message>
+    <message>
+        <source>{} returned {}, class logits are samples x classes</source>
+        <translation>{} gab {} zurück, Logits von Klassen sind Beispiele x Klassen</translation>
+    </message>
+    <message>
+        <source>state what they are in its Python file: OUTPUT = &quot;token_classes&quot; (a class for each token), &quot;position_classes&quot; (pixels: classes along axis 1) or &quot;embedding&quot;</source>
+        <translation>in der Python-Datei angeben, was es sind: OUTPUT = &quot;token_classes&quot; (eine Klasse für jedes Token), &quot;position_classes&quot; (Pixel: Klassen entlang Achse 1) oder &quot;embedding&quot;</translation>
+    </message>
+    <message>
+        <source>{} returned {}: a single class leaves nothing to classify</source>
+        <translation>{} gab {} zurück: eine einzige Klasse lässt nichts zu klassifizieren</translation>
+    </message>
+    <message>
+        <source>state what it is in its Python file: OUTPUT = &quot;embedding&quot; (a number, compared by its square), or let it return the logits of both answers</source>
+        <translation>in der Python-Datei angeben, was es ist: OUTPUT = &quot;embedding&quot; (eine Zahl, verglichen nach ihrem Quadrat), oder die Logits beider Antworten zurückgeben lassen</translation>
+    </message>
+    <message>
+        <source>{} returned {}, detections are samples x objects x (a logit of each label, then the box: the centre&apos;s x and y, width and height in parts of the picture)</source>
+        <translation>{} gab {} zurück, Detektionen sind Beispiele x Objekte x (ein Logit für jedes Label, dann der Rahmen: x und y der Mitte, Breite und Höhe in Teilen des Bildes)</translation>
+    </message>
+    <message>
+        <source>the {} of the layer {} cannot be quantized: its weight is used inside a larger module</source>
+        <translation>{} der Schicht {} kann nicht quantisiert werden: ihr Gewicht wird in einem größeren Modul verwendet</translation>
+    </message>
+    <message>
+        <source>leave its {w} in floating point</source>
+        <translation>{w} in Gleitkomma lassen</translation>
+    </message>
+    <message>
+        <source>{} is a GGUF file without tensors (a vocabulary?)</source>
+        <translation>{} ist eine GGUF-Datei ohne Tensoren (ein Vokabular?)</translation>
+    </message>
+    <message>
+        <source>weights were expected</source>
+        <translation>erwartet wurden Gewichte</translation>
+    </message>
+    <message>
+        <source>{w}, and is not called so</source>
+        <translation>{w}, und heißt nicht so</translation>
+    </message>
+    <message>
+        <source>name it NAME-00001-of-{}.gguf, by its number</source>
+        <translation>nach der Nummer benennen: NAME-00001-of-{}.gguf</translation>
+    </message>
+    <message>
+        <source>{w}, and {} is not beside it</source>
+        <translation>{w}, und {} liegt nicht daneben</translation>
+    </message>
+    <message>
+        <source>fetch it too</source>
+        <translation>auch diese holen</translation>
+    </message>
+    <message>
+        <source>{w}, which have {} tensors, {} were expected</source>
+        <translation>{w}, die {} Tensoren haben, erwartet wurden {}</translation>
+    </message>
+    <message>
+        <source>fetch them again</source>
+        <translation>sie noch einmal holen</translation>
+    </message>
+    <message>
+        <source>{} is not a whole GGUF file</source>
+        <translation>{} ist keine vollständige GGUF-Datei</translation>
+    </message>
+    <message>
+        <source>fetch it again</source>
+        <translation>noch einmal holen</translation>
+    </message>
+    <message>
+        <source>{} is not a GGUF file: it does not begin with GGUF</source>
+        <translation>{} ist keine GGUF-Datei: sie beginnt nicht mit GGUF</translation>
+    </message>
+    <message>
+        <source>{} is a GGUF file {w}</source>
+        <translation>{} ist eine GGUF-Datei {w}</translation>
+    </message>
+    <message>
+        <source>{w}, and {} says that its number and count are {}</source>
+        <translation>{w}, und {} sagt, Nummer und Anzahl seien {}</translation>
+    </message>
+    <message>
+        <source>the tensor {} has the GGML type {}, which the package gguf does not know</source>
+        <translation>der Tensor {} hat den GGML-Typ {}, den das Paket gguf nicht kennt</translation>
+    </message>
+    <message>
+        <source>pip install -U gguf</source>
+        <translation>pip install -U gguf</translation>
+    </message>
+    <message>
+        <source>{} is a GGUF file without an importance matrix: none of its {} tensors is called NAME{}</source>
+        <translation>{} ist eine GGUF-Datei ohne Importance-Matrix: keiner der {} Tensoren heißt NAME{}</translation>
+    </message>
+    <message>
+        <source>give what llama-imatrix wrote</source>
+        <translation>angeben, was llama-imatrix geschrieben hat</translation>
+    </message>
+    <message>
+        <source>{} has the sums of {} without their counts</source>
+        <translation>{} hat die Summen von {} ohne ihre Anzahlen</translation>
+    </message>
+    <message>
+        <source>it is cut short, make it again</source>
+        <translation>sie ist abgeschnitten, neu erstellen</translation>
+    </message>
+    <message>
+        <source>{} holds {} as {}; sums and counts are F32</source>
+        <translation>{} enthält {} als {}; Summen und Anzahlen sind F32</translation>
+    </message>
+    <message>
+        <source>not an importance matrix</source>
+        <translation>keine Importance-Matrix</translation>
+    </message>
+    <message>
+        <source>{} has negative or infinite squares for {}</source>
+        <translation>{} hat negative oder unendliche Quadrate für {}</translation>
+    </message>
+    <message>
+        <source>make it again</source>
+        <translation>neu erstellen</translation>
+    </message>
+    <message>
+        <source>{} is not an importance matrix: give what llama-imatrix wrote (.gguf or .dat)</source>
+        <translation>{} ist keine Importance-Matrix: angeben, was llama-imatrix geschrieben hat (.gguf oder .dat)</translation>
+    </message>
+    <message>
+        <source>{} is not a whole importance matrix: {} entries can be read</source>
+        <translation>{} ist keine vollständige Importance-Matrix: {} Einträge sind lesbar</translation>
+    </message>
+    <message>
+        <source>{} has {} values of {} calls for {}</source>
+        <translation>{} hat {} Werte aus {} Aufrufen für {}</translation>
+    </message>
+    <message>
+        <source>it is damaged</source>
+        <translation>sie ist beschädigt</translation>
+    </message>
+    <message>
+        <source>its heads have {} numbers, and rotary embeddings take them in pairs</source>
+        <translation>die Heads haben {} Zahlen, und Rotary Embeddings nehmen sie paarweise</translation>
+    </message>
+    <message>
+        <source>GGUF files need the package gguf ({})</source>
+        <translation>GGUF-Dateien brauchen das Paket gguf ({})</translation>
+    </message>
+    <message>
+        <source>install it: pip install &apos;quantization-workbench[gguf]&apos;</source>
+        <translation>installieren: pip install &apos;quantization-workbench[gguf]&apos;</translation>
+    </message>
+    <message>
+        <source>{} has a tokenizer without a list of tokens</source>
+        <translation>{} hat einen Tokenizer ohne Liste von Token</translation>
+    </message>
+    <message>
+        <source>{} splits text as {} does, which is not supported</source>
+        <translation>{} teilt Text wie {}, was nicht unterstützt wird</translation>
+    </message>
+    <message>
+        <source>give token windows (.npy)</source>
+        <translation>Fenster von Token angeben (.npy)</translation>
+    </message>
+    <message>
+        <source>a KV cache cannot be stored in {}: its tokens come one by one, and one scale for all of them is not calibrated</source>
+        <translation>ein KV-Cache kann nicht in {} gespeichert werden: seine Token kommen eines nach dem anderen, und eine Skala für alle ist nicht kalibriert</translation>
+    </message>
+    <message>
+        <source>choose a scheme with scales for each token, such as int8-token</source>
+        <translation>ein Schema mit Skalen für jedes Token wählen, wie int8-token</translation>
+    </message>
+    <message>
+        <source>a KV cache cannot be stored in {}: its tokens come one by one</source>
+        <translation>ein KV-Cache kann nicht in {} gespeichert werden: seine Token kommen eines nach dem anderen</translation>
+    </message>
+    <message>
+        <source>choose scales for each token (int8-token), or for each channel of so many tokens (int4-b32x1-asym: of 32)</source>
+        <translation>Skalen für jedes Token wählen (int8-token), oder für jeden Kanal von so vielen Token (int4-b32x1-asym: von 32)</translation>
+    </message>
+    <message>
+        <source>the weight for {} is {}, its matrix is {}</source>
+        <translation>das Gewicht für {} ist {}, die Matrix ist {}</translation>
+    </message>
+    <message>
+        <source>the tensor for {} is {}, it has to be {}</source>
+        <translation>der Tensor für {} ist {}, sein muss er {}</translation>
+    </message>
+    <message>
+        <source>{} is empty; fetch it again</source>
+        <translation>{} ist leer; noch einmal holen</translation>
+    </message>
+    <message>
+        <source>its name {} is not UTF-8</source>
+        <translation>der Name {} ist nicht UTF-8</translation>
+    </message>
+    <message>
+        <source>save it again</source>
+        <translation>noch einmal speichern</translation>
+    </message>
+    <message>
+        <source>it holds no graph of ONNX</source>
+        <translation>die Datei enthält keinen Graphen von ONNX</translation>
+    </message>
+    <message>
+        <source>it holds sparse tensors, which are not read</source>
+        <translation>die Datei enthält dünn besetzte Tensoren, die nicht gelesen werden</translation>
+    </message>
+    <message>
+        <source>save it with dense ones</source>
+        <translation>mit dichten speichern</translation>
+    </message>
+    <message>
+        <source>its graphs are nested more than 8 deep</source>
+        <translation>die Graphen sind mehr als 8 Ebenen tief verschachtelt</translation>
+    </message>
+    <message>
+        <source>two of its tensors have the same name</source>
+        <translation>zwei der Tensoren haben denselben Namen</translation>
+    </message>
+    <message>
+        <source>no node computes its output {}</source>
+        <translation>kein Knoten berechnet die Ausgabe {}</translation>
+    </message>
+    <message>
+        <source>its tensor {} is of type {}, which is not read yet</source>
+        <translation>der Tensor {} hat den Typ {}, der noch nicht gelesen wird</translation>
+    </message>
+    <message>
+        <source>its tensor {} has the shape {}</source>
+        <translation>der Tensor {} hat die Form {}</translation>
+    </message>
+    <message>
+        <source>its tensor {} of {} has {} bytes, not {}</source>
+        <translation>der Tensor {} von {} hat {} Bytes, nicht {}</translation>
+    </message>
+    <message>
+        <source>{} keeps tensors in {}, outside its folder</source>
+        <translation>{} hält Tensoren in {}, außerhalb des Ordners</translation>
+    </message>
+    <message>
+        <source>it is not read</source>
+        <translation>das wird nicht gelesen</translation>
+    </message>
+    <message>
+        <source>ONNX files are opened with the package {}</source>
+        <translation>ONNX-Dateien werden mit dem Paket {} geöffnet</translation>
+    </message>
+    <message>
+        <source>its operator {}.{} needs a custom operator library, and a file never loads one</source>
+        <translation>der Operator {}.{} braucht eine eigene Bibliothek von Operatoren, und eine Datei lädt nie eine</translation>
+    </message>
+    <message>
+        <source>its node {} takes {}, which no node before it computes</source>
+        <translation>der Knoten {} nimmt {}, das kein Knoten davor berechnet</translation>
+    </message>
+    <message>
+        <source>its node {} defines a name that exists already</source>
+        <translation>der Knoten {} definiert einen Namen, den es schon gibt</translation>
+    </message>
+    <message>
+        <source>{} keeps tensors in {}, a link out of its folder, not read</source>
+        <translation>{} hält Tensoren in {}, einem Link aus dem Ordner hinaus, nicht gelesen</translation>
+    </message>
+    <message>
+        <source>{} keeps tensors in {}, which is not a file</source>
+        <translation>{} hält Tensoren in {}, was keine Datei ist</translation>
+    </message>
+    <message>
+        <source>{} keeps tensors in {}: it cannot be read ({w})</source>
+        <translation>{} hält Tensoren in {}: nicht lesbar ({w})</translation>
+    </message>
+    <message>
+        <source>the node {} keeps a constant in another file</source>
+        <translation>der Knoten {} hält eine Konstante in einer anderen Datei</translation>
+    </message>
+    <message>
+        <source>the tensor {} takes {} bytes at {} of {}, which has {}</source>
+        <translation>der Tensor {} nimmt {} Bytes ab {} von {}, das {} hat</translation>
+    </message>
+    <message>
+        <source>its graph multiplies with no constant weight in floating point, behind DequantizeLinear, in MatMulNBits, MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv or QGemm, so there is nothing to plan</source>
+        <translation>der Graph multipliziert mit keinem konstanten Gewicht in Gleitkomma, hinter DequantizeLinear, in MatMulNBits, MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv oder QGemm, daher gibt es nichts zu planen</translation>
+    </message>
+    <message>
+        <source>its operator {} {} lacks an input or an output</source>
+        <translation>dem Operator {} {} fehlt eine Eingabe oder eine Ausgabe</translation>
+    </message>
+    <message>
+        <source>its graph takes no input, so there is nothing to run it on</source>
+        <translation>der Graph nimmt keine Eingabe, daher gibt es nichts, worauf er laufen könnte</translation>
+    </message>
+    <message>
+        <source>its input {} is not a tensor of numbers that torch supports</source>
+        <translation>die Eingabe {} ist kein Tensor von Zahlen, die torch unterstützt</translation>
+    </message>
+    <message>
+        <source>its input {} ({}) has more than {} numbers</source>
+        <translation>die Eingabe {} ({}) hat mehr als {} Zahlen</translation>
+    </message>
+    <message>
+        <source>{} is {} in the data</source>
+        <translation>{} ist {} in den Daten</translation>
+    </message>
+    <message>
+        <source>the model takes {}</source>
+        <translation>das Modell nimmt {}</translation>
+    </message>
+    <message>
+        <source>{} differs between samples</source>
+        <translation>{} ist je Beispiel verschieden</translation>
+    </message>
+    <message>
+        <source>the graph takes one for all that run together</source>
+        <translation>der Graph nimmt eines für alle, die zusammen laufen</translation>
+    </message>
+    <message>
+        <source>these data reach what has no gradients</source>
+        <translation>diese Daten erreichen etwas, das keine Gradienten hat</translation>
+    </message>
+    <message>
+        <source>its node {} has {} {w}; {} has {}</source>
+        <translation>der Knoten {} hat {} {w}; {} hat {}</translation>
+    </message>
+    <message>
+        <source>its node {} has an attribute {} that is not of the type {}</source>
+        <translation>der Knoten {} hat ein Attribut {}, das nicht vom Typ {} ist</translation>
+    </message>
+    <message>
+        <source>MatMulNBits of {} bits is not read</source>
+        <translation>MatMulNBits mit {} Bits wird nicht gelesen</translation>
+    </message>
+    <message>
+        <source>2, 4 and 8 are</source>
+        <translation>2, 4 und 8 werden es</translation>
+    </message>
+    <message>
+        <source>{} does not fit the sizes of its MatMulNBits</source>
+        <translation>{} passt nicht zu den Größen von MatMulNBits</translation>
+    </message>
+    <message>
+        <source>there is no device {} here, there is {}</source>
+        <translation>es gibt hier kein Gerät {}, es gibt {}</translation>
+    </message>
+    <message>
+        <source>choose one of these, or auto</source>
+        <translation>eines davon wählen, oder auto</translation>
+    </message>
+    <message>
+        <source>{} {w}; choose another device, or cpu</source>
+        <translation>{} {w}; ein anderes Gerät wählen, oder cpu</translation>
+    </message>
+    <message>
+        <source>there is no dtype {} to run in</source>
+        <translation>es gibt keinen dtype {}, um darin zu rechnen</translation>
+    </message>
+    <message>
+        <source>choose {}</source>
+        <translation>{} wählen</translation>
+    </message>
+    <message>
+        <source>{} was truncated while it was open: it had {} bytes and has {}</source>
+        <translation>{} wurde gekürzt, während die Datei offen war: sie hatte {} Bytes und hat {}</translation>
+    </message>
+    <message>
+        <source>restore the file, and open the model again</source>
+        <translation>die Datei wiederherstellen und das Modell neu öffnen</translation>
+    </message>
+    <message>
+        <source>{} holds {} in {}, and {} is the most for a file of its size</source>
+        <translation>{} enthält {} in {}, und {} ist das Höchste für eine Datei dieser Größe</translation>
+    </message>
+    <message>
+        <source>if it is yours, save it without compression (np.savez)</source>
+        <translation>wenn es eine eigene ist, ohne Kompression speichern (np.savez)</translation>
+    </message>
+    <message>
+        <source>give a part of it</source>
+        <translation>einen Teil davon angeben</translation>
+    </message>
+    <message>
+        <source>there is no bundled {}</source>
+        <translation>mitgeliefert ist kein {}</translation>
+    </message>
+    <message>
+        <source>give the file and the function apart, {} --factory {}</source>
+        <translation>Datei und Funktion getrennt angeben, {} --factory {}</translation>
+    </message>
+    <message>
+        <source>{} has another file read in its place (configuration_files), which is not checked</source>
+        <translation>{} lässt eine andere Datei an seiner Stelle lesen (configuration_files), die nicht geprüft wird</translation>
+    </message>
+    <message>
+        <source>{} is already quantized ({}), and of those gptq, awq, bitsandbytes, compressed-tensors, fp8, fbgemm_fp8, mxfp4, modelopt, auto-round, torchao and mlx are read</source>
+        <translation>{} ist schon quantisiert ({}), und davon werden gptq, awq, bitsandbytes, compressed-tensors, fp8, fbgemm_fp8, mxfp4, modelopt, auto-round, torchao und mlx gelesen</translation>
+    </message>
+    <message>
+        <source>open the floating-point model it came from</source>
+        <translation>das Gleitkommamodell öffnen, aus dem es entstand</translation>
+    </message>
+    <message>
+        <source>{} has timm fetch the network or its weights from elsewhere ({}), where a pickle can run code</source>
+        <translation>{} lässt timm das Netz oder seine Gewichte von anderswo holen ({}), wo ein Pickle Code ausführen kann</translation>
+    </message>
+    <message>
+        <source>remove that, or open the .safetensors file for the weights only</source>
+        <translation>das entfernen, oder die .safetensors-Datei nur für die Gewichte öffnen</translation>
+    </message>
+    <message>
+        <source>{} has no function {} that builds the network</source>
+        <translation>{} hat keine Funktion {}, die das Netz baut</translation>
+    </message>
+    <message>
+        <source>define it or name another one (factory)</source>
+        <translation>sie definieren oder eine andere nennen (factory)</translation>
+    </message>
+    <message>
+        <source>the network returned a list of {} dictionaries ({}), objects chosen by their scores</source>
+        <translation>das Netz gab eine Liste von {} Dictionaries zurück ({}), Objekte, die nach ihrem Wert ausgewählt sind</translation>
+    </message>
+    <message>
+        <source>let it return what it has before the choice, samples x objects x (a logit of each label, then the box: the centre&apos;s x and y, width and height in parts of the picture), and state OUTPUT = &quot;detections&quot;</source>
+        <translation>zurückgeben lassen, was es vor der Auswahl hat, Beispiele x Objekte x (ein Logit für jedes Label, dann der Rahmen: x und y der Mitte, Breite und Höhe in Teilen des Bildes), und OUTPUT = &quot;detections&quot; angeben</translation>
+    </message>
+    <message>
+        <source>quantization_config of config.json does not say what {} needs ({}: {})</source>
+        <translation>quantization_config der config.json sagt nicht, was {} braucht ({}: {})</translation>
+    </message>
+    <message>
+        <source>{} is {}; save it dense (tensor.to_dense(), tensor.contiguous())</source>
+        <translation>{} ist {}; dicht speichern (tensor.to_dense(), tensor.contiguous())</translation>
+    </message>
+    <message>
+        <source>{} has no layer {}</source>
+        <translation>{} hat keine Schicht {}</translation>
+    </message>
+    <message>
+        <source>{} keeps no tensor {}</source>
+        <translation>{} behält keinen Tensor {}</translation>
+    </message>
+    <message>
+        <source>{} was made for the model with fingerprint {}, but {} has {}</source>
+        <translation>{} wurde für das Modell mit dem Fingerabdruck {} gemacht, aber {} hat {}</translation>
+    </message>
+    <message>
+        <source>open the model it was made for, or make a new one for this model</source>
+        <translation>das Modell öffnen, für das es gemacht wurde, oder eines für dieses Modell machen</translation>
+    </message>
+    <message>
+        <source>{} is tied to no other layer, so its tie cannot be cut</source>
+        <translation>{} ist an keine andere Schicht gekoppelt, die Kopplung kann also nicht gelöst werden</translation>
+    </message>
+    <message>
+        <source>the inputs of {} are not known, so its graph cannot be traced</source>
+        <translation>die Eingaben von {} sind nicht bekannt, daher kann der Graph nicht verfolgt werden</translation>
+    </message>
+    <message>
+        <source>calibrate it first</source>
+        <translation>erst kalibrieren</translation>
+    </message>
+    <message>
+        <source>{} cannot be rewritten</source>
+        <translation>{} kann nicht umgeformt werden</translation>
+    </message>
+    <message>
+        <source>the layer {} runs inside of another layer: its graph cannot be traced</source>
+        <translation>die Schicht {} läuft in einer anderen Schicht: ihr Graph kann nicht verfolgt werden</translation>
+    </message>
+    <message>
+        <source>{} runs with changed weights or inputs (transforms), which workers cannot open</source>
+        <translation>{} läuft mit geänderten Gewichten oder Eingaben (Transformationen), die Worker nicht öffnen können</translation>
+    </message>
+    <message>
+        <source>run this step without --cluster</source>
+        <translation>diesen Schritt ohne --cluster ausführen</translation>
+    </message>
+    <message>
+        <source>worker {} computes something else than this machine from the same model and data</source>
+        <translation>der Worker {} rechnet etwas anderes als dieser Rechner aus demselben Modell und denselben Daten</translation>
+    </message>
+    <message>
+        <source>look for a broken device or other libraries there, and take it out of the cluster until then</source>
+        <translation>dort nach einem defekten Gerät oder anderen Bibliotheken suchen und ihn bis dahin aus dem Cluster nehmen</translation>
+    </message>
+    <message>
+        <source>workers were lost {} times ({})</source>
+        <translation>Worker gingen {} Mal verloren ({})</translation>
+    </message>
+    <message>
+        <source>a worker may have too little memory: use fewer workers, fewer samples or a smaller batch</source>
+        <translation>ein Worker hat vielleicht zu wenig Speicher: weniger Worker, weniger Beispiele oder kleinere Batches verwenden</translation>
+    </message>
+    <message>
+        <source>it has {} {}, the step was started with {}</source>
+        <translation>er hat {} {}, der Schritt wurde mit {} begonnen</translation>
+    </message>
+    <message>
+        <source>install the same version</source>
+        <translation>dieselbe Version installieren</translation>
+    </message>
+    <message>
+        <source>a worker failed</source>
+        <translation>ein Worker schlug fehl</translation>
+    </message>
+    <message>
+        <source>no number format is called {}</source>
+        <translation>kein Zahlenformat heißt {}</translation>
+    </message>
+    <message>
+        <source>a matrix of shape {} holds NaN or infinite values</source>
+        <translation>eine Matrix der Form {} enthält NaN oder unendliche Werte</translation>
+    </message>
+    <message>
+        <source>{} is not understood</source>
+        <translation>{} ist nicht zu verstehen</translation>
+    </message>
+    <message>
+        <source>expected {}[-b&lt;N&gt;][-dq|-sfp16|-sbf16|-sfp32]</source>
+        <translation>erwartet wurde {}[-b&lt;N&gt;][-dq|-sfp16|-sbf16|-sfp32]</translation>
+    </message>
+    <message>
+        <source>{} of {} values of a {} x {} matrix are NaN, infinite or beyond float32</source>
+        <translation>{} von {} Werten einer {} x {} Matrix sind NaN, unendlich oder jenseits von float32</translation>
+    </message>
+    <message>
+        <source>{} stores finite values only</source>
+        <translation>{} speichert nur endliche Werte</translation>
+    </message>
+    <message>
+        <source>&apos;-{}&apos; in {} is not understood</source>
+        <translation>&apos;-{}&apos; in {} ist nicht zu verstehen</translation>
+    </message>
+    <message>
+        <source>expected {}[-tensor|-channel|-token|-g&lt;N&gt;|-b&lt;R&gt;x&lt;C&gt;][-asym[-zfp16|-zbf16|-zfp32]][-sfp16|-sbf16|-sfp32]</source>
+        <translation>erwartet wurde {}[-tensor|-channel|-token|-g&lt;N&gt;|-b&lt;R&gt;x&lt;C&gt;][-asym[-zfp16|-zbf16|-zfp32]][-sfp16|-sbf16|-sfp32]</translation>
+    </message>
+    <message>
+        <source>rows {} to {} of a {} x {} matrix hold NaN or infinite values</source>
+        <translation>die Zeilen {} bis {} einer {} x {} Matrix enthalten NaN oder unendliche Werte</translation>
+    </message>
+    <message>
+        <source>{} has no code for them</source>
+        <translation>{} hat keinen Code dafür</translation>
+    </message>
+    <message>
+        <source>{} blocks in rows {} to {} of a {} x {} matrix hold values that are NaN, infinite or beyond float32</source>
+        <translation>{} Blöcke in den Zeilen {} bis {} einer {} x {} Matrix enthalten Werte, die NaN, unendlich oder jenseits von float32 sind</translation>
+    </message>
+    <message>
+        <source>the GGML type {} is not supported</source>
+        <translation>der GGML-Typ {} wird nicht unterstützt</translation>
+    </message>
+    <message>
+        <source>a {} x {} matrix in {} needs the headers of {} x {} blocks</source>
+        <translation>eine {} x {} Matrix in {} braucht die Köpfe von {} x {} Blöcken</translation>
+    </message>
+    <message>
+        <source>a {} x {} matrix in {} takes {} bytes</source>
+        <translation>eine {} x {} Matrix in {} braucht {} Bytes</translation>
+    </message>
+    <message>
+        <source>got {w} of {w}</source>
+        <translation>erhalten wurde {w} von {w}</translation>
+    </message>
+    <message>
+        <source>{} rounds with the parameters of its own fit</source>
+        <translation>{} rundet mit den Parametern der eigenen Anpassung</translation>
+    </message>
+    <message>
+        <source>got those of another scheme</source>
+        <translation>erhalten wurden die eines anderen Schemas</translation>
+    </message>
+    <message>
+        <source>{} takes its tables from the package gguf</source>
+        <translation>{} nimmt seine Tabellen aus dem Paket gguf</translation>
+    </message>
+    <message>
+        <source>{} rounds whole vectors of weights, and this algorithm goes column by column</source>
+        <translation>{} rundet ganze Vektoren von Gewichten, und dieser Algorithmus geht Spalte für Spalte</translation>
+    </message>
+    <message>
+        <source>choose rtn-weighted</source>
+        <translation>rtn-weighted wählen</translation>
+    </message>
+    <message>
+        <source>a {} x {} matrix in {} needs the units of {} x {} blocks</source>
+        <translation>eine {} x {} Matrix in {} braucht die Einheiten von {} x {} Blöcken</translation>
+    </message>
+    <message>
+        <source>{} has no code for NaN and infinite values, and the matrix holds some</source>
+        <translation>{} hat keinen Code für NaN und unendliche Werte, und die Matrix enthält welche</translation>
+    </message>
+    <message>
+        <source>{} is only read: weights that a GGUF file holds in it keep it as they are</source>
+        <translation>{} wird nur gelesen: Gewichte, die eine GGUF-Datei darin enthält, behalten es, wie sie sind</translation>
+    </message>
+    <message>
+        <source>choose another format, such as iq4_xs, q2_k or q3_k, for others</source>
+        <translation>für andere ein anderes Format wählen, wie iq4_xs, q2_k oder q3_k</translation>
+    </message>
+    <message>
+        <source>a {} x {} matrix in {} has {} bytes</source>
+        <translation>eine {} x {} Matrix in {} hat {} Bytes</translation>
+    </message>
+    <message>
+        <source>{} is decoded by the package gguf</source>
+        <translation>{} wird vom Paket gguf dekodiert</translation>
+    </message>
+    <message>
+        <source>expected kmeans&lt;2|3|4&gt;[-channel|-tensor|-g&lt;N&gt;][-sfp16|-sbf16|-sfp32]</source>
+        <translation>erwartet wurde kmeans&lt;2|3|4&gt;[-channel|-tensor|-g&lt;N&gt;][-sfp16|-sbf16|-sfp32]</translation>
+    </message>
+    <message>
+        <source>a matrix of shape {} x {} holds NaN</source>
+        <translation>eine Matrix der Form {} x {} enthält NaN</translation>
+    </message>
+    <message>
+        <source>it has no code</source>
+        <translation>dafür gibt es keinen Code</translation>
+    </message>
+    <message>
+        <source>{} takes no zero point</source>
+        <translation>{} nimmt keinen Nullpunkt</translation>
+    </message>
+    <message>
+        <source>only integers can be asymmetric</source>
+        <translation>nur ganze Zahlen können asymmetrisch sein</translation>
+    </message>
+    <message>
+        <source>a symmetric {} has no zero point, so none in {}</source>
+        <translation>ein symmetrisches {} hat keinen Nullpunkt, also keinen in {}</translation>
+    </message>
+    <message>
+        <source>nothing was observed, so a range has no error</source>
+        <translation>nichts wurde beobachtet, daher hat ein Bereich keinen Fehler</translation>
+    </message>
+    <message>
+        <source>calibrate first</source>
+        <translation>erst kalibrieren</translation>
+    </message>
+    <message>
+        <source>nothing was observed, so no range can be formed</source>
+        <translation>nichts wurde beobachtet, daher kann kein Bereich gebildet werden</translation>
+    </message>
+    <message>
+        <source>expected at least 2 candidates</source>
+        <translation>erwartet wurden mindestens 2 Kandidaten</translation>
+    </message>
+    <message>
+        <source>got {w}</source>
+        <translation>erhalten wurde {w}</translation>
+    </message>
+    <message>
+        <source>expected at least 2 candidates and 0 &lt; least &lt; 1</source>
+        <translation>erwartet wurden mindestens 2 Kandidaten und 0 &lt; least &lt; 1</translation>
+    </message>
+    <message>
+        <source>expected a percentile above 0 and up to 100</source>
+        <translation>erwartet wurde ein Perzentil über 0 und bis 100</translation>
+    </message>
+    <message>
+        <source>the checkpoint holds other variables than this run</source>
+        <translation>der Checkpoint enthält andere Variablen als dieser Lauf</translation>
+    </message>
+    <message>
+        <source>remove it to start again</source>
+        <translation>entfernen, um von vorn zu beginnen</translation>
+    </message>
+    <message>
+        <source>calibrate on more data, or choose rtn-clip</source>
+        <translation>auf mehr Daten kalibrieren, oder rtn-clip wählen</translation>
+    </message>
+    <message>
+        <source>{} calibration samples are too few for {} inputs: their second moment has rank {}</source>
+        <translation>{} Kalibrierbeispiele sind zu wenige für {} Eingaben: ihr zweites Moment hat den Rang {}</translation>
+    </message>
+    <message>
+        <source>calibrate on at least {} tokens, or choose rtn-clip</source>
+        <translation>auf mindestens {} Token kalibrieren, oder rtn-clip wählen</translation>
+    </message>
+    <message>
+        <source>a {} x {} weight needs {} x {}</source>
+        <translation>ein {} x {} Gewicht braucht {} x {}</translation>
+    </message>
+    <message>
+        <source>calibrate on other data</source>
+        <translation>auf anderen Daten kalibrieren</translation>
+    </message>
+    <message>
+        <source>hqq moves zero points, and {} has none for each row or group</source>
+        <translation>hqq verschiebt Nullpunkte, und {} hat keinen für jede Zeile oder Gruppe</translation>
+    </message>
+    <message>
+        <source>choose an asymmetric integer scheme such as int4-g64-asym</source>
+        <translation>ein asymmetrisches ganzzahliges Schema wie int4-g64-asym wählen</translation>
+    </message>
+    <message>
+        <source>AdaRound/SignRound (&apos;learned&apos;) needs the second moment of the inputs</source>
+        <translation>AdaRound/SignRound (&apos;learned&apos;) braucht das zweite Moment der Eingaben</translation>
+    </message>
+    <message>
+        <source>calibrate with curvature first</source>
+        <translation>erst mit Krümmung kalibrieren</translation>
+    </message>
+    <message>
+        <source>{} needs the second moment of the inputs of {}, which no calibration has collected</source>
+        <translation>{} braucht das zweite Moment der Eingaben von {}, das keine Kalibrierung gesammelt hat</translation>
+    </message>
+    <message>
+        <source>calibrate with curvature and give the session, or choose rtn-clip</source>
+        <translation>mit Krümmung kalibrieren und die Sitzung angeben, oder rtn-clip wählen</translation>
+    </message>
+    <message>
+        <source>{} quantizes {} after all layers before it, with the calibration&apos;s data at hand</source>
+        <translation>{} quantisiert {} nach allen Schichten davor, mit den Daten der Kalibrierung zur Hand</translation>
+    </message>
+    <message>
+        <source>for a single layer, or one whose inputs&apos; second moment is not collected, choose gptq or rtn-clip</source>
+        <translation>für eine einzelne Schicht, oder eine, deren zweites Moment der Eingaben nicht gesammelt ist, gptq oder rtn-clip wählen</translation>
+    </message>
+    <message>
+        <source>it can only stay in floating point</source>
+        <translation>es kann nur in Gleitkomma bleiben</translation>
+    </message>
+    <message>
+        <source>{} cannot round {} to {}</source>
+        <translation>{} kann {} nicht auf {} runden</translation>
+    </message>
+    <message>
+        <source>rtn-weighted needs the importance of the inputs</source>
+        <translation>rtn-weighted braucht die Wichtigkeit der Eingaben</translation>
+    </message>
+    <message>
+        <source>calibrate first, or choose rtn-clip</source>
+        <translation>erst kalibrieren, oder rtn-clip wählen</translation>
+    </message>
+    <message>
+        <source>{} stores weights in blocks with scales of their own</source>
+        <translation>{} speichert Gewichte in Blöcken mit eigenen Skalen</translation>
+    </message>
+    <message>
+        <source>it cannot hold activations of a fixed range. Choose an int8, fp8 or 16-bit format for inputs</source>
+        <translation>Aktivierungen in einem festen Bereich kann es nicht fassen. Für Eingaben ein Format in int8, fp8 oder 16 Bits wählen</translation>
+    </message>
+    <message>
+        <source>expected a finite range with low &lt;= high</source>
+        <translation>erwartet wurde ein endlicher Bereich mit low &lt;= high</translation>
+    </message>
+    <message>
+        <source>got [{}, {w}]</source>
+        <translation>erhalten wurde [{}, {w}]</translation>
+    </message>
+    <message>
+        <source>{} stores a floating-point matrix</source>
+        <translation>{} speichert eine Matrix in Gleitkomma</translation>
+    </message>
+    <message>
+        <source>got {} of shape {}</source>
+        <translation>erhalten wurde {} der Form {}</translation>
+    </message>
+    <message>
+        <source>the {} table has no column for {}</source>
+        <translation>die Tabelle {} hat keine Spalte für {}</translation>
+    </message>
+    <message>
+        <source>score that scheme first or leave it out of the search</source>
+        <translation>dieses Schema erst bewerten oder aus der Suche lassen</translation>
+    </message>
+    <message>
+        <source>{} is {} {}, which {} cannot run</source>
+        <translation>{} hat {} {}, was {} nicht ausführen kann</translation>
+    </message>
+    <message>
+        <source>there is no hardware profile {}</source>
+        <translation>es gibt kein Hardwareprofil {}</translation>
+    </message>
+    <message>
+        <source>a KV cache in {} needs {}, and no layer that is free to change is one{}</source>
+        <translation>ein KV-Cache in {} braucht {}, und keine Schicht, die geändert werden darf, ist das{}</translation>
+    </message>
+    <message>
+        <source>the plan stores what {} gives the KV cache in {}, but a cache needs {}</source>
+        <translation>der Plan speichert das, was {} dem KV-Cache gibt, in {}, aber ein Cache braucht {}</translation>
+    </message>
+    <message>
+        <source>take the cache scheme out</source>
+        <translation>das Schema für den Cache herausnehmen</translation>
+    </message>
+    <message>
+        <source>correct the pattern or remove the rule</source>
+        <translation>das Muster berichtigen oder die Regel entfernen</translation>
+    </message>
+    <message>
+        <source>raise the budget or allow smaller schemes{}</source>
+        <translation>das Budget erhöhen oder kleinere Schemata erlauben{}</translation>
+    </message>
+    <message>
+        <source>a budget of loss counts what {w}, and {} {w} of {} was not scored</source>
+        <translation>ein Budget für den Verlust zählt, was {w}, und {} {w} von {} wurde nicht bewertet</translation>
+    </message>
+    <message>
+        <source>score it first, or search by bytes or bits per weight</source>
+        <translation>es erst bewerten, oder nach Bytes oder Bits je Gewicht suchen</translation>
+    </message>
+    <message>
+        <source>a search cannot minimise {}</source>
+        <translation>eine Suche kann {} nicht minimieren</translation>
+    </message>
+    <message>
+        <source>expected one of {}</source>
+        <translation>erwartet wurde eines von {}</translation>
+    </message>
+    <message>
+        <source>a search needs a budget: bytes, bits per weight, microseconds or loss, or several of them</source>
+        <translation>eine Suche braucht ein Budget: Bytes, Bits je Gewicht, Mikrosekunden oder Verlust, oder mehrere davon</translation>
+    </message>
+    <message>
+        <source>the front has {} plans, numbered from 0</source>
+        <translation>die Front hat {} Pläne, nummeriert ab 0</translation>
+    </message>
+    <message>
+        <source>the {} table has no scheme of {} levels, as {} has</source>
+        <translation>die Tabelle {} hat kein Schema mit {} Stufen, wie {} sie hat</translation>
+    </message>
+    <message>
+        <source>score {} first</source>
+        <translation>erst {} bewerten</translation>
+    </message>
+    <message>
+        <source>this strategy takes budgets of bytes or bits per weight only</source>
+        <translation>diese Strategie nimmt nur Budgets in Bytes oder Bits je Gewicht</translation>
+    </message>
+    <message>
+        <source>use the strategy optimal</source>
+        <translation>die Strategie optimal verwenden</translation>
+    </message>
+    <message>
+        <source>score that scheme first or choose another</source>
+        <translation>dieses Schema erst bewerten oder ein anderes wählen</translation>
+    </message>
+    <message>
+        <source>no plan of the strategy {} fits into {}: the smallest takes {} bytes, {} bits per weight</source>
+        <translation>kein Plan der Strategie {} passt in {}: der kleinste braucht {} Bytes, {} Bits je Gewicht</translation>
+    </message>
+    <message>
+        <source>raise the budget or use the strategy optimal</source>
+        <translation>das Budget erhöhen oder die Strategie optimal verwenden</translation>
+    </message>
+    <message>
+        <source>there is no strategy {}</source>
+        <translation>es gibt keine Strategie {}</translation>
+    </message>
+    <message>
+        <source>there is no transform {}</source>
+        <translation>es gibt keine Transformation {}</translation>
+    </message>
+    <message>
+        <source>{} compares the rounded model with the original on the calibration&apos;s data, and none is given</source>
+        <translation>{} vergleicht das gerundete Modell mit dem Original auf den Daten der Kalibrierung, und keine sind angegeben</translation>
+    </message>
+    <message>
+        <source>calibrate first and give the session (--session S.qwb), or take {} out of the plan&apos;s transforms</source>
+        <translation>erst kalibrieren und die Sitzung angeben (--session S.qwb), oder {} aus den Transformationen des Plans nehmen</translation>
+    </message>
+    <message>
+        <source>bias-correction: {} has neither a bias nor a batch norm behind it, nor has any other quantized layer</source>
+        <translation>bias-correction: {} hat weder einen Bias noch eine Batch-Norm dahinter, und keine andere quantisierte Schicht hat das</translation>
+    </message>
+    <message>
+        <source>take bias-correction out of the plan</source>
+        <translation>bias-correction aus dem Plan nehmen</translation>
+    </message>
+    <message>
+        <source>{} cannot be run, so its batch norms cannot be measured</source>
+        <translation>{} kann nicht ausgeführt werden, daher können die Batch-Norms nicht gemessen werden</translation>
+    </message>
+    <message>
+        <source>norm-reestimation: {} has no batch norm with running statistics ({w})</source>
+        <translation>norm-reestimation: {} hat keine Batch-Norm mit laufenden Statistiken ({w})</translation>
+    </message>
+    <message>
+        <source>take norm-reestimation out of the plan, or use bias-correction</source>
+        <translation>norm-reestimation aus dem Plan nehmen, oder bias-correction verwenden</translation>
+    </message>
+    <message>
+        <source>the checkpoint {} belongs to another run (model, plan, data or options differ)</source>
+        <translation>der Checkpoint {} gehört zu einem anderen Lauf (Modell, Plan, Daten oder Optionen sind anders)</translation>
+    </message>
+    <message>
+        <source>give another path, or remove it to start again</source>
+        <translation>einen anderen Pfad angeben, oder ihn entfernen, um von vorn zu beginnen</translation>
+    </message>
+    <message>
+        <source>the checkpoint {} cannot be read</source>
+        <translation>der Checkpoint {} kann nicht gelesen werden</translation>
+    </message>
+    <message>
+        <source>the task loss needs class labels or tokens</source>
+        <translation>der Verlust der Aufgabe braucht Labels von Klassen oder Token</translation>
+    </message>
+    <message>
+        <source>give data with labels, or train on the loss kl</source>
+        <translation>Daten mit Labels angeben, oder auf den Verlust kl trainieren</translation>
+    </message>
+    <message>
+        <source>{} steps of {} samples are not possible</source>
+        <translation>{} Schritte mit {} Beispielen sind nicht möglich</translation>
+    </message>
+    <message>
+        <source>at least 1 of each is needed</source>
+        <translation>von jedem wird mindestens 1 gebraucht</translation>
+    </message>
+    <message>
+        <source>a learning rate of {} is not possible</source>
+        <translation>eine Lernrate von {} ist nicht möglich</translation>
+    </message>
+    <message>
+        <source>it must not be negative</source>
+        <translation>sie darf nicht negativ sein</translation>
+    </message>
+    <message>
+        <source>{} diverged at step {}: the loss is {}</source>
+        <translation>{} divergierte bei Schritt {}: der Verlust ist {}</translation>
+    </message>
+    <message>
+        <source>{} quantizes {} with the calibration&apos;s data, and none is given</source>
+        <translation>{} quantisiert {} mit den Daten der Kalibrierung, und keine sind angegeben</translation>
+    </message>
+    <message>
+        <source>calibrate and give the session, or choose rtn-clip, which looks at weights only</source>
+        <translation>kalibrieren und die Sitzung angeben, oder rtn-clip wählen, das nur Gewichte ansieht</translation>
+    </message>
+    <message>
+        <source>the plan learns the rounding of {} on calibration data, and none were given</source>
+        <translation>der Plan lernt das Runden von {} auf Kalibrierdaten, und keine wurden angegeben</translation>
+    </message>
+    <message>
+        <source>calibrate and give the session, or choose rtn-clip</source>
+        <translation>kalibrieren und die Sitzung angeben, oder rtn-clip wählen</translation>
+    </message>
+    <message>
+        <source>the plan quantizes no layer, so there is nothing to train</source>
+        <translation>der Plan quantisiert keine Schicht, daher gibt es nichts zu trainieren</translation>
+    </message>
+    <message>
+        <source>give at least one layer a scheme</source>
+        <translation>mindestens einer Schicht ein Schema geben</translation>
+    </message>
+    <message>
+        <source>the plan transforms the model ({}), training starts from the model as it is</source>
+        <translation>der Plan transformiert das Modell ({}), das Training beginnt beim Modell, wie es ist</translation>
+    </message>
+    <message>
+        <source>take the transforms out of the plan to train on it</source>
+        <translation>die Transformationen aus dem Plan nehmen, um darauf zu trainieren</translation>
+    </message>
+    <message>
+        <source>{} cannot be transformed ({})</source>
+        <translation>{} kann nicht transformiert werden ({})</translation>
+    </message>
+    <message>
+        <source>after {} the outputs of {} differ by {} of the largest output, {} is allowed: its graph does more than the trace shows</source>
+        <translation>nach {} weichen die Ausgaben von {} um {} der größten Ausgabe ab, erlaubt ist {}: der Graph tut mehr, als die Spur zeigt</translation>
+    </message>
+    <message>
+        <source>take the transform out of the plan</source>
+        <translation>die Transformation aus dem Plan nehmen</translation>
+    </message>
+    <message>
+        <source>the plan gives the inputs of {} the scheme {} and transforms them, so their range must be calibrated again, which needs the calibration data</source>
+        <translation>der Plan gibt den Eingaben von {} das Schema {} und transformiert sie, daher muss ihr Bereich neu kalibriert werden, was die Kalibrierdaten braucht</translation>
+    </message>
+    <message>
+        <source>{} has no batch norm that could be folded</source>
+        <translation>{} hat keine Batch-Norm, die sich einrechnen ließe</translation>
+    </message>
+    <message>
+        <source>take fold-norms out of the plan</source>
+        <translation>fold-norms aus dem Plan nehmen</translation>
+    </message>
+    <message>
+        <source>{} has no two layers that could be equalized</source>
+        <translation>{} hat keine zwei Schichten, die sich ausgleichen ließen</translation>
+    </message>
+    <message>
+        <source>take equalize out of the plan</source>
+        <translation>equalize aus dem Plan nehmen</translation>
+    </message>
+    <message>
+        <source>{} has no place where a scale can be moved from one layer into another</source>
+        <translation>{} hat keine Stelle, an der eine Skala von einer Schicht in eine andere verschoben werden kann</translation>
+    </message>
+    <message>
+        <source>{} finds nothing to rotate in {}: the plan quantizes no linear layer of an even number of inputs behind an activation function</source>
+        <translation>{} findet nichts zu drehen in {}: der Plan quantisiert keine lineare Schicht mit gerader Anzahl von Eingaben hinter einer Aktivierungsfunktion</translation>
+    </message>
+    <message>
+        <source>take it out</source>
+        <translation>herausnehmen</translation>
+    </message>
+    <message>
+        <source>the norm {} adds a bias, which a rotation cannot pass</source>
+        <translation>die Norm {} addiert einen Bias, durch den eine Rotation nicht hindurchgeht</translation>
+    </message>
+    <message>
+        <source>take it out of the plan</source>
+        <translation>sie aus dem Plan nehmen</translation>
+    </message>
+    <message>
+        <source>take rotation-heads out of the plan</source>
+        <translation>rotation-heads aus dem Plan nehmen</translation>
+    </message>
+    <message>
+        <source>{} holds NaN or infinite values, which a rotation would spread over the whole layer</source>
+        <translation>{} enthält NaN oder unendliche Werte, die eine Rotation über die ganze Schicht verteilen würde</translation>
+    </message>
+    <message>
+        <source>take rotation out of the plan, or repair the weight</source>
+        <translation>rotation aus dem Plan nehmen, oder das Gewicht reparieren</translation>
+    </message>
+    <message>
+        <source>awq needs the second moment of the inputs of {}, which was not collected</source>
+        <translation>awq braucht das zweite Moment der Eingaben von {}, das nicht gesammelt wurde</translation>
+    </message>
+    <message>
+        <source>calibrate with curvature first, or take awq out of the plan&apos;s transforms</source>
+        <translation>erst mit Krümmung kalibrieren, oder awq aus den Transformationen des Plans nehmen</translation>
+    </message>
+    <message>
+        <source>smoothquant needs calibration data to see the inputs of layers</source>
+        <translation>smoothquant braucht Kalibrierdaten, um die Eingaben der Schichten zu sehen</translation>
+    </message>
+    <message>
+        <source>calibrate first, or take smoothquant out of the plan&apos;s transforms</source>
+        <translation>erst kalibrieren, oder smoothquant aus den Transformationen des Plans nehmen</translation>
+    </message>
+    <message>
+        <source>the residual stream meets {}, through which a rotation cannot pass</source>
+        <translation>der Residualstrom trifft auf {}, durch das eine Rotation nicht hindurchgeht</translation>
+    </message>
+    <message>
+        <source>{} cannot be rotated</source>
+        <translation>{} kann nicht gedreht werden</translation>
+    </message>
+    <message>
+        <source>{} has no decoder layer that makes keys or values alone (k_proj, v_proj, key, value){}</source>
+        <translation>{} hat keine Decoderschicht, die nur Schlüssel oder Werte macht (k_proj, v_proj, key, value){}</translation>
+    </message>
+    <message>
+        <source>its cache stays as computed</source>
+        <translation>der Cache bleibt, wie er berechnet ist</translation>
+    </message>
+    <message>
+        <source>no tap sees the activations of a layer {}</source>
+        <translation>kein Tap sieht die Aktivierungen einer Schicht {}</translation>
+    </message>
+    <message>
+        <source>the plan quantizes no layer, so there is nothing to audit</source>
+        <translation>der Plan quantisiert keine Schicht, daher gibt es nichts zu prüfen</translation>
+    </message>
+    <message>
+        <source>no output of a block was seen ({})</source>
+        <translation>keine Ausgabe eines Blocks war zu sehen ({})</translation>
+    </message>
+    <message>
+        <source>is this a view of the model?</source>
+        <translation>ist das eine Ansicht des Modells?</translation>
+    </message>
+    <message>
+        <source>the {} table has no score for {} in {}</source>
+        <translation>die Tabelle {} hat keinen Wert für {} in {}</translation>
+    </message>
+    <message>
+        <source>score that scheme first</source>
+        <translation>dieses Schema erst bewerten</translation>
+    </message>
+    <message>
+        <source>there is no metric {}</source>
+        <translation>es gibt keine Metrik {}</translation>
+    </message>
+    <message>
+        <source>the metrics are {}</source>
+        <translation>die Metriken sind {}</translation>
+    </message>
+    <message>
+        <source>hessian_trace needs the calibrated curvature, and the session holds none</source>
+        <translation>hessian_trace braucht die kalibrierte Krümmung, und die Sitzung enthält keine</translation>
+    </message>
+    <message>
+        <source>calibrate</source>
+        <translation>kalibrieren</translation>
+    </message>
+    <message>
+        <source>the {} table is derived from others and is not computed by itself</source>
+        <translation>die Tabelle {} wird aus anderen abgeleitet und nicht für sich berechnet</translation>
+    </message>
+    <message>
+        <source>output_error needs calibrated curvature or data</source>
+        <translation>output_error braucht kalibrierte Krümmung oder Daten</translation>
+    </message>
+    <message>
+        <source>calibrate, or give a data set</source>
+        <translation>kalibrieren, oder einen Datensatz angeben</translation>
+    </message>
+    <message>
+        <source>a predicted loss needs the curvature of a calibration, or calibration data for convolutions and weights inside larger modules</source>
+        <translation>ein vorhergesagter Verlust braucht die Krümmung einer Kalibrierung, oder Kalibrierdaten für Faltungen und Gewichte in größeren Modulen</translation>
+    </message>
+    <message>
+        <source>calibrate with curvature first, or use the metric weight_error, which needs neither</source>
+        <translation>erst mit Krümmung kalibrieren, oder die Metrik weight_error verwenden, die beides nicht braucht</translation>
+    </message>
+    <message>
+        <source>the measured table to go on with was made with other data or options</source>
+        <translation>die gemessene Tabelle, die fortgesetzt werden soll, entstand mit anderen Daten oder Optionen</translation>
+    </message>
+    <message>
+        <source>start a new one</source>
+        <translation>eine neue beginnen</translation>
+    </message>
+    <message>
+        <source>there is nothing to score: give at least one layer and one activation scheme</source>
+        <translation>es gibt nichts zu bewerten: mindestens eine Schicht und ein Schema für Aktivierungen angeben</translation>
+    </message>
+    <message>
+        <source>the model has no layer {}</source>
+        <translation>das Modell hat keine Schicht {}</translation>
+    </message>
+    <message>
+        <source>{} needs data to run the model on</source>
+        <translation>{} braucht Daten, um das Modell darauf auszuführen</translation>
+    </message>
+    <message>
+        <source>give a data set</source>
+        <translation>einen Datensatz angeben</translation>
+    </message>
+    <message>
+        <source>{} is not an array of numbers</source>
+        <translation>{} ist kein Array von Zahlen</translation>
+    </message>
+    <message>
+        <source>{} has {} axes, {} were expected</source>
+        <translation>{} hat {} Achsen, erwartet wurden {}</translation>
+    </message>
+    <message>
+        <source>{} is not a list of strings</source>
+        <translation>{} ist keine Liste von Texten</translation>
+    </message>
+    <message>
+        <source>{} holds {}, expected one of {}</source>
+        <translation>{} enthält {}, erwartet wurde eines von {}</translation>
+    </message>
+    <message>
+        <source>/error_budget has arrays that do not fit {} layers and {} blocks</source>
+        <translation>/error_budget hat Arrays, die nicht zu {} Schichten und {} Blöcken passen</translation>
+    </message>
+    <message>
+        <source>/audit has losses that do not fit its {} layers</source>
+        <translation>/audit hat Verluste, die nicht zu seinen {} Schichten passen</translation>
+    </message>
+    <message>
+        <source>/evaluations: a {} refers to evaluation {}, there are {}</source>
+        <translation>/evaluations: {} verweist auf die Auswertung {}, es gibt {}</translation>
+    </message>
+    <message>
+        <source>{} has a negative count in the statistics of {} ({})</source>
+        <translation>{} hat eine negative Anzahl in den Statistiken von {} ({})</translation>
+    </message>
+    <message>
+        <source>{} has scores of {} of shape {}, expected {}</source>
+        <translation>{} hat Werte von {} der Form {}, erwartet wurde {}</translation>
+    </message>
+    <message>
+        <source>{} has a negative count in the curvature of {}</source>
+        <translation>{} hat eine negative Anzahl in der Krümmung von {}</translation>
+    </message>
+    <message>
+        <source>{} has the attribute {} {}, expected one of type {}</source>
+        <translation>{} hat das Attribut {} {}, erwartet wurde eines vom Typ {}</translation>
+    </message>
+    <message>
+        <source>{} has no attribute {}</source>
+        <translation>{} hat kein Attribut {}</translation>
+    </message>
+    <message>
+        <source>{} is of the type {}, {} was expected</source>
+        <translation>{} ist vom Typ {}, erwartet wurde {}</translation>
+    </message>
+    <message>
+        <source>{} has version {}, this workbench reads version 1</source>
+        <translation>{} hat Version {}, diese Workbench liest Version 1</translation>
+    </message>
+    <message>
+        <source>{} holds values that do not fit together</source>
+        <translation>{} enthält Werte, die nicht zusammenpassen</translation>
+    </message>
+    <message>
+        <source>{} has {} {}, expected one of {}</source>
+        <translation>{} hat {} {}, erwartet wurde eines von {}</translation>
+    </message>
+    <message>
+        <source>{} has columns of different lengths</source>
+        <translation>{} hat Spalten verschiedener Länge</translation>
+    </message>
+    <message>
+        <source>{} has the fact {} {}, expected a number, a text or a truth value</source>
+        <translation>{} hat die Angabe {} {}, erwartet wurde eine Zahl, ein Text oder ein Wahrheitswert</translation>
+    </message>
+    <message>
+        <source>more than {} of its parts are damaged</source>
+        <translation>mehr als {} der Teile sind beschädigt</translation>
+    </message>
+    <message>
+        <source>no process could be started to read it</source>
+        <translation>es konnte kein Prozess gestartet werden, um die Datei zu lesen</translation>
+    </message>
+    <message>
+        <source>the journal {} holds no whole edit</source>
+        <translation>das Journal {} enthält keine vollständige Änderung</translation>
+    </message>
+    <message>
+        <source>the session holds no sensitivity table</source>
+        <translation>die Sitzung enthält keine Tabelle der Empfindlichkeit</translation>
+    </message>
+    <message>
+        <source>compute the sensitivity first</source>
+        <translation>erst die Empfindlichkeit berechnen</translation>
+    </message>
+    <message>
+        <source>{} inputs need calibrated ranges, which a plan does not hold</source>
+        <translation>{} Eingaben brauchen kalibrierte Bereiche, die ein Plan nicht enthält</translation>
+    </message>
+    <message>
+        <source>give the calibrated session, too (--session S.qwb)</source>
+        <translation>auch die kalibrierte Sitzung angeben (--session S.qwb)</translation>
+    </message>
+    <message>
+        <source>there is no layer {} in {}</source>
+        <translation>es gibt keine Schicht {} in {}</translation>
+    </message>
+    <message>
+        <source>the algorithm {} rounds weights, and {} scores activations</source>
+        <translation>der Algorithmus {} rundet Gewichte, und {} bewertet Aktivierungen</translation>
+    </message>
+    <message>
+        <source>leave it out</source>
+        <translation>weglassen</translation>
+    </message>
+    <message>
+        <source>the strategy {} minimises nothing</source>
+        <translation>die Strategie {} minimiert nichts</translation>
+    </message>
+    <message>
+        <source>give one, or use optimal</source>
+        <translation>eines angeben, oder optimal verwenden</translation>
+    </message>
+    <message>
+        <source>an audit corrects predicted_kl, and the losses here are {}</source>
+        <translation>eine Prüfung berichtigt predicted_kl, und die Verluste hier sind {}</translation>
+    </message>
+    <message>
+        <source>leave the correction out</source>
+        <translation>die Berichtigung weglassen</translation>
+    </message>
+    <message>
+        <source>the audit of “{}” has no correction: its plan had no predicted loss</source>
+        <translation>die Prüfung von „{}“ hat keine Berichtigung: ihr Plan hatte keinen vorhergesagten Verlust</translation>
+    </message>
+    <message>
+        <source>audit a plan whose layers are all scored</source>
+        <translation>einen Plan prüfen, dessen Schichten alle bewertet sind</translation>
+    </message>
+    <message>
+        <source>the range method {} is for inputs, and the plan rounds none</source>
+        <translation>das Verfahren für Bereiche {} gilt für Eingaben, und der Plan rundet keine</translation>
+    </message>
+    <message>
+        <source>a choice of activation schemes needs their losses in nats, and {} were not scored</source>
+        <translation>eine Wahl von Schemata für Aktivierungen braucht deren Verluste in nats, und {} wurden nicht bewertet</translation>
+    </message>
+    <message>
+        <source>score them first</source>
+        <translation>sie erst bewerten</translation>
+    </message>
+    <message>
+        <source>got the batch sizes {}</source>
+        <translation>erhalten wurden die Batchgrößen {}</translation>
+    </message>
+    <message>
+        <source>each must be at least 1</source>
+        <translation>jede muss mindestens 1 sein</translation>
+    </message>
+    <message>
+        <source>{} holds no weights, which is what training changes</source>
+        <translation>{} enthält keine Gewichte, die ein Training ändert</translation>
+    </message>
+    <message>
+        <source>choose another kind</source>
+        <translation>eine andere Art wählen</translation>
+    </message>
+    <message>
+        <source>{w}; install it: pip install --upgrade &apos;quantization-workbench[{}]&apos;</source>
+        <translation>{w}; installieren: pip install --upgrade &apos;quantization-workbench[{}]&apos;</translation>
+    </message>
+    <message>
+        <source>its options are {}</source>
+        <translation>seine Optionen sind {}</translation>
+    </message>
+    <message>
+        <source>it has no options</source>
+        <translation>es hat keine Optionen</translation>
+    </message>
+    <message>
+        <source>use fewer samples or a smaller batch, or close other programs ({})</source>
+        <translation>weniger Beispiele oder kleinere Batches verwenden, oder andere Programme schließen ({})</translation>
+    </message>
+    <message>
+        <source>those of {} bits in gptq and gptq_v2 are read</source>
+        <translation>gelesen werden die von {} Bits in gptq und gptq_v2</translation>
+    </message>
+    <message>
+        <source>{} holds {}; the model also needs {}, or labels in place of the decoder&apos;s ids</source>
+        <translation>{} enthält {}; das Modell braucht auch {}, oder Labels anstelle der IDs des Decoders</translation>
+    </message>
+    <message>
+        <source>the data {} does not exist</source>
+        <translation>die Daten {} existieren nicht</translation>
+    </message>
+    <message>
+        <source>{} is data of an unknown kind ({})</source>
+        <translation>{} enthält Daten unbekannter Art ({})</translation>
+    </message>
+    <message>
+        <source>turn it round with gguf-convert-endian FILE little</source>
+        <translation>mit gguf-convert-endian DATEI little umdrehen</translation>
+    </message>
+    <message>
+        <source>{} is a GGUF file of version {}, versions {} and {} are known</source>
+        <translation>{} ist eine GGUF-Datei der Version {}, bekannt sind die Versionen {} und {}</translation>
+    </message>
+    <message>
+        <source>convert it again</source>
+        <translation>noch einmal umwandeln</translation>
+    </message>
+    <message>
+        <source>this torch was built without CUDA</source>
+        <translation>dieses torch wurde ohne CUDA gebaut</translation>
+    </message>
+    <message>
+        <source>{} does not exist</source>
+        <translation>{} existiert nicht</translation>
+    </message>
+    <message>
+        <source>if {} is a model of the Hugging Face Hub, fetch it first: hf download {}</source>
+        <translation>wenn {} ein Modell des Hugging Face Hub ist, es erst holen: hf download {}</translation>
+    </message>
+    <message>
+        <source>{} is a pickled module ({}), and opening it would run the code that it contains</source>
+        <translation>{} ist ein Modul als Pickle ({}), und es zu öffnen würde den Code darin ausführen</translation>
+    </message>
+    <message>
+        <source>save its state dict where it was made, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), and open that together with the Python file that builds the network</source>
+        <translation>den State Dict speichern, wo es entstand, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), und diesen zusammen mit der Python-Datei öffnen, die das Netz baut</translation>
+    </message>
+    <message>
+        <source>{} was not written by torch.save or is damaged ({w})</source>
+        <translation>{} wurde nicht von torch.save geschrieben oder ist beschädigt ({w})</translation>
+    </message>
+    <message>
+        <source>fetch it again or save its state dict where it was made, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), and open that together with the Python file that builds the network</source>
+        <translation>noch einmal holen, oder den State Dict speichern, wo es entstand, safetensors.torch.save_file(model.state_dict(), &apos;model.safetensors&apos;), und diesen zusammen mit der Python-Datei öffnen, die das Netz baut</translation>
+    </message>
+    <message>
+        <source>no kernel was timed</source>
+        <translation>kein Kernel wurde gemessen</translation>
+    </message>
+    <message>
+        <source>time the kernels first</source>
+        <translation>erst die Zeiten der Kernel messen</translation>
+    </message>
+    <message>
+        <source>no kernel was timed at batch size {}</source>
+        <translation>kein Kernel wurde bei der Batchgröße {} gemessen</translation>
+    </message>
+    <message>
+        <source>the rule {} is not a valid regular expression</source>
+        <translation>die Regel {} ist kein gültiger regulärer Ausdruck</translation>
+    </message>
+    <message>
+        <source>instead of a look-around, let a later rule take names back</source>
+        <translation>statt eines Look-around nimmt eine spätere Regel Namen zurück</translation>
+    </message>
+    <message>
+        <source>decoder layers with a name of those that make keys and values (k_proj, v_proj, key, value)</source>
+        <translation>Decoderschichten mit Namen von solchen, die Schlüssel und Werte machen (k_proj, v_proj, key, value)</translation>
+    </message>
+    <message>
+        <source>a KV cache in {} needs {w}, and no layer that is free to change is one</source>
+        <translation>ein KV-Cache in {} braucht {w}, und keine Schicht, die geändert werden darf, ist eine</translation>
+    </message>
+    <message>
+        <source>the plan stores what {} gives the KV cache in {}, but a cache needs {w}</source>
+        <translation>der Plan speichert das, was {} dem KV-Cache gibt, in {}, aber ein Cache braucht {w}</translation>
+    </message>
+    <message>
+        <source>the text ends too early: is the file truncated?</source>
+        <translation>der Text endet zu früh: ist die Datei abgeschnitten?</translation>
+    </message>
+    <message>
+        <source>no plan fits into {}: {w} under the other budgets</source>
+        <translation>kein Plan passt in {}: {w} unter den anderen Budgets</translation>
+    </message>
+    <message>
+        <source>fold-norms folded {}</source>
+        <translation>fold-norms hat {} eingerechnet</translation>
+    </message>
+    <message>
+        <source>none follows {} or any layer</source>
+        <translation>keine folgt auf {} oder eine andere Schicht</translation>
+    </message>
+    <message>
+        <source>none follows a layer or any layer</source>
+        <translation>keine folgt auf eine Schicht</translation>
+    </message>
+    <message>
+        <source>of {} norms and linear layers, {}</source>
+        <translation>von {} Normen und linearen Schichten, {}</translation>
+    </message>
+    <message>
+        <source>it has no norm or linear layer</source>
+        <translation>es hat keine Norm oder lineare Schicht</translation>
+    </message>
+    <message>
+        <source>only models with RMS norms and a residual stream can be rotated, Llama and its kin</source>
+        <translation>nur Modelle mit RMS-Normen und einem Residualstrom lassen sich drehen, Llama und Verwandte</translation>
+    </message>
+    <message>
+        <source>no layer reads and writes a residual stream</source>
+        <translation>keine Schicht liest und schreibt einen Residualstrom</translation>
+    </message>
+    <message>
+        <source>{} has no decoder layer that makes keys or values alone (k_proj, v_proj, key, value)</source>
+        <translation>{} hat keine Decoderschicht, die nur Schlüssel oder Werte macht (k_proj, v_proj, key, value)</translation>
+    </message>
+    <message>
+        <source>the session {} is damaged</source>
+        <translation>die Sitzung {} ist beschädigt</translation>
+    </message>
+    <message>
+        <source>use a backup or an autosave, or save the undamaged parts: workbench repair {} --out OTHER.qwb</source>
+        <translation>eine Sicherung oder eine automatische Speicherung verwenden, oder die unbeschädigten Teile retten: workbench repair {} --out ANDERE.qwb</translation>
+    </message>
+    <message>
+        <source>{} is being written by {}</source>
+        <translation>{} wird gerade von {} geschrieben</translation>
+    </message>
+    <message>
+        <source>{} runs no static inputs of 8 bits</source>
+        <translation>{} führt keine statischen Eingaben mit 8 Bits aus</translation>
+    </message>
+    <message>
+        <source>leave --inputs out, or give int8-token</source>
+        <translation>--inputs weglassen, oder int8-token angeben</translation>
+    </message>
+    <message>
+        <source>did you mean &apos;*{}*&apos;?</source>
+        <translation>war &apos;*{}*&apos; gemeint?</translation>
+    </message>
+    <message>
+        <source>calibrating {} needs data: give a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)</source>
+        <translation>{} zu kalibrieren, braucht Daten: eine Textdatei, eine Tabelle (.jsonl, .csv, .parquet), einen Ordner mit Bildern oder Tönen oder eine Datei mit Arrays (.npz, .npy) angeben</translation>
+    </message>
+    <message>
+        <source>evaluating {} needs data: calibrate first, or give a text file, a table (.jsonl, .csv, .parquet), a folder of images or sounds, or an array file (.npz, .npy)</source>
+        <translation>{} auszuwerten, braucht Daten: erst kalibrieren, oder eine Textdatei, eine Tabelle (.jsonl, .csv, .parquet), einen Ordner mit Bildern oder Tönen oder eine Datei mit Arrays (.npz, .npy) angeben</translation>
+    </message>
+    <message>
+        <source>{} holds nothing that is read; expected {w}</source>
+        <translation>{} enthält nichts, das gelesen wird; erwartet wurde {w}</translation>
+    </message>
+    <message>
+        <source>{} holds pictures in the folders of {}; give one of these</source>
+        <translation>{} enthält Bilder in den Ordnern von {}; einen davon angeben</translation>
+    </message>
+    <message>
+        <source>{} holds {}; {w}; give a part of it</source>
+        <translation>{} enthält {}; {w}; einen Teil davon angeben</translation>
+    </message>
+    <message>
+        <source>a file</source>
+        <translation>eine Datei</translation>
+    </message>
+    <message>
+        <source>{} holds no sample for its {} half</source>
+        <translation>{} enthält kein Beispiel für die Hälfte {}</translation>
+    </message>
+    <message>
+        <source>the constant {} cannot be read: {} does not fit: {w}</source>
+        <translation>die Konstante {} kann nicht gelesen werden: {} passt nicht: {w}</translation>
+    </message>
+    <message>
+        <source>{} does not exist; if {} is a model of the Hugging Face Hub, fetch it first: hf download {}; expected {w}</source>
+        <translation>{} existiert nicht; wenn {} ein Modell des Hugging Face Hub ist, es erst holen: hf download {}; erwartet wurde {w}</translation>
+    </message>
+    <message>
+        <source>{} cannot be rotated: {} runs several times</source>
+        <translation>{} kann nicht gedreht werden: {} läuft mehrmals</translation>
+    </message>
+    <message>
+        <source>{} does not exist there; share the folder, or put the model into the folder that {} names, as {}</source>
+        <translation>{} existiert dort nicht; den Ordner freigeben, oder das Modell in den Ordner legen, den {} nennt, als {}</translation>
+    </message>
+    <message>
+        <source>or remove {} if it has ended</source>
+        <translation>oder {} entfernen, wenn es beendet ist</translation>
+    </message>
+    <message>
+        <source>no further message</source>
+        <translation>keine weitere Meldung</translation>
+    </message>
+    <message>
+        <source>top level</source>
+        <translation>oberste Ebene</translation>
+    </message>
+    <message>
+        <source>it runs no convolution or linear layer</source>
+        <translation>es führt keine Faltung oder lineare Schicht aus</translation>
+    </message>
+    <message>
+        <source>{}: the constant {} cannot be read: {} does not fit: {w}</source>
+        <translation>{}: die Konstante {} kann nicht gelesen werden: {} passt nicht: {w}</translation>
+    </message>
+    <message>
+        <source>name it (--column {},TEXT)</source>
+        <translation>sie nennen (--column {},TEXT)</translation>
+    </message>
+    <message>
+        <source>name the column of texts (--column)</source>
+        <translation>die Spalte mit Texten nennen (--column)</translation>
+    </message>
+    <message>
+        <source>columns of numbers and of texts cannot be mixed (--column)</source>
+        <translation>Spalten mit Zahlen und mit Texten lassen sich nicht mischen (--column)</translation>
+    </message>
+    <message>
+        <source>name the column of files (--column)</source>
+        <translation>die Spalte mit Dateien nennen (--column)</translation>
+    </message>
+    <message>
+        <source>say how many points a sample has (--window N)</source>
+        <translation>angeben, wie viele Punkte ein Beispiel hat (--window N)</translation>
+    </message>
+    <message>
+        <source>the longest has {} (--window N)</source>
+        <translation>der längste hat {} (--window N)</translation>
+    </message>
+    <message>
+        <source>name columns that all shards have (--column)</source>
+        <translation>Spalten nennen, die alle Teile haben (--column)</translation>
+    </message>
+    <message>
+        <source>its columns are {} (--column)</source>
+        <translation>seine Spalten sind {} (--column)</translation>
+    </message>
+    <message>
+        <source>{}: a {w} of row {} is {}; expected its bytes, or a path beside the table (nothing is downloaded)</source>
+        <translation>{}: {w} von Zeile {} ist {}; erwartet wurden die Bytes oder ein Pfad neben der Tabelle (nichts wird heruntergeladen)</translation>
+    </message>
+    <message>
+        <source>sound</source>
+        <translation>Ton</translation>
+    </message>
+    <message>
+        <source>picture</source>
+        <translation>Bild</translation>
+    </message>
+    <message>
+        <source>{} is damaged, or holds what its reader does not expect; if other programs open it, please report that ({})</source>
+        <translation>{} ist beschädigt, oder enthält, was ihr Leser nicht erwartet; wenn andere Programme sie öffnen, das bitte melden ({})</translation>
+    </message>
+    <message>
+        <source>uncaught exception</source>
+        <translation>nicht abgefangene Ausnahme</translation>
+    </message>
+    <message>
+        <source>{} makes the library that reads it end</source>
+        <translation>{} lässt die Bibliothek enden, die es liest</translation>
+    </message>
+    <message>
+        <source>the architecture {} cannot be written as GGUF yet</source>
+        <translation>die Architektur {} kann noch nicht als GGUF geschrieben werden</translation>
+    </message>
+    <message>
+        <source>llama.cpp&apos;s {} computes no network with {}</source>
+        <translation>{} von llama.cpp rechnet kein Netz mit {}</translation>
+    </message>
+    <message>
+        <source>it cannot be written as GGUF</source>
+        <translation>es lässt sich nicht als GGUF schreiben</translation>
+    </message>
+    <message>
+        <source>the network&apos;s activation is {}, llama.cpp&apos;s {} computes {}</source>
+        <translation>die Aktivierung des Netzes ist {}, in llama.cpp rechnet {} mit {}</translation>
+    </message>
+    <message>
+        <source>rotary embeddings of the kind {} cannot be written as GGUF yet</source>
+        <translation>Rotary Embeddings der Art {} können noch nicht als GGUF geschrieben werden</translation>
+    </message>
+    <message>
+        <source>default, linear, yarn and llama3 can</source>
+        <translation>default, linear, yarn und llama3 können es</translation>
+    </message>
+    <message>
+        <source>its header is cut short or garbled ({w})</source>
+        <translation>ihr Kopf ist abgeschnitten oder entstellt ({w})</translation>
+    </message>
+    <message>
+        <source>it says that it has {} {w}, {} bytes are left</source>
+        <translation>sie nennt {} {w}, übrig sind {} Bytes</translation>
+    </message>
+    <message>
+        <source>it has {} {w}, and {} are the most of everything</source>
+        <translation>sie hat {} {w}, und {} ist das Höchste von allem</translation>
+    </message>
+    <message>
+        <source>it has the key {} twice</source>
+        <translation>sie hat den Schlüssel {} zweimal</translation>
+    </message>
+    <message>
+        <source>its alignment is {}, a power of two was expected</source>
+        <translation>ihre Ausrichtung ist {}, erwartet wurde eine Zweierpotenz</translation>
+    </message>
+    <message>
+        <source>it has the tensor {} twice</source>
+        <translation>sie hat den Tensor {} zweimal</translation>
+    </message>
+    <message>
+        <source>{} has the unknown type {}</source>
+        <translation>{} hat den unbekannten Typ {}</translation>
+    </message>
+    <message>
+        <source>the tensor {} has {} axes, {} is the most</source>
+        <translation>der Tensor {} hat {} Achsen, höchstens {} sind möglich</translation>
+    </message>
+    <message>
+        <source>the tensor {} has rows of {}, {} stores blocks of {}</source>
+        <translation>der Tensor {} hat Zeilen von {}, {} speichert Blöcke von {}</translation>
+    </message>
+    <message>
+        <source>llama.cpp has no name for how the tokenizer splits text ({w})</source>
+        <translation>llama.cpp hat keinen Namen dafür, wie der Tokenizer Text teilt ({w})</translation>
+    </message>
+    <message>
+        <source>if you know the one it goes by there, give it: --set pre_tokenizer=NAME</source>
+        <translation>wenn der Name dort bekannt ist, ihn angeben: --set pre_tokenizer=NAME</translation>
+    </message>
+    <message>
+        <source>the tokenizer is a {}, which llama.cpp does not have</source>
+        <translation>der Tokenizer ist ein {}, den llama.cpp nicht hat</translation>
+    </message>
+    <message>
+        <source>BPE, Unigram and WordPiece can be written</source>
+        <translation>BPE, Unigram und WordPiece können geschrieben werden</translation>
+    </message>
+    <message>
+        <source>{} is not a tokenizer: an object with a model was expected</source>
+        <translation>{} ist kein Tokenizer: erwartet wurde ein Objekt mit einem Modell</translation>
+    </message>
+    <message>
+        <source>the token {} has the id {}, the embedding has {} rows</source>
+        <translation>das Token {} hat die ID {}, die Einbettung hat {} Zeilen</translation>
+    </message>
+    <message>
+        <source>ScatterND that adds up</source>
+        <translation>ScatterND, das addiert</translation>
+    </message>
+    <message>
+        <source>GatherND by sample</source>
+        <translation>GatherND je Beispiel</translation>
+    </message>
+    <message>
+        <source>an exclusive or reverse CumSum</source>
+        <translation>ein ausschließendes oder umgekehrtes CumSum</translation>
+    </message>
+    <message>
+        <source>DepthToSpace in the order DCR</source>
+        <translation>DepthToSpace in der Reihenfolge DCR</translation>
+    </message>
+    <message>
+        <source>an LSTM with peepholes</source>
+        <translation>ein LSTM mit Peepholes</translation>
+    </message>
+    <message>
+        <source>a GRU with linear_before_reset = 0</source>
+        <translation>ein GRU mit linear_before_reset = 0</translation>
+    </message>
+    <message>
+        <source>a recurrent layer over no steps</source>
+        <translation>eine rekurrente Schicht über keine Schritte</translation>
+    </message>
+    <message>
+        <source>a recurrent layer with other functions or another layout</source>
+        <translation>eine rekurrente Schicht mit anderen Funktionen oder anderer Anordnung</translation>
+    </message>
+    <message>
+        <source>pooling with a second output of indices</source>
+        <translation>Pooling mit einer zweiten Ausgabe von Indizes</translation>
+    </message>
+    <message>
+        <source>a transposed convolution with auto_pad or output_shape</source>
+        <translation>eine transponierte Faltung mit auto_pad oder output_shape</translation>
+    </message>
+    <message>
+        <source>Resize of samples or channels, or with antialias</source>
+        <translation>Resize von Beispielen oder Kanälen, oder mit antialias</translation>
+    </message>
+    <message>
+        <source>it changes {}</source>
+        <translation>es ändert {}</translation>
+    </message>
+    <message>
+        <source>it has the operation {}</source>
+        <translation>es hat die Operation {}</translation>
+    </message>
+    <message>
+        <source>it names {}</source>
+        <translation>es nennt {}</translation>
+    </message>
+    <message>
+        <source>it calls something that is not a name</source>
+        <translation>es ruft etwas auf, das kein Name ist</translation>
+    </message>
+    <message>
+        <source>it stores something that is not numbers</source>
+        <translation>es speichert etwas, das keine Zahlen sind</translation>
+    </message>
+    <message>
+        <source>it calls {}</source>
+        <translation>es ruft {} auf</translation>
+    </message>
+    <message>
+        <source>it has members of the same name</source>
+        <translation>es hat Teile gleichen Namens</translation>
+    </message>
+    <message>
+        <source>it has the member {}</source>
+        <translation>es hat den Teil {}</translation>
+    </message>
+    <message>
+        <source>its member {} is compressed</source>
+        <translation>sein Teil {} ist komprimiert</translation>
+    </message>
+    <message>
+        <source>its member {} has {} bytes</source>
+        <translation>sein Teil {} hat {} Bytes</translation>
+    </message>
+    <message>
+        <source>its members overlap</source>
+        <translation>seine Teile überlappen</translation>
+    </message>
+    <message>
+        <source>its sample inputs are compressed</source>
+        <translation>seine Beispieleingaben sind komprimiert</translation>
+    </message>
+    <message>
+        <source>its sample inputs are pickled objects</source>
+        <translation>seine Beispieleingaben sind Objekte als Pickle</translation>
+    </message>
+    <message>
+        <source>its tensors take {} bytes of {} in the file</source>
+        <translation>seine Tensoren brauchen {} Bytes von {} in der Datei</translation>
+    </message>
+    <message>
+        <source>the tensor or object {} is pickled</source>
+        <translation>der Tensor oder das Objekt {} ist ein Pickle</translation>
+    </message>
+    <message>
+        <source>it names something {}</source>
+        <translation>es nennt etwas: {}</translation>
+    </message>
+    <message>
+        <source>its graph nests deeper than {} levels</source>
+        <translation>sein Graph ist tiefer als {} Ebenen verschachtelt</translation>
+    </message>
+    <message>
+        <source>it holds a number of {} bits</source>
+        <translation>es enthält eine Zahl von {} Bits</translation>
+    </message>
+    <message>
+        <source>it names modules {}</source>
+        <translation>es nennt Module: {}</translation>
+    </message>
+    <message>
+        <source>its inputs or outputs nest deeper than {} levels</source>
+        <translation>seine Ein- oder Ausgaben sind tiefer als {} Ebenen verschachtelt</translation>
+    </message>
+    <message>
+        <source>its inputs or outputs are containers that import a module</source>
+        <translation>seine Ein- oder Ausgaben sind Container, die ein Modul importieren</translation>
+    </message>
+    <message>
+        <source>{} holds no tensor {} any more</source>
+        <translation>{} enthält keinen Tensor {} mehr</translation>
+    </message>
+    <message>
+        <source>it was changed while it was open</source>
+        <translation>die Datei wurde geändert, während sie offen war</translation>
+    </message>
+    <message>
+        <source>the file holds no tensors</source>
+        <translation>die Datei enthält keine Tensoren</translation>
+    </message>
+    <message>
+        <source>{} holds no tensors</source>
+        <translation>{} enthält keine Tensoren</translation>
+    </message>
+    <message>
+        <source>{} holds no tensor {}</source>
+        <translation>{} enthält keinen Tensor {}</translation>
+    </message>
+    <message>
+        <source>no {} is called {}; the closest are {} (expected: {})</source>
+        <translation>kein {} heißt {}; am nächsten kommen {} (erwartet: {})</translation>
+    </message>
+    <message>
+        <source>no {} is called {} (expected: {})</source>
+        <translation>kein {} heißt {} (erwartet: {})</translation>
+    </message>
+    <message>
+        <source>no {} is called {} (expected: one of {} names)</source>
+        <translation>kein {} heißt {} (erwartet: einer von {} Namen)</translation>
+    </message>
+    <message>
+        <source>no {} is called {}; the closest are {} (expected: one of {} names)</source>
+        <translation>kein {} heißt {}; am nächsten kommen {} (erwartet: einer von {} Namen)</translation>
+    </message>
+    <message>
+        <source>no {} is called {}</source>
+        <translation>kein {} heißt {}</translation>
+    </message>
+    <message>
+        <source>its groups nest deeper than {} levels</source>
+        <translation>die Gruppen sind tiefer als {} Ebenen verschachtelt</translation>
+    </message>
+    <message>
+        <source>it holds more than {} parts</source>
+        <translation>die Datei enthält mehr als {} Teile</translation>
+    </message>
+    <message>
+        <source>{}/{} is a link to another place, which a session never has</source>
+        <translation>{}/{} ist ein Link an einen anderen Ort, den eine Sitzung nie hat</translation>
+    </message>
+    <message>
+        <source>{} is neither a group nor an array</source>
+        <translation>{} ist weder eine Gruppe noch ein Array</translation>
+    </message>
+    <message>
+        <source>{} lies in another file</source>
+        <translation>{} liegt in einer anderen Datei</translation>
+    </message>
+    <message>
+        <source>{} needs the filter {}, which sessions do not use</source>
+        <translation>{} braucht den Filter {}, den Sitzungen nicht verwenden</translation>
+    </message>
+    <message>
+        <source>{} has the shape {} but holds hardly any data</source>
+        <translation>{} hat die Form {}, enthält aber kaum Daten</translation>
+    </message>
+    <message>
+        <source>{} makes it larger than the {} GB that are free</source>
+        <translation>mit {} ist die Datei größer als die {} GB, die frei sind</translation>
+    </message>
+    <message>
+        <source>it puts a space before the text</source>
+        <translation>er setzt ein Leerzeichen vor den Text</translation>
+    </message>
+    <message>
+        <source>its steps are {}</source>
+        <translation>seine Schritte sind {}</translation>
+    </message>
+    <message>
+        <source>a convolution</source>
+        <translation>eine Faltung</translation>
     </message>
 </context>
 </TS>

@@ -40,7 +40,7 @@ from workbench.steps.timing.ceilings import measure_ceilings
 CATALOGUE = catalogue()
 NAMES = re.compile(
     r"(?<=ist nicht bekannt: ).*|(?<=möglich sind ).*|(?<=müssen ).*(?= sein)|pip install.*|nearby: .*|'utf-8' codec.*|"
-    r"(Cortex|Xeon|NVIDIA|Linux|TensorRT|torch dynamic).*|within .* per weight|\S*[\d._/-]\S*|"
+    r"(Cortex|Xeon|NVIDIA|Linux|TensorRT|torch dynamic).*|a processor|within .* per weight|\S*[\d._/-]\S*|"
     r"\b(keep|gptq|MLX|GGUF blocks|Quantization Workbench|Details|Computer|Ctrl|Shift)\b"
 )
 """Layers, schemes, numbers, chips, plans as a search named them, what the engine says, Qt's own words."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -36,36 +37,63 @@ LETTERS = 4
 
 TEXT = r"(?:(?!; | · |\n).)+?"
 NUMBER = r"[+−-]?\d[\d.,]*(?:e[+−-]?\d+)?"
+WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,}(?![^\W_])")
+DEEPEST, MOST = 8, 60
+"""Texts within texts that are translated, and parts of one: the names in a message can look like any number of both."""
+
 JOINTS = ("\n", "; ", " · ", ". ", ": ", ", ")
 """What stands between sentences, in the order in which a text is taken apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A text with places: its regular expression, its longest fixed part, the kinds of its places, its translation."""
+    """A text with places: its fixed parts, the kinds of its places, its translation."""
 
-    expression: re.Pattern[str]
-    fixed: str
+    fixed: tuple[str, ...]
     kinds: tuple[str, ...]
     translation: str
 
-    def spoken(self, text: str) -> str | None:
+    def spoken(self, text: str, depth: int = 0) -> str | None:
         """Return the translation of a text of this pattern, None for any other."""
-        match = self.expression.fullmatch(text) if self.fixed in text else None
+        match = _expression(self.fixed, self.kinds).fullmatch(text) if max(self.fixed, key=len) in text else None
         if match is None:
             return None
-        parts = iter(_said(kind, part) for kind, part in zip(self.kinds, match.groups(), strict=True))
+        parts = iter(_said(kind, part, depth + 1) for kind, part in zip(self.kinds, match.groups(), strict=True))
         return PLACE.sub(lambda _: next(parts), self.translation)
 
+    @property
+    def words(self) -> list[str]:
+        """Whole words that every text of this pattern has."""
+        return WORD.findall("0".join(self.fixed))
 
-def _said(kind: str, part: str) -> str:
+
+@cache
+def _expression(fixed: tuple[str, ...], kinds: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the regular expression of a pattern, made when a text first may fit.
+
+    What stands between two places that take anything is looked for once, from the left, and not again where the rest
+    does not fit (an atomic group): the time grows with the length of a text, whatever the names in it repeat.
+    """
+    result, groups = re.escape(fixed[0]), 0
+    for kind, part in zip(kinds, fixed[1:], strict=True):
+        if kind == "n":
+            result += f"({NUMBER})"
+        else:
+            result, groups = f"{result}{')' * bool(groups)}(?>({TEXT})", groups + 1
+        result += re.escape(part)
+    return re.compile(result + r"\Z" + ")" * bool(groups))
+
+
+def _said(kind: str, part: str, depth: int) -> str:
     """Return what stands at a place of a pattern in the language of the catalogue."""
     if kind == "o":
-        return f" {tr('or')} ".join(map(tr, part.split(" or ")))
-    return tr(part) if kind == "w" else part
+        return f" {_spoken('or')} ".join(_spoken(each, depth) for each in part.split(" or "))
+    return _spoken(part, depth) if kind == "w" else part
 
 
-_patterns: list[Pattern] = []
+_patterns: dict[str, list[tuple[int, Pattern]]] = {}
+"""The patterns by the rarest word that their texts have (empty: by none), each with its place in the order."""
+
 _silent = False
 
 
@@ -91,26 +119,28 @@ def _field(flag: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _spoken(text: str) -> str:
+def _spoken(text: str, depth: int = 0) -> str:
     """Return a text, perhaps of several parts, in the language of the catalogue; what no pattern fits stays."""
-    whole = _of_catalogue(text)
-    if whole is not None:
-        return whole
-    parts = [(joint, *text.split(joint, 1)) for joint in JOINTS if joint in text]
-    rests = [part for part in parts if _of_catalogue(part[2]) is not None]  # perhaps several sentences in one entry
-    if not parts:
-        return text
-    joint, first, rest = max(rests, key=lambda part: len(part[2])) if rests else parts[0]
-    return f"{tr(first)}{joint}{tr(rest)}"
+    said = ""
+    for _ in range(MOST if depth <= DEEPEST else 0):
+        whole = _of_catalogue(text, depth)
+        parts = [(joint, *text.split(joint, 1)) for joint in JOINTS if joint in text]
+        if whole is not None or not parts:
+            return said + (whole or text)
+        rests = [part for part in parts if _of_catalogue(part[2], depth) is not None]  # several sentences in one entry
+        joint, first, text = max(rests, key=lambda part: len(part[2])) if rests else parts[0]
+        said += _spoken(first, depth + 1) + joint
+    return said + text
 
 
 @lru_cache(maxsize=8192)
-def _of_catalogue(text: str) -> str | None:
+def _of_catalogue(text: str, depth: int = 0) -> str | None:
     """Return the translation of a text that the catalogue has as a whole."""
     result = QCoreApplication.translate(CONTEXT, text)
     if result != text:
         return result
-    return next((spoken for pattern in _patterns if (spoken := pattern.spoken(text)) is not None), None)
+    near = sorted(entry for word in {"", *WORD.findall(text)} for entry in _patterns.get(word, ()))
+    return next((spoken for _, pattern in near if (spoken := pattern.spoken(text, depth)) is not None), None)
 
 
 def install(app: QCoreApplication, language: str = "") -> None:
@@ -120,7 +150,7 @@ def install(app: QCoreApplication, language: str = "") -> None:
     if not catalogue.load(str(folder() / f"{short}.qm")):
         return
     app.installTranslator(catalogue)
-    _patterns[:] = patterns(messages(folder() / f"{short}.ts"))
+    _patterns.update(patterns(messages(folder() / f"{short}.ts")))
     _spoken.cache_clear()
     _of_catalogue.cache_clear()
     words_of_qt = QTranslator(app)
@@ -136,18 +166,20 @@ def messages(catalogue: Path) -> dict[str, str]:
     return {message.findtext("source", ""): message.findtext("translation", "") for message in result}
 
 
-def patterns(catalogue: dict[str, str]) -> list[Pattern]:
-    """Return the patterns of a catalogue, those with the most fixed letters first."""
-    result = []
+def patterns(catalogue: dict[str, str]) -> dict[str, list[tuple[int, Pattern]]]:
+    """Return the patterns of a catalogue by a word of theirs, those with the most fixed letters first."""
+    found = []
     for source, translation in catalogue.items():
         fixed, kinds = PLACE.split(source)[::3], tuple("n" if form else kind for kind, form in PLACE.findall(source))
         letters = sum(map(str.isalpha, "".join(fixed)))
         if kinds and translation and letters >= (LETTERS if not any(kinds) else 1):
-            groups = [f"({NUMBER if kind == 'n' else TEXT})" for kind in kinds]
-            expression = "".join(re.escape(part) + group for part, group in zip(fixed, [*groups, ""], strict=True))
-            pattern = Pattern(re.compile(expression), max(fixed, key=len), kinds, translation)
-            result.append((-letters, -len(kinds), source, pattern))
-    return [pattern for *_, pattern in sorted(result, key=lambda entry: entry[:3])]
+            found.append((-letters, -len(kinds), source, Pattern(tuple(fixed), kinds, translation)))
+    ordered = [pattern for *_, pattern in sorted(found, key=lambda entry: entry[:3])]
+    common = Counter(word for pattern in ordered for word in set(pattern.words))
+    result = defaultdict[str, list[tuple[int, Pattern]]](list)
+    for place, pattern in enumerate(ordered):
+        result[min(pattern.words, key=lambda word: common[word], default="")].append((place, pattern))
+    return result
 
 
 def folder() -> Path:
