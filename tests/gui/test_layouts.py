@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +12,8 @@ from PySide6.QtTest import QTest
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.panels import PANELS, later
+from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import lookup
 from workbench.gui.shell import settings
 from workbench.gui.shell.presets import PRESETS
@@ -70,3 +73,23 @@ def test_the_lightness_of_a_colour_map_only_grows(name: str) -> None:
     linear = [np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4) for part in (red, green, blue)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     assert (np.diff(luminance) >= -2e-3).all() and luminance[-1] > 0.5 > 0.1 > luminance[0]
+
+
+def test_a_thread_imports_what_the_idle_window_makes(
+    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The imports of one panel took the window's thread 0.2 s, right after it was shown."""
+    loaded, load = list[tuple[str, str]](), later.load
+
+    def noted(panel: later) -> type[Panel]:
+        loaded.append((panel.name, threading.current_thread().name))
+        return load(panel)
+
+    monkeypatch.setattr(later, "load", noted)
+
+    async def story(person: Person) -> None:
+        await person.until(lambda: len(person.window.panels) == len(PANELS), 20)
+        first = dict(reversed(loaded))
+        assert len(first) == len(PANELS) and {*first.values()} == {"panels"}, first
+
+    live(story)

@@ -1,10 +1,13 @@
 """The docks, made from PANELS: where they stand at first, how large they are, and which of them have a title.
 
-A panel is made when it is first shown or needed; the others follow one by one while the window is idle.
+A panel is made when it is first shown or needed; the others follow one by one while the window is idle, each once a
+thread has imported its module, which may take the time of ten frames.
 """
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -46,6 +49,10 @@ LEAST_FOR_BOTH = 520
 """Pixels of height below which the plan lies behind the tree: beside each other the tree would show three layers."""
 
 
+BETWEEN_MS = 2
+"""Milliseconds until the next panel is made, or its import looked for."""
+
+
 class Docks(QMainWindow):
     """The area below the toolbar; ``panels`` and ``docks`` by their id.
 
@@ -74,7 +81,8 @@ class Docks(QMainWindow):
             self.docks[spec.id] = dock
         self._place()
         self._first = self.saveState(settings.LAYOUT_VERSION)
-        self._idle = QTimer(self, interval=0)  # ends with the docks, unlike a chain of single shots
+        self._imported = set[str]()
+        self._idle = QTimer(self, interval=BETWEEN_MS)  # ends with the docks, unlike a chain of single shots
         self._idle.timeout.connect(self._make_next)
 
     def panel(self, kind: type[P]) -> P:
@@ -85,12 +93,23 @@ class Docks(QMainWindow):
 
     def make_missing(self) -> None:
         """Make the missing panels, one for each turn of the event loop."""
+        if missing := self._missing():
+            threading.Thread(target=self._import, args=(missing,), name="panels", daemon=True).start()
         self._idle.start()
 
+    def _missing(self) -> list[str]:
+        return [name for name in (*self._fronts, *self._specs) if name not in self.panels]
+
+    def _import(self, names: list[str]) -> None:
+        for name in names:
+            with contextlib.suppress(Exception):  # said where the panel is made
+                self._specs[name].load()
+            self._imported.add(name)
+
     def _make_next(self) -> None:
-        missing = [name for name in (*self._fronts, *self._specs) if name not in self.panels]
-        if missing:
-            self.panels[missing[0]]
+        if missing := self._missing():
+            if missing[0] in self._imported:
+                self.panels[missing[0]]
             return
         self._idle.stop()
         parent, layout = self.parentWidget(), self.layout()
