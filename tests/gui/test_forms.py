@@ -75,6 +75,29 @@ def test_a_calibration_without_data_is_not_started(live: Callable[..., None], tm
     live(story)
 
 
+def test_data_that_are_there_with_options_of_their_own_are_taken(live: Callable[..., None], tmp_path: Path) -> None:
+    """A calibration on a folder of sentences leaves ``folder?text=sentences`` as what the evaluation begins with."""
+    (tmp_path / "a.txt").write_text("One sentence.")
+
+    async def story(person: Person) -> None:
+        await person.open(fresh(tmp_path))
+        await person.act(lambda: person.context.trigger("calibrate"))
+        await person.until(lambda: person.dialog("form"), 10)
+        form = person.dialog("form").findChild(Form)
+        data = form.widgets["data"].findChild(QLineEdit)
+        for text, said in (
+            (f"{tmp_path}?text=sentences", ""),
+            (f"{tmp_path}?window=64&column=a", ""),
+            (f"{tmp_path}-gone?text=sentences", f"There is no {tmp_path}-gone"),
+            (f"{tmp_path}?txt=sentences", f"{tmp_path}?txt=sentences: there is no option 'txt'; the closest are text"),
+        ):
+            await person.act(lambda text=text: data.setText(text))
+            assert form.problems().get("data", "").startswith(said) and bool(form.problems()) == bool(said)
+        await person.act(person.dialog("form").reject)
+
+    live(story)
+
+
 def test_data_that_were_refused_stand_in_the_form_again(live: Callable[..., None], tmp_path: Path) -> None:
     (tmp_path / "long name.csv").write_text("a,b\n")
 

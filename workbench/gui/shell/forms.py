@@ -31,6 +31,7 @@ from workbench.gui.shell.file_dialog import file_dialog
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import button, label, named, open_menu, page, row
 from workbench.gui.shell.words import tr
+from workbench.models.data.reading import Reading
 from workbench.models.summary import ModelSummary
 from workbench.steps.options import Choice, OptionField, OptionInfo, option_fields
 
@@ -269,10 +270,11 @@ def _text_problem(item: OptionField, text: str) -> str:
     """Return what is wrong with a text; empty if nothing is."""
     if not text.strip():
         return tr("Enter a path" if item.info.path else "Enter a text") if item.required else ""
-    place = os.path.abspath(os.path.expanduser(text))
-    if item.info.path not in ("", "save") and not text.startswith("demo:") and not os.path.exists(place):
-        return tr("There is no {}").format(place)
     try:
+        path = Reading.of(text)[0] if item.info.path == "data" else text
+        place = os.path.abspath(os.path.expanduser(path))
+        if item.info.path not in ("", "save") and not text.startswith("demo:") and not os.path.exists(place):
+            return tr("There is no {}").format(place)
         if item.info.parse is not None and not item.several:
             item.info.parse(text)
     except (ValueError, WorkbenchError) as error:
