@@ -1,7 +1,6 @@
-"""Put pictures of the window before and after onto one sheet a view: ``python resources/style/make_sheets.py BEFORE``.
+"""Put pictures of the window before and after onto one sheet a view: ``make_sheets.py BEFORE AFTER``.
 
-BEFORE is a folder of the guide's pictures of an earlier commit (``git archive COMMIT resources/guide/pictures``), AFTER
-one that ``resources/guide/make_pictures.py --wide`` filled.
+Both are folders that ``resources/guide/make_pictures.py --wide`` filled, BEFORE by the script of an earlier commit.
 """
 
 from __future__ import annotations
