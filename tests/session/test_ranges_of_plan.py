@@ -12,6 +12,8 @@ import pytest
 import workbench as wb
 from workbench.cli import main
 from workbench.errors import PlanError, RangeError
+from workbench.insight.dashboard import evaluation_of
+from workbench.measurement.evaluation import Evaluation
 from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import range_method
@@ -19,6 +21,7 @@ from workbench.planning.plan import Plan, resolve
 from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand, statistics_for_plan
 from workbench.session.session import Session
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
+from workbench.steps.session_data import totals_of
 
 SCHEME = "int4-tensor-asym"
 
@@ -169,3 +172,17 @@ def test_the_command_line_lists_sets_and_plans(
     assert main(["plan", str(path), "--bits-per-weight", "9", "--inputs", "none", "--range-method", "mse"]) == 1
     assert "the plan rounds none" in capsys.readouterr().err
     assert main(["ranges", str(path), "--layer", "nope"]) == 1 and "matches no layer" in capsys.readouterr().err
+
+
+def test_an_evaluation_is_one_of_the_ranges_that_it_had(session: Session, model: Model) -> None:
+    """Moving a range by hand changes what the plan's inputs are rounded to, so an earlier loss is another plan's."""
+    name, other = layer_of(session), next(layer.name for layer in session.model.stored if "q_proj" in layer.name)
+    planned = replace(session, plan=Plan().assign([name], inputs="int8-tensor-asym"), target=None)
+    totals, runs = totals_of(planned, planned.plan, "predicted_kl"), list[Evaluation]()
+    for low in (None, -0.5, -0.25):
+        moved = planned if low is None else set_by_hand(planned, name, low, 0.25)
+        assert evaluation_of(replace(moved, evaluations=tuple(runs)), moved.plan, totals) is None
+        runs.append(wb.evaluate(moved, moved.plan, model=model, batch_size=4))
+        for where in (moved, set_by_hand(moved, other, -1.0, 1.0)):  # whose inputs the plan does not round
+            assert evaluation_of(replace(where, evaluations=tuple(runs)), where.plan, totals) is runs[-1]
+    assert len({run.plan_hash for run in runs}) == 3 and runs[0].plan_hash == planned.plan.hash

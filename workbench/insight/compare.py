@@ -15,6 +15,7 @@ from workbench.planning.totals import Totals, layer_bits, plan_totals
 from workbench.sensitivity.confidence import interval
 from workbench.sensitivity.metrics import TABLE_METRICS, metric_title
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.calibrated_ranges import identity
 from workbench.session.session import Session
 
 
@@ -169,7 +170,7 @@ def _metrics(*sessions: Session) -> tuple[MetricPair, ...]:
 
 def _measured(session: Session) -> dict[tuple[str, str], tuple[Metric | None, str, str]]:
     """Return by data and metric: the value, the name of its plan (marked where it is another one), that of the data."""
-    runs, own = session.evaluations, session.plan.hash if session.evaluations else ""
+    runs, own = session.evaluations, identity(session, session.plan) if session.evaluations else ""
     return {
         (run.data_hash, name): (
             metric, run.plan_name if run.plan_hash == own else f"{run.plan_name} (not the present plan)", run.data_name

@@ -19,6 +19,7 @@ from workbench.planning.plan import Plan
 from workbench.planning.totals import Totals, layer_bits
 from workbench.sensitivity.confidence import interval
 from workbench.sensitivity.metrics import metric_title
+from workbench.session.calibrated_ranges import identity
 from workbench.session.edits import last_saved
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -119,9 +120,10 @@ class Dashboard:
         others = []
         name = last_saved(session.plans)
         if name and session.plans[name].rules != session.plan.rules:
-            basis = session.plans[name], session.model, session.sensitivities, session.timings, session.evaluations
-            if not same_objects(self._basis, (*basis, state.metric)):
-                self._basis, self._saved = (*basis, state.metric), _saved(session, name, state.metric)
+            runs = session.timings, session.evaluations, session.active_ranges
+            basis = session.plans[name], session.model, session.sensitivities, *runs, state.metric
+            if not same_objects(self._basis, basis):
+                self._basis, self._saved = basis, _saved(session, name, state.metric)
             others.append(self._saved)
         table = session.table(state.metric)
         limit = UNIFORM_LIMIT if table is None or table.directions is None else INTERACTING_LIMIT
@@ -137,9 +139,10 @@ class Dashboard:
 
 
 def evaluation_of(session: Session, plan: Plan, totals: Totals) -> Evaluation | None:
-    """Return the latest evaluation of a plan; the plan's hash is computed only where the bytes are those of one."""
+    """Return the latest evaluation of a plan with the present ranges; hashed only where its bytes are those of one."""
     runs = [run for run in reversed(session.evaluations) if run.notes or run.nbytes == totals.nbytes]
-    return next((run for run in runs if run.plan_hash == plan.hash), None) if runs else None
+    own = identity(session, plan) if runs else ""
+    return next((run for run in runs if run.plan_hash == own), None)
 
 
 def _divergence(run: Evaluation | None) -> float | None:

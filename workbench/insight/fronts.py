@@ -24,6 +24,7 @@ from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.search.search import Front, pareto
 from workbench.planning.totals import Totals, cached_layers, layer_bits, quantized_inputs, totals
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.calibrated_ranges import identity
 from workbench.session.session import Session
 from workbench.session.workspace import State
 
@@ -202,7 +203,7 @@ def evaluated_plans(session: Session, batch: int | None) -> tuple[Measured, ...]
 
 def _time_of(session: Session, plan_hash: str, batch: int) -> float | None:
     for plan in (session.plan, *session.plans.values()):
-        if plan.hash == plan_hash:
+        if identity(session, plan) == plan_hash:
             return plan_microseconds(session, resolve(plan, session.model.layers), batch)
     return None
 

@@ -119,6 +119,20 @@ def ranges_of_plan(session: Session, plan: Plan) -> dict[tuple[str, str], Range]
     return ranges
 
 
+def identity(session: Session, plan: Plan) -> str:
+    """Return what results of ``plan`` are known by: its hash, with the ranges set by hand where it rounds by any.
+
+    A range set by hand is the session's, not the plan's, but moving one changes what the plan's inputs are rounded to.
+    """
+    by_hand = {name: held for (name, _), held in session.active_ranges.items() if held.method == "manual"}
+    inputs = {name: plan.of(name).inputs for name in sorted(by_hand)}
+    used = [
+        (name, by_hand[name].low, by_hand[name].high) for name, scheme in inputs.items()
+        if scheme is not None and takes_range(parse_scheme(scheme))
+    ]  # fmt: skip
+    return "sha256:" + hashlib.sha256(repr((plan.hash, used)).encode()).hexdigest() if used else plan.hash
+
+
 def set_by_hand(session: Session, layer: str, low: float | None, high: float | None) -> Session:
     """Return the session with the input range of ``layer`` set to ``low`` and ``high``, instead of any method's.
 

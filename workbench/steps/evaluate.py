@@ -17,6 +17,7 @@ from workbench.planning.plan import Plan
 from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of, silent
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
+from workbench.session.calibrated_ranges import identity
 from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.changed_files import unchanged
@@ -108,8 +109,9 @@ def evaluate(
     if predicted is not None:
         notes += _confidence_note(session, model, dataset, batch_size, cache)
     return Evaluation(
-        plan_name=plan.name, plan_hash=plan.hash, data_name=dataset.record.name, data_hash=dataset.record.content_hash,
-        bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=predicted, metrics=metrics,
+        plan_name=plan.name, plan_hash=identity(session, plan), data_name=dataset.record.name,
+        data_hash=dataset.record.content_hash, bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes,
+        predicted_kl=predicted, metrics=metrics,
         predicted_error=sums.error, predicted_samples=sums.samples, predicted_doubt=sums.doubt,
         changed=changed.units(), notes=tuple(dict.fromkeys((*quantized.notes, *dataset.notes, *notes))),
     )  # fmt: skip
@@ -131,7 +133,7 @@ def _on_tasks(
             progress=part_of(progress, 0.2, 1.0),
         )  # fmt: skip
     return Evaluation(
-        plan_name=plan.name, plan_hash=plan.hash, data_name=files.name, data_hash=files.content_hash,
+        plan_name=plan.name, plan_hash=identity(session, plan), data_name=files.name, data_hash=files.content_hash,
         bits_per_weight=sums.bits_per_weight, nbytes=sums.nbytes, predicted_kl=None, metrics=metrics,
         notes=(*quantized.notes, *notes),
     )  # fmt: skip

@@ -26,6 +26,7 @@ from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
 from workbench.sensitivity.metrics.weight_error import WEIGHT_ERROR
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.calibrated_ranges import identity
 from workbench.session.workspace import State
 from workbench.steps.calibrate import CALIBRATE
 from workbench.steps.checks.audit import AUDIT, AuditOptions
@@ -251,7 +252,7 @@ async def _search_due(command: Command) -> AnyRequest | None:
 
 
 async def _evaluation_due(command: Command) -> AnyRequest | None:
-    plan = command.session.plan.hash
+    plan = identity(command.session, command.session.plan)
     if EVALUATE.first is None or any(run.plan_hash == plan for run in command.session.evaluations):
         return None
     return EVALUATE.request(command.session, EVALUATE.first(command.session))

@@ -10,6 +10,7 @@ from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import cached_layers, plan_totals, quantized_inputs
 from workbench.progress import part_of
 from workbench.sensitivity.audit import Audit, PlanAudit, audit_weights
+from workbench.session.calibrated_ranges import identity
 from workbench.steps import session_data
 from workbench.steps.options import BATCH_SIZE, EVALUATION_DATA, SAMPLES, option
 from workbench.steps.quantize import quantize
@@ -36,7 +37,7 @@ def _run(context: Context, options: AuditOptions) -> PlanAudit:
     session = context.session
     assignments = resolve(session.plan, session.model.layers)
     return PlanAudit(
-        plan_name=session.plan.name, plan_hash=session.plan.hash, audit=_audit(context, options),
+        plan_name=session.plan.name, plan_hash=identity(session, session.plan), audit=_audit(context, options),
         cached=len(cached_layers(session.model.layers, assignments)),
         rounded_inputs=len(quantized_inputs(session.model, assignments)),
     )  # fmt: skip

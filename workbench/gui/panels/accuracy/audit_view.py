@@ -15,6 +15,7 @@ from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.measurement.units import loss_unit, short_unit
 from workbench.sensitivity.audit import Audit, PlanAudit
+from workbench.session.calibrated_ranges import identity
 from workbench.session.workspace import State
 
 WHAT_TO_DO = (
@@ -80,7 +81,7 @@ class AuditView(PanelPart):
         if session is None or result is None:
             self.words.setText(WHAT_TO_DO)
         else:
-            self._say(result, changed=session.plan.hash != result.plan_hash)
+            self._say(result, changed=identity(session, session.plan) != result.plan_hash)
 
     def _say(self, result: PlanAudit, *, changed: bool) -> None:
         sentence, left = quantities.marked_in(result.audit.sentence()), (

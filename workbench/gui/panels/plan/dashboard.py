@@ -120,7 +120,7 @@ class PlanDashboard(QWidget):
     def show_state(self, state: State) -> None:
         """Show the figures of the state's plan; nothing where it does not fit the model."""
         session = state.session
-        results = (session.timings, session.plans, session.evaluations) if session else ()
+        results = (session.timings, session.plans, session.evaluations, session.active_ranges) if session else ()
         basis = (state.totals, state.assignments, state.metric, state.target, *results)
         if same_objects(basis, self._basis):
             return
