@@ -61,6 +61,8 @@ def test_a_label_that_does_not_fit_the_left_axis_is_shortened(qapp: QApplication
         qapp.processEvents()
         shown[height] = axis.labelText
         assert not axis.label.isVisible() or axis.label.boundingRect().width() <= axis.size().height() + 10
+        middle = axis.label.mapToParent(axis.label.boundingRect().center()).y()
+        assert not axis.label.isVisible() or abs(middle - axis.size().height() / 2) < 1.5, "in the middle of its axis"
     assert shown == {300: "count (log)", 110: "count", 60: ""}
     plot.recolour(theme.DARK)
     assert axis.labelText == "count (log)"

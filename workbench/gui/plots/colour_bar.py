@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from workbench.gui.plots.cells import lookup
 from workbench.gui.shell import settings
+from workbench.gui.shell.foreign import isolated
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
@@ -59,7 +60,8 @@ class ColourBar(QWidget):
             metrics = QFontMetrics(font)
             top, bottom = metrics.height() + 8, self.height() - 8
             painter.setPen(QColor(self._colours.muted))
-            painter.drawText(QRect(0, 0, self.width(), top - 4), Qt.AlignmentFlag.AlignCenter, tr(self._unit))
+            unit = isolated(tr(self._unit))
+            painter.drawText(QRect(0, 0, self.width(), top - 4), Qt.AlignmentFlag.AlignCenter, unit)
             ramp = QRect(4, top, BAR, max(bottom - top, 1))
             painter.drawImage(ramp, self._ramp)
             painter.setPen(QColor(self._colours.border))

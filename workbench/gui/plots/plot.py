@@ -344,6 +344,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             text = next(fitting, "")
         if renewed or text != axis.labelText:
             self.item.setLabel(name, text, color=self.colours.muted)
+            axis.resizeEvent()  # pyqtgraph leaves the text where one of another length had its middle
 
     def _place_legend(self) -> None:
         """Put the legend into the corner where it covers least of the data, its own one where several are free."""
