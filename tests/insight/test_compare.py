@@ -71,3 +71,18 @@ def test_losses_of_different_metrics_are_not_compared():
     result = compare_sessions(first, second)
     others = [pair.second for pair in result.layers if pair.second.assignment.weights != KEEP]
     assert result.unit == table.unit and others and all(side.loss is None for side in others)
+
+
+def test_losses_of_one_metric_in_different_units_are_not_compared():
+    """The predicted loss of a language model is in nats, that of an encoder half a squared distance."""
+    first = sessions.full(1)
+    table = replace(first.sensitivities["predicted_kl"], unit="half squared distance")
+    encoder = replace(first, sensitivities={"predicted_kl": table})
+    nats = replace(first, sensitivities={"predicted_kl": first.sensitivities["predicted_kl"]})
+    for one, two, unit in ((encoder, first, "half squared distance"), (nats, encoder, "nats")):
+        result = compare_sessions(one, two)
+        assert result.unit == unit and {pair.second.loss for pair in result.layers} <= {None, 0.0}
+    scored = replace(
+        first, sensitivities={**encoder.sensitivities, "weight_error": first.sensitivities["weight_error"]}
+    )
+    assert compare_sessions(scored, first).unit == first.sensitivities["weight_error"].unit, "what both have"

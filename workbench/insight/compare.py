@@ -82,7 +82,7 @@ class MetricPair:
 class SessionComparison:
     """Facts, layers (those of the first model in its order, then what only the second has) and evaluations.
 
-    Losses are in ``unit``: by a metric that both have, else that of the first one alone.
+    Losses are in ``unit``: by a metric that both have in it, else those of the first one alone.
     """
 
     facts: tuple[Fact, ...]
@@ -100,9 +100,11 @@ def compare_sessions(first: Session, second: Session) -> SessionComparison:
     """Compare two sessions; a plan that its own model cannot resolve counts as everything kept."""
     known = (first.sensitivities, second.sensitivities)
     metrics = [name for name in TABLE_METRICS if name in known[0]]
-    metric = next((name for name in metrics if name in known[1]), *metrics[:1] or ("",))
+    alike = (name for name in metrics if name in known[1] and known[1][name].unit == known[0][name].unit)
+    metric = next(alike, *metrics[:1] or ("",))
     table, other = (tables.get(metric) for tables in known)
-    sides, facts = (_sides(first, table), _sides(second, other)), (_facts(first, table), _facts(second, other))
+    same = other if table and other and other.unit == table.unit else None
+    sides, facts = (_sides(first, table), _sides(second, same)), (_facts(first, table), _facts(second, other))
     names = dict.fromkeys([*sides[0], *sides[1]])
     return SessionComparison(
         facts=tuple(Fact(title=title, first=text, second=facts[1][title]) for title, text in facts[0].items()),
