@@ -165,7 +165,7 @@ def halves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ``values`` are float64 ``[..., draws]``, two draws of a sample side by side.  Every second sample is in either half;
     both are scaled so that their sums estimate that of all.  Fewer than two samples are in both.
     """
-    samples = _by_sample(values)
+    samples = by_sample(values)
     count = samples.shape[-1]
     if count < 2:
         return samples, samples
@@ -185,7 +185,7 @@ def of_choosers(values: np.ndarray) -> np.ndarray:
 
 def _quotients(slopes: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what errors cost alone, in nats, how many times as much together, and its standard error, by plan."""
-    together, apart = (_by_sample(each) for each in (np.square(slopes.astype(np.float64)), squares.astype(np.float64)))
+    together, apart = (by_sample(each) for each in (np.square(slopes.astype(np.float64)), squares.astype(np.float64)))
     own, samples = apart.sum(axis=1), apart.shape[1]
     per = np.maximum(own, 1.0)[:, None]
     quotient = np.where(own > 0, together.sum(axis=1) / per[:, 0], 1.0)
@@ -193,6 +193,6 @@ def _quotients(slopes: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.
     return own * (0.5 * UNIT * UNIT), quotient, np.sqrt(scatter * samples / max(samples - 1, 1))
 
 
-def _by_sample(values: np.ndarray) -> np.ndarray:
+def by_sample(values: np.ndarray) -> np.ndarray:
     """Return sums over each sample's two draws, float64 ``[..., samples]``."""
     return np.asarray(values[..., : values.shape[-1] // 2 * 2].reshape(*values.shape[:-1], -1, 2).sum(axis=-1))

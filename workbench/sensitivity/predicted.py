@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
@@ -26,6 +27,7 @@ from workbench.sensitivity.interaction import relative_error
 from workbench.sensitivity.margins import margin_noise
 from workbench.sensitivity.rerouting import Rerouting
 from workbench.sensitivity.scoring import Row, Scoring, Sloped
+from workbench.sensitivity.shrinkage import shrunk
 from workbench.sensitivity.stacked_rounding import in_groups, rounded_cells
 
 REPEATED_CELLS = 1 << 21
@@ -131,11 +133,29 @@ def directional_rows(
             layer = losses_of[name]
             slopes = {} if layer.slopes is None else dict(zip(cells[name], layer.slopes.cpu().numpy(), strict=True))
             losses = dict(zip(cells[name], layer.losses.tolist(), strict=True))
+            if slopes:
+                separable = _separable(changes[name], scoring.curvature.get(name))
+                losses = shrunk(losses, dict(zip(cells[name], separable, strict=True)), slopes, len(data))
             if rerouting is not None:
                 for number, scheme in enumerate(cells[name]):
                     cost = rerouting.loss_of(*noise[name][:, :, number].tolist())
                     losses[scheme] += scoring.reroute(name, scheme, cost)
             yield name, losses, slopes
+
+
+def _separable(changes: Differences, curvature: Curvature | None) -> list[float]:
+    """Return the losses of all schemes in the Kronecker form; where its moments are not known, the squared errors."""
+    known = curvature is not None and curvature.has_gradients and curvature.rows.any()
+    losses = []
+    for scheme in range(len(changes.scale)):
+        change = changes.of(scheme)
+        if known and curvature is not None:
+            kept = curvature if changes.rows is None else replace(curvature, rows=curvature.rows[changes.rows.numpy()])
+            losses.append(predicted_loss(change, kept))
+        else:
+            losses.append(float(change.square().sum(dtype=torch.float64)))
+    changes.put_away()
+    return losses
 
 
 def _changes(
