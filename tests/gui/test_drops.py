@@ -131,6 +131,8 @@ def test_several_files_are_not_refused_without_a_word_and_errors_do_not_pile_up(
 
 @pytest.mark.parametrize(("names", "data"), [
     (["a.txt", "b.txt"], True), (["cats/1.png", "dogs/1.png"], True), (["1.wav"], True),
+    (["train/data-00000-of-00001.arrow", "train/state.json", "train/dataset_info.json", "dataset_dict.json"], True),
+    (["0000.ndjson", "0001.ndjson"], True), (["a.jsonl.zst"], True), (["state.json", "model.onnx"], False),
     (["config.json", "model.safetensors", "README.md"], False), (["notes.docx"], False), ([], False),
 ])  # fmt: skip
 def test_a_folder_of_data_is_told_from_a_models(tmp_path: Path, names: list[str], data: bool) -> None:

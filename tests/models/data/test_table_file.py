@@ -254,6 +254,20 @@ def test_more_numbers_than_memory_is_for_are_one_line(tmp_path: Path, name: str)
         read_columns(tmp_path / name, lambda table: ["text"])
 
 
+def test_one_json_object_may_be_columns(tmp_path: Path) -> None:
+    """As ``json.dump`` of a table's columns and pandas' ``to_json`` write it; lists of words or ids are one row's."""
+    file, rows = tmp_path / "x.json", {"text": ["a", "b"], "label": [0, 1]}
+    for columns in (rows, {name: dict(zip("01", column, strict=True)) for name, column in rows.items()}):
+        file.write_text(json.dumps(columns))
+        assert read_columns(file, lambda table: ["text", "label"]) == rows
+    file.write_text(json.dumps({"input_ids": [[1, 2], [3]], "label": [0, 1]}))
+    assert read_columns(file, lambda table: ["input_ids"]) == {"input_ids": [[1, 2], [3]]}
+    for row in ({"input_ids": [1, 2], "labels": [0, 1]}, {"tokens": ["a", "b"], "ner_tags": [0, 1]},
+                {"text": "a", "label": [1, 2]}, {"text": ["a", "b"], "label": [1]}):  # fmt: skip
+        file.write_text(json.dumps(row))
+        assert read_columns(file, lambda table: [*table.kinds][:1]) == {name: [row[name]] for name in [*row][:1]}
+
+
 def test_one_json_object_holds_rows_or_is_one(tmp_path: Path) -> None:
     """As SQuAD and many exports have it, on one line or many; a conversation is a row."""
     rows, file = [{"text": "a"}, {"text": "b"}], tmp_path / "x.json"

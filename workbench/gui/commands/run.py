@@ -19,7 +19,8 @@ from workbench.gui.shell import settings, step_keys
 from workbench.insight.legality import rounding_of, target_schemes
 from workbench.insight.roles import lacks_schemes, role, schemes_to_score
 from workbench.measurement.units import short_unit
-from workbench.models.data.files import PICTURES, SOUNDS
+from workbench.models.data.files import PICTURES, SOUNDS, TEXT
+from workbench.models.data.table_paths import PACKED, SAVED, SUFFIXES
 from workbench.numerics.formats import activation_schemes
 from workbench.numerics.formats.gguf.inputs import SCHEMES as ROUNDED_SCHEMES
 from workbench.sensitivity.audit import PlanAudit
@@ -85,7 +86,7 @@ def schemes_of(state: State) -> tuple[str, ...]:
     return (schemes_to_score(chosen, state.session, state.target) if state.session else ()) or scheme_names(None)
 
 
-DATA = (".txt", ".md", ".jsonl", ".csv", ".parquet", ".arrow", ".gz", ".npz", ".npy")
+DATA = (*TEXT, *(suffix for suffix in SUFFIXES if suffix != ".json"), *PACKED, ".npz", ".npy")
 """Files that hold nothing but data; others are models, plans or sessions first."""
 
 OF_MODELS = (".json", ".safetensors", ".gguf", ".onnx", ".pt2", ".pt", ".pth", ".bin", ".py")
@@ -101,7 +102,8 @@ def is_data(path: str) -> bool:
     with suppress(OSError):  # a folder that may not be read: opening says so
         inside = [place, *sorted(entry for entry in place.iterdir() if entry.is_dir())[:LOOKED_AT]]
         for folder in inside:
-            suffixes.update(entry.suffix.lower() for entry in itertools.islice(folder.iterdir(), LOOKED_AT))
+            entries = itertools.islice(folder.iterdir(), LOOKED_AT)
+            suffixes.update(entry.suffix.lower() for entry in entries if entry.name not in SAVED)
     return suffixes.isdisjoint(OF_MODELS) and not suffixes.isdisjoint((*DATA, *PICTURES, *SOUNDS))
 
 

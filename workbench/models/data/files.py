@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import DataError, nearest
-from workbench.models.data.table_paths import SUFFIXES, shards_of, suffix_of, table_of
+from workbench.models.data.table_paths import ANY, SUFFIXES, shards_of, suffix_of, tables_of
 from workbench.plain_file import kind_of
 from workbench.readable import few
 
@@ -180,7 +180,7 @@ def _table_in(folder: Path) -> Path:
     if any(entry.suffix.lower() in (*SOUNDS, *TEXT, *PICTURES) for entry in entries):
         return folder
     found = [entry for entry in entries if suffix_of(entry) in SUFFIXES]
-    tables = sorted({table for each in found if (table := table_of(each)).suffix.lower() != ".json"})
+    tables = [table for table in tables_of(found) if table.suffix.lower() != ".json" or ANY in table.name]
     if len(tables) > 1:
         beside = Counter(table.parent for table in tables)
         own = [each if each.parent == folder or beside[each.parent] > 1 else each.parent for each in tables]

@@ -11,7 +11,6 @@ import base64
 import codecs
 import csv
 import decimal
-import gzip
 import importlib
 import io
 import json
@@ -29,7 +28,7 @@ import numpy as np
 from workbench.errors import BackendUnavailableError, DataError, first_line
 from workbench.limited import SECONDS, limited
 from workbench.memory import size_text
-from workbench.models.data.table_paths import GZIP, shards_of, suffix_of
+from workbench.models.data.table_paths import PACKED, shards_of, suffix_of
 from workbench.models.readers.mapped import MappedFile
 from workbench.plain_file import require_room, require_utf8
 from workbench.readable import few
@@ -55,6 +54,9 @@ TRUTHS = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "fal
 
 ROWS = ("data", "rows", "examples", "instances", "train")
 """Where a JSON file that is one object has its rows."""
+
+LISTS = ("messages", "conversations", "conversation", "tokens", "words", "input_ids", "tools")
+"""Columns whose cells are lists: an object that has such a one with something else in it is a row."""
 
 NESTED = 3
 """Objects within objects whose fields are columns of their own."""
@@ -107,7 +109,7 @@ def read_columns(file: Path, choose: Callable[[Columns], Sequence[str]]) -> dict
 
 def _read(file: Path, choose: Callable[[Columns], Sequence[str]]) -> tuple[dict[str, list[Any]], int]:
     """Return the columns of one file, and the bytes in which they were handed over."""
-    content, suffix = _content(file), suffix_of(file).removesuffix(GZIP)
+    content, suffix = _content(file), f".{suffix_of(file).split('.')[1]}"  # of a packed file what it holds
 
     def work() -> list[np.ndarray]:
         try:
@@ -148,11 +150,16 @@ def _content(file: Path) -> MappedFile:
         content = MappedFile(file)
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
-    if suffix_of(file).endswith(GZIP):
-        most, packed = LEAST_JSON + ROOM * content.size // 2, io.BytesIO(content.data)
+    if (packed := PACKED.get(file.suffix.lower())) is not None:
+        import pyarrow
+
+        most, data = LEAST_JSON + ROOM * content.size // 2, pyarrow.BufferReader(pyarrow.py_buffer(content.data))
 
         def work() -> list[np.ndarray]:
-            text = gzip.GzipFile(fileobj=packed).read(most + 1)
+            try:
+                text = pyarrow.CompressedInputStream(data, packed).read(most + 1)
+            except OSError as error:
+                raise DataError(f"{file} cannot be unpacked as {packed}: {first_line(error)}") from None
             if len(text) > most:
                 raise DataError(f"{file} holds more than {size_text(most)}, the most for a packed file of its size; "
                                 "unpack it, or it is damaged or malicious")  # fmt: skip
@@ -323,7 +330,8 @@ def _json_rows(text: str, suffix: str) -> list[dict[str, Any]]:
 
 
 def _whole(text: str) -> list[Any] | None:
-    """Return the rows of a JSON file: a list, that of an object (``data``), or the object; None for JSON Lines."""
+    """Return the rows of a JSON file: a list, that of an object (``data``), those of an object of columns, or the
+    object; None for JSON Lines."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -332,7 +340,24 @@ def _whole(text: str) -> list[Any] | None:
         return None
     lists = [value.get(name) for name in ROWS] if isinstance(value, dict) else [value]
     rows = (each for each in lists if isinstance(each, list) and all(isinstance(row, dict) for row in each))
-    return next(rows, value if isinstance(value, list) else [value])
+    return next(rows, value if isinstance(value, list) else _of_columns(value) or [value])
+
+
+def _of_columns(value: Any) -> list[Any]:
+    """Return the rows of an object of columns, as lists or by the rows' names (pandas); none for one that is a row."""
+    columns = value if isinstance(value, dict) else {}
+    if columns and all(isinstance(column, dict) for column in columns.values()):
+        names = [[*column] for column in columns.values()]
+        numbered = names[0] == [*map(str, range(len(names[0])))] and names.count(names[0]) == len(names)
+        columns = {name: [*column.values()] for name, column in columns.items()} if numbered else {}
+    elif any(isinstance(column, list) and not all(isinstance(each, list) for each in column)
+             for name, column in columns.items() if name in LISTS):  # fmt: skip
+        return []
+    if not columns or not all(isinstance(column, list) for column in columns.values()):
+        return []
+    if len(set(map(len, columns.values()))) > 1:
+        return []
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _json_lines(text: str) -> Iterator[Any]:
