@@ -1,0 +1,64 @@
+"""The rows of JSON: one a line, a list, an object with its rows under a name, or one of columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.errors import first_line
+
+ROWS = ("data", "rows", "examples", "instances", "train")
+"""Where a JSON file that is one object has its rows."""
+
+LISTS = ("messages", "conversations", "conversation", "tokens", "words", "input_ids", "tools")
+"""Columns whose cells are lists: an object that has such a one with something else in it is a row."""
+
+
+def json_rows(text: str, suffix: str) -> list[dict[str, Any]]:
+    """Return the rows of the text of a file with that suffix; raises ValueError for what has none."""
+    rows = _whole(text) if suffix == ".json" else None
+    rows = list(_json_lines(text)) if rows is None else rows
+    if not all(isinstance(row, dict) for row in rows):
+        raise ValueError("its rows are not tables of names and values")
+    return rows
+
+
+def _whole(text: str) -> list[Any] | None:
+    """Return the rows of a JSON file: a list, that of an object (``data``), those of an object of columns, or the
+    object; None for JSON Lines."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        if text.lstrip()[:1] == "[":
+            raise
+        return None
+    lists = [value.get(name) for name in ROWS] if isinstance(value, dict) else [value]
+    rows = (each for each in lists if isinstance(each, list) and all(isinstance(row, dict) for row in each))
+    return next(rows, value if isinstance(value, list) else _of_columns(value) or [value])
+
+
+def _of_columns(value: Any) -> list[Any]:
+    """Return the rows of an object of columns, as lists or by the rows' names (pandas); none for one that is a row."""
+    columns = value if isinstance(value, dict) else {}
+    if columns and all(isinstance(column, dict) for column in columns.values()):
+        names = [[*column] for column in columns.values()]
+        numbered = names[0] == [*map(str, range(len(names[0])))] and names.count(names[0]) == len(names)
+        columns = {name: [*column.values()] for name, column in columns.items()} if numbered else {}
+    elif any(isinstance(column, list) and not all(isinstance(each, list) for each in column)
+             for name, column in columns.items() if name in LISTS):  # fmt: skip
+        return []
+    if not columns or not all(isinstance(column, list) for column in columns.values()):
+        return []
+    if len(set(map(len, columns.values()))) > 1:
+        return []
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _json_lines(text: str) -> Iterator[Any]:
+    for number, line in enumerate(text.split("\n"), 1):  # other line ends may stand within a string
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"line {number} is not JSON ({first_line(error)})") from None
