@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -518,6 +519,15 @@ def test_options_follow_a_path_and_come_back() -> None:
     stated = Reading(column="a b,c", window=64, stride=3, text="windows")
     assert Reading.of(stated.after("/data/x.csv")) == ("/data/x.csv", stated)
     assert Reading.of("/data/x.csv") == ("/data/x.csv", Reading())
+    assert Reading(stride=0).over(stated).stride == 0
+
+
+@pytest.mark.parametrize("name", ["stride", "window"])
+def test_no_tokens_are_not_the_usual_ones(tmp_path: Path, encoder: Any, name: str) -> None:
+    (tmp_path / "x.txt").write_text("w3 w4 w5 " * 40)
+    reading = replace(Reading(text="windows", window=8, stride=2), **{name: 0})
+    with pytest.raises(DataError, match=f"the {name} is 0 tokens; at least 1 is needed"):
+        open_dataset(reading.after(str(tmp_path / "x.txt")), encoder)
 
 
 REALISTIC = (

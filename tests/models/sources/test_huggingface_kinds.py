@@ -35,6 +35,36 @@ def test_characters_have_no_vocabulary(tmp_path: Path) -> None:
     assert open_model(tmp_path).inputs.vocabulary is None
 
 
+@pytest.mark.parametrize("name", [
+    "XLMWithLMHeadModel", "FlaubertWithLMHeadModel", "XLNetLMHeadModel", "RobertaForCausalLM", "BertLMHeadModel",
+    "GPT2LMHeadModel", "GPTNeoXForCausalLM",
+])  # fmt: skip
+@pytest.mark.parametrize("decoder", [False, True])
+def test_words_are_predicted_by_those_before_them_or_by_all(tmp_path: Path, name: str, decoder: bool) -> None:
+    """A network in which a later word changes what stands at an earlier one predicts no next word."""
+    save_tiny(tmp_path, name)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"is_decoder": decoder, "causal": decoder}))
+    model = open_model(tmp_path)
+    batch = model.sample(1)
+    assert batch is not None
+    other = {**batch, "input_ids": batch["input_ids"].clone()}
+    other["input_ids"][:, -1] = 5 if int(batch["input_ids"][0, -1]) != 5 else 6
+    sees_all = bool((model.run(batch) - model.run(other))[:, :-1].abs().max() > 1e-6)
+    assert model.summary.output is (OutputKind.TOKEN_CLASSES if sees_all else OutputKind.TOKEN_LOGITS)
+    assert model.inputs.sentences is sees_all
+
+
+def test_a_head_that_answers_no_logits_is_not_judged_on_something_else(tmp_path: Path) -> None:
+    """BLIP for questions answers its pictures' states and a loss; the text's layers counted as unused."""
+    save_tiny(tmp_path, "BlipForQuestionAnswering", text_config__encoder_hidden_size=32)
+    model = open_model(tmp_path)
+    batch = model.sample(2)
+    assert batch is not None
+    with pytest.raises(DataError, match="its answer has no logits, only image_embeds"):
+        model.run({**batch, "decoder_input_ids": batch["input_ids"]})
+
+
 def test_one_logit_for_each_position_is_in_the_answer_or_not(tmp_path: Path) -> None:
     save_tiny(tmp_path, "TapasForQuestionAnswering")
     model = open_model(tmp_path)

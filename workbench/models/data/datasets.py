@@ -94,6 +94,9 @@ def open_dataset(
         raise DataError(f"{samples} samples were asked for; at least 1 is needed")
     place, stated = Reading.of(path)
     part, reading = locate(place, split), stated.over(Reading(window=sequence_length))
+    for name, tokens in (("window", reading.window), ("stride", reading.stride)):
+        if tokens is not None and tokens < 1:
+            raise DataError(f"the {name} is {tokens} tokens; at least 1 is needed")
     with naming_damage(part.file, DataError):
         return _opened(part, model.inputs, reading, split, samples, seed, usual_window, recorded)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, quote
 
 from workbench.errors import DataError, nearest
@@ -50,13 +50,16 @@ class Reading:
 
     def over(self, other: Reading) -> Reading:
         """Return these options, and ``other``'s where nothing is said."""
-        values = {field.name: getattr(self, field.name) or getattr(other, field.name) for field in fields(self)}
-        return Reading(**values)
+        return replace(other, **self._stated())
+
+    def _stated(self) -> dict[str, Any]:
+        """Return the options that are set; 0 is one, and refused where it is used."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value not in ("", None)}
 
     def after(self, path: str) -> str:
         """Return the path followed by the options that are set."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        tail = "&".join(f"{name}={quote(str(value), safe=', ')}" for name, value in values.items() if value)
+        tail = "&".join(f"{name}={quote(str(value), safe=', ')}" for name, value in self._stated().items())
         return f"{path}?{tail}" if tail else path
 
 

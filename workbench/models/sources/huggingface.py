@@ -28,8 +28,8 @@ from workbench.models.readers.tokenizer import holds_tokenizer
 from workbench.models.sources.huggingface_heads import (
     CHOOSES,
     call_of,
-    head_of,
     main_inputs,
+    network_head,
     output_kind,
     required_inputs,
     sample_of,
@@ -89,7 +89,7 @@ class HuggingFaceFolder:
         mapped = not fits(memory_to_run(store.tensors.values(), dtype.itemsize))
         store = tensors_in_files(_weights(folder), passing=True) if mapped else store
         network, notes = load_network(folder, config, _computing_in(dtype, store) if mapped else store, dtype)
-        head = head_of(type(network).__name__)
+        head = network_head(network)
         contents = contents_of(store, read=request.contents)
         dtypes = stored_dtypes(store.tensors, _usual_dtype(store))
         parts = find_layers(network, dtypes, finite=_stays_finite(contents, store))
@@ -372,7 +372,7 @@ def _usual_dtype(store: TensorStore) -> str | None:
 
 def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpec:
     """Return what a network of transformers takes; settings of pictures and the tokenizer lie in ``folder``."""
-    head = head_of(type(network).__name__)
+    head = network_head(network)
     (takes, _), main = arguments_of(network.forward), main_inputs(network)[0]
     shapes = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), "samples x choices x tokens")
     return replace(

@@ -76,9 +76,21 @@ def head_of(architecture: str) -> OutputKind | None:
     return next((output for ending, output in HEADS.items() if architecture.endswith(ending)), None)
 
 
+def network_head(network: Any) -> OutputKind | None:
+    """Return what a network gives by its class, or of words' probabilities the classes of the words themselves where
+    each place sees all of them: XLNet, XLM by ``causal``, encoders that ``is_decoder`` does not make decoders."""
+    head, config = head_of(type(network).__name__), network.config
+    knows = frozenset(dir(type(config)))  # GPT-NeoX's has is_decoder and goes by it nowhere
+    encodes = {"is_decoder", "add_cross_attention"} <= knows and not config.is_decoder
+    sees_all = encodes or config.model_type == "xlnet" or ("causal" in knows and not config.causal)
+    if head is OutputKind.TOKEN_LOGITS and sees_all and not config.is_encoder_decoder:
+        return OutputKind.TOKEN_CLASSES
+    return head
+
+
 def output_kind(network: Any) -> OutputKind:
     """Return what a network gives: logits of labels (or choices) that exclude each other or not, or plain numbers."""
-    head, config = head_of(type(network).__name__), network.config
+    head, config = network_head(network), network.config
     if type(network).__name__.endswith(CHOOSES):
         return OutputKind.CLASS_LOGITS
     if head is OutputKind.CLASS_LOGITS and config.problem_type == MULTI_LABEL:
@@ -153,6 +165,8 @@ def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | No
         single = head is OutputKind.CLASS_LOGITS and logits.ndim == 3 and logits.shape[1] == 1  # VideoPrism's query
         result: torch.Tensor = logits.squeeze(1) if single else logits
         return result
+    if head in (OutputKind.TOKEN_LOGITS, OutputKind.TOKEN_CLASSES, OutputKind.POSITION_CLASSES):  # BLIP for questions
+        raise ValueError(f"its answer has no logits, only {few(answer, 8)}: nothing of it tells what the head gives")
     samples = len(next(iter(batch.values())))
     for _, value in sorted(answer.items(), key=lambda item: "hidden_state" in item[0]):  # a forecast after its states
         alike = isinstance(value, tuple) and len({getattr(each, "shape", None) for each in value}) == 1

@@ -31,7 +31,7 @@ from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.models.model import Model, Overrides
 from workbench.models.sources.huggingface import inputs_of, load_network, names_in_network, read_config
-from workbench.models.sources.huggingface_heads import call_of, head_of, output_kind, sample_of
+from workbench.models.sources.huggingface_heads import call_of, network_head, output_kind, sample_of
 from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.network_sizes import require_possible
 from workbench.models.sources.safetensors_file import weight_files
@@ -332,7 +332,7 @@ def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoi
     held = without_matrices(checkpoint.logical, checkpoint.online)
     network, notes = load_network(folder, config, held, torch.float32)
     rotate(network, checkpoint.online, checkpoint.raw)
-    head = head_of(type(network).__name__)
+    head = network_head(network)
     parts = find_layers(network, stored_dtypes(checkpoint.logical.tensors, "float32"))
     inputs = inputs_of(folder, config, network)
     built = network_model(
