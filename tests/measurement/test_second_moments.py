@@ -67,7 +67,8 @@ def test_outputs_are_the_second_moment_of_the_gradients_at_a_linear_layers_outpu
     flat = torch.cat([d.reshape(-1, d.shape[-1]) for d in calls]).double()
     expected = torch.stack([torch.outer(d, d) for d in flat]).mean(dim=0)
     np.testing.assert_allclose(whole["up"].outputs, expected.numpy(), rtol=1e-4, atol=1e-9)
-    assert whole["embed"].outputs is None and whole["embed"].full is None
+    assert whole["embed"].outputs is None
+    np.testing.assert_allclose(whole["embed"].full, np.diag(whole["embed"].columns), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("make", "data"), [(decoder, tokens), (convolutions, images)])

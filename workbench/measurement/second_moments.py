@@ -19,6 +19,7 @@ from workbench.measurement.expert_sums import ExpertMoments, shown_everything
 from workbench.measurement.finite_batches import all_finite
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.partial_results import digest
+from workbench.measurement.shared_weights import whole_of_table
 from workbench.measurement.symmetric_sum import SymmetricSum, held_bytes
 from workbench.measurement.weight_gradients import ConvolutionGeometry, same_tensor
 from workbench.memory import Spill, available_memory, disk_room, size_text
@@ -95,7 +96,7 @@ class SecondMoments(Mapping[str, Curvature]):
         if self._collected is None or name not in self._collected.layers:
             number = next((number for number, group in enumerate(self._groups) if name in group), None)
             if number is None:
-                return self._curvature[name]
+                return whole_of_table(self._model.summary.by_name[name].kind, self._curvature[name])
             self._collected = None
             self._collected = self._collect(self._groups[number])
         return self._collected.mean(name, self._curvature[name])
@@ -130,8 +131,9 @@ class SecondMoments(Mapping[str, Curvature]):
 
     def _grouped(self) -> list[dict[str, Layer]]:
         groups: list[dict[str, Layer]] = []
-        room = 0
-        for layer in (*tappable(self._model), *routed(self._model)):
+        room, position = 0, self._model.summary.position
+        layers = (*tappable(self._model), *routed(self._model))
+        for layer in sorted(layers, key=lambda each: position[each.tied_to or each.name]):  # as their weights are asked
             known = self._curvature.get(layer.name)
             if known is None or known.full is not None or layer.kind is LayerKind.EMBEDDING:
                 continue

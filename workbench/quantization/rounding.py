@@ -10,6 +10,7 @@ from pathlib import Path
 from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
 from workbench.measurement.partial_results import Pieces, pieces_of
 from workbench.measurement.second_moments import digest_of
+from workbench.measurement.shared_weights import curvature_of
 from workbench.memory import Spill
 from workbench.models.data.batches import Data, batches_of, require_data
 from workbench.models.execution.activation_quantizers import Ranges
@@ -163,7 +164,9 @@ class Rounding:
             self.tensors[name] = stored
             return
         try:
-            curvature = None if is_weights_only(algorithm) else self.collected.curvature.get(name)
+            curvature = None
+            if not is_weights_only(algorithm):
+                curvature = curvature_of(self.model.summary, self.collected.curvature, name)
             weight = self.model.weight(name)
             stored = encode_weight(name, weight, scheme, algorithm, curvature, moments, spill=self.spill)
         except (NonFiniteError, AlgorithmError) as error:

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.errors import MissingResultError
 from workbench.measurement.finite_batches import FiniteBatches
+from workbench.measurement.shared_weights import curvature_of
 from workbench.models.data.batches import Data, require_data
 from workbench.models.execution.activation_quantizers import Ranges
 from workbench.models.model import Model
@@ -106,12 +107,16 @@ class Scoring:
         require_data(self.model, self.dataset, what)
         return self.dataset
 
+    def known(self, name: str) -> Curvature | None:
+        """Return what the algorithm knows of a weight."""
+        return curvature_of(self.model.summary, self.curvature, name)
+
     def squared_errors(self, name: str, schemes: Sequence[str]) -> dict[str, float]:
         """Return the squared error of a layer's weight rounded to each scheme."""
-        weight, curvature = self.model.held_weight(name).float(), self.curvature.get(name)
+        weight, known = self.model.held_weight(name).float(), self.known(name)
         errors = {}
         for scheme in schemes:
-            rounded = round_weight(name, weight, scheme, self.algorithm, curvature).values
+            rounded = round_weight(name, weight, scheme, self.algorithm, known).values
             errors[scheme] = float((rounded.double() - weight).square().sum())
         return errors
 

@@ -7,9 +7,10 @@ time, with the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from workbench.measurement.shared_weights import curvature_of
 from workbench.models.model import Model
 from workbench.models.summary import ModelSummary
 from workbench.numerics.curvature import Curvature
@@ -68,14 +69,14 @@ def rounded_cells(
     in ``rows`` (int64) only those rows come, as they are in the whole matrix.
     Raises what :func:`workbench.numerics.rounding.round_weight.round_weight` raises.
     """
-    some = rows or {}
+    some, known = rows or {}, partial(curvature_of, model.summary, curvature)
     for name in some.keys() & cells.keys():
-        yield _some_rows(name, model.held_weight(name).float(), some[name], cells[name], algorithm, curvature.get(name))
+        yield _some_rows(name, model.held_weight(name).float(), some[name], cells[name], algorithm, known(name))
     for names in _stacks(model, {name: schemes for name, schemes in cells.items() if name not in some}, algorithm):
         weights = {name: model.held_weight(name) for name in names}
         if len(names) > 1:
             weights = {name: weight.float() for name, weight in weights.items()}
-        yield weights, ((scheme, _rounded(weights, scheme, algorithm, curvature)) for scheme in cells[names[0]])
+        yield weights, ((scheme, _rounded(weights, scheme, algorithm, known)) for scheme in cells[names[0]])
 
 
 def rounded_layers(
@@ -108,13 +109,13 @@ def _stacks(model: Model, cells: Mapping[str, Sequence[str]], algorithm: str) ->
 
 
 def _rounded(
-    weights: Mapping[str, torch.Tensor], scheme: str, algorithm: str, curvature: Mapping[str, Curvature]
+    weights: Mapping[str, torch.Tensor], scheme: str, algorithm: str, known: Callable[[str], Curvature | None]
 ) -> dict[str, torch.Tensor]:
     import torch
 
     names = list(weights)
     if len(names) == 1 or not rounds_by_rows(scheme):
-        return {n: round_weight(n, w, scheme, algorithm, curvature.get(n)).values for n, w in weights.items()}
+        return {n: round_weight(n, w, scheme, algorithm, known(n)).values for n, w in weights.items()}
     whole = round_weight(names[0], torch.cat(list(weights.values())), scheme, algorithm).values
     parts = torch.split(whole, [len(weight) for weight in weights.values()])
     return dict(zip(names, parts, strict=True))

@@ -70,7 +70,8 @@ class CastScheme(Scheme):
         import torch
 
         rows, columns = self.matrix_shape(weight)
-        out = torch.empty(rows, columns, dtype=torch.float32, device=weight.device)
+        on_cpu = weight.device.type == "cpu"
+        out = torch.from_numpy(uninitialised(rows, columns)) if on_cpu else weight.new_empty(rows, columns).float()
         for part in row_tiles(rows, columns, elements=tile_elements(weight.device)):
             out[part] = self._cast(weight[part])
         return out

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from workbench.measurement.gradients import fitting_batch
+from workbench.measurement.shared_weights import curvature_of
 from workbench.models.data.batches import Data, require_data
 from workbench.models.model import Model, Replacement
 from workbench.models.summary import ModelSummary
@@ -77,7 +78,7 @@ def first_fits(
     """
     matrices = {}
     for name, scheme in schemes.items():
-        weight, moments = model.weight(name), curvature.get(name)
+        weight, moments = model.weight(name), curvature_of(model.summary, curvature, name)
         weighted = moments is not None and moments.full is not None
         rounded = round_weight(name, weight, scheme, "rtn-weighted" if weighted else "rtn-clip", moments)
         matrices[name] = LearnedMatrix(weight, parse_scheme(scheme), rounded.parameters)

@@ -107,7 +107,7 @@ class Reference:
         rounded = InFiles(4 * sum(model.summary.by_name[name].parameters for name in plan))
         footprint = Footprint()
         for name, scheme in plan.items():
-            known = scoring.curvature.get(name)
+            known = scoring.known(name)
             rounded.add(name, round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values)
             footprint.settle()
         give_back()

@@ -101,7 +101,7 @@ def _measured(scoring: Scoring, data: Data, cells: Sequence[tuple[str, str]]) ->
     model, sums, units, samples = scoring.model, dict.fromkeys(cells, 0.0), 0, 0
     views = {}
     for name, scheme in cells:
-        known = scoring.curvature.get(name)
+        known = scoring.known(name)
         rounded = round_weight(name, model.weight(name), scheme, scoring.algorithm, known).values
         views[name, scheme] = model.with_weights({name: rounded})
     size = model.inputs.batch or min(BATCH_SIZE, scoring.batch_size)

@@ -11,6 +11,7 @@ from itertools import accumulate
 import numpy as np
 
 from workbench.measurement.second_moments import SecondMoments
+from workbench.measurement.shared_weights import curvature_of
 from workbench.models.layer import Layer
 from workbench.models.model import Model
 from workbench.numerics.curvature import Curvature, predicted_loss
@@ -147,7 +148,7 @@ def _total(classes: Sequence[_Class]) -> float:
 
 def _tried(model: Model, each: _Class, moments: Mapping[str, Curvature]) -> float:
     layer, assignment = each.layers[0], each.assignment
-    known = moments.get(layer.name)
+    known = curvature_of(model.summary, moments, layer.name)
     heed()
     start = clock()
     rounded = round_weight(layer.name, model.weight(layer.name), assignment.weights, assignment.algorithm, known)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from workbench.memory import give_back
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.compiled import output_memory
 from workbench.numerics.formats.compiled.output_memory import CAPACITY, SMALLEST, uninitialised
@@ -25,6 +26,15 @@ def nothing_waits() -> Iterator[None]:
 
 def columns(octets: int) -> int:
     return octets // 4 // ROWS
+
+
+def test_freed_memory_that_is_given_back_waits_for_no_result() -> None:
+    held, released = (uninitialised(ROWS, columns(SMALLEST)) for _ in range(2))
+    del released
+    gc.collect()
+    assert len(output_memory._waiting) == 1
+    give_back()
+    assert not output_memory._waiting and held.shape == (ROWS, columns(SMALLEST))
 
 
 def test_a_released_result_lends_its_memory_to_the_next() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench import memory as process_memory
+
 Array = Any
 
 SMALLEST = 1 << 22
@@ -24,6 +26,9 @@ _LINE = 64
 _waiting: dict[int, Array] = {}
 """Released memory by its id, oldest first.  Single operations on a dict are atomic: releasing may happen at any time,
 on any thread, and takes no lock."""
+
+
+process_memory.holders.append(_waiting.clear)
 
 
 def uninitialised(rows: int, columns: int) -> Array:
