@@ -73,10 +73,11 @@ def test_rounding_a_table_costs_less_than_by_one_of_its_uses(case, algorithm):
         assert together < min(loss(use, algorithm) for use in uses)
 
 
-def test_a_whole_model_takes_gptq_with_its_table(case, tmp_path):
+@pytest.mark.parametrize("algorithm", ["gptq", "gptaq"])
+def test_a_whole_model_is_rounded_with_its_table(case, algorithm, tmp_path):
     model, _, _, _ = case
     session = workbench.calibrate(model, tmp_path / "tokens.npy", samples=16)
     names = [layer.name for layer in model.summary.stored if not layer.keep]
-    plan = workbench.Plan().assign(names, weights="int4-g16-asym", algorithm="gptq")
+    plan = workbench.Plan().assign(names, weights="int4-g16-asym", algorithm=algorithm)
     quantized = workbench.quantize(model, plan, session=session)
     assert TABLE in quantized.tensors and not quantized.left

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 
+import torch
+
 from workbench.errors import AlgorithmError, MissingResultError, NonFiniteError
 from workbench.measurement.partial_results import Pieces, pieces_of
 from workbench.measurement.second_moments import digest_of
@@ -14,6 +16,7 @@ from workbench.measurement.shared_weights import curvature_of
 from workbench.memory import Spill
 from workbench.models.data.batches import Data, batches_of, require_data
 from workbench.models.execution.activation_quantizers import Ranges
+from workbench.models.layer import LayerKind
 from workbench.models.model import Model, Replacement
 from workbench.models.placement import ran_on
 from workbench.numerics.curvature import Curvature
@@ -114,11 +117,16 @@ class Rounding:
         require_data(self.model, data, "quantizing layer by layer")
         order = stages(self.model, next(batches_of(self.model, data, 1)), names)
         reached = {name for stage in order for name in stage.layers}
+        tables = {name: moments for name in names if (moments := self._looked_up(name)) is not None}
         for name in names:
-            if name not in reached:
+            if name not in reached and name not in tables:
                 algorithm = self.assignments[name].algorithm
                 self.left[name] = f"{algorithm} keeps no second moment of the inputs of {name}; it was kept as it is"
-        done = self._restored(sorted(reached))
+        done = self._restored([*tables, *sorted(reached)])
+        for name in tables:
+            if name not in done:
+                self._round(name, tables[name])
+                self._save([name])
         weights = decoded(self.tensors)
         for number, stage in enumerate(order):
             if done.issuperset(stage.layers):
@@ -129,6 +137,16 @@ class Rounding:
                 self._round(name, moments)
             self._save(stage.layers)
             weights |= decoded({name: self.tensors[name] for name in stage.layers if name in self.tensors})
+
+    def _looked_up(self, name: str) -> PrefixMoments | None:
+        """Return the moments of an embedding, which no layer before it changes; None for others."""
+        if self.model.summary.by_name[name].kind is not LayerKind.EMBEDDING:
+            return None
+        known = curvature_of(self.model.summary, self.collected.curvature, name)
+        if known is None or known.full is None:
+            return None
+        full = torch.from_numpy(known.full).unsqueeze(0)
+        return PrefixMoments(present=full, cross=full, count=known.count)
 
     def learn(self, names: Collection[str], progress: Progress) -> None:
         """Learn the rounding of layers together, beside all that is quantized already.
