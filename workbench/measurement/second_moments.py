@@ -20,7 +20,6 @@ from workbench.measurement.finite_batches import all_finite
 from workbench.measurement.gradients import GradientPass, fitting_batch
 from workbench.measurement.partial_results import digest
 from workbench.measurement.shared_weights import whole_of_table
-from workbench.measurement.symmetric_sum import SymmetricSum, held_bytes
 from workbench.measurement.weight_gradients import ConvolutionGeometry, same_tensor
 from workbench.memory import Spill, available_memory, disk_room, size_text
 from workbench.models.data.batches import (
@@ -35,6 +34,7 @@ from workbench.models.data.batches import (
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.model import Batch, Model
 from workbench.numerics.curvature import Curvature
+from workbench.numerics.statistics.symmetric_sum import SymmetricSum, held_bytes
 from workbench.progress import Progress, silent
 
 POSITIONS = 2048

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from workbench.measurement.symmetric_sum import STRIP, SymmetricSum, held_bytes
 from workbench.memory import Spill
+from workbench.numerics.statistics.symmetric_sum import STRIP, SymmetricSum, held_bytes
 
 
 @pytest.mark.parametrize("size", [1, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP + 7])
