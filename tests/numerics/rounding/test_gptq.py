@@ -9,7 +9,7 @@ import torch
 from workbench.errors import AlgorithmError, NonFiniteError
 from workbench.numerics.curvature import output_energy
 from workbench.numerics.formats import parse_scheme
-from workbench.numerics.rounding import Context, Gptq, Hqq, Rtn, RtnWeighted
+from workbench.numerics.rounding import Context, Gptq, Hqq, Rtn, RtnWeighted, gptq
 from workbench.numerics.rounding.coupled_compiled import nearest
 from workbench.numerics.rounding.hessian import hessian
 from workbench.numerics.rounding.parameter_parts import take_rows
@@ -107,6 +107,22 @@ def test_too_few_samples_tell_the_rank() -> None:
     few = INPUTS[:40]
     with pytest.raises(AlgorithmError, match="40 calibration samples.*96 inputs.*rank 40"):
         Gptq().quantize(WEIGHT, parse_scheme("int4-g32"), Context(second_moment=few.T @ few / 40, samples=40))
+
+
+@pytest.mark.parametrize(
+    "name", ["int4-g32-asym", "int8-channel", "nf4-b64", "mxfp4", "q4_k", "kmeans3-channel", "nvfp4"]
+)
+def test_bands_of_a_table_are_rounded_as_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(3)
+    weight, inputs = torch.randn(100, 256), torch.randn(512, 256) * torch.rand(256)
+    scheme, context = parse_scheme(name), Context(second_moment=inputs.T @ inputs / 512, samples=512)
+    whole = Gptq().quantize(weight, scheme, context)
+    monkeypatch.setattr(gptq, "BAND", 32 * 256)
+    monkeypatch.setattr(gptq, "SQUARES", 0)
+    banded = Gptq().quantize(weight, scheme, context)
+    torch.testing.assert_close(banded.values, whole.values, rtol=0, atol=1e-6)
+    torch.testing.assert_close(scheme.round(banded.values, banded.parameters), banded.values, rtol=0, atol=0)
+    torch.testing.assert_close(banded.parameters.scale, whole.parameters.scale, rtol=1e-6, atol=0)
 
 
 def test_nan_is_refused() -> None:

@@ -31,9 +31,10 @@ Beyond the paper:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.rounding.algorithm import Context, Need, Rounded
 from workbench.numerics.rounding.columns import compiled_columns
 from workbench.numerics.rounding.coupled import descend_coupled
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
 
 BLOCK = 128
 """Columns whose errors are fed back one by one before all later columns take them up in one product."""
+
+BAND, SQUARES = 1 << 24, 4
+"""Weights of a table that are rounded at once, whose intermediates take some ten times their bytes; at least so many
+times as many rows as columns, beside which the feedback, computed for each band, costs little."""
 
 TRIAL_COLUMNS = 640
 """Wider units get the range that the clip search weighted by what feedback cannot take up finds, without a trial."""
@@ -73,13 +78,31 @@ class Gptq:
         return Need.SEQUENCE if self.sequential else Need.SECOND_MOMENT
 
     def quantize(self, weight: torch.Tensor, scheme: Scheme, context: Context) -> Rounded:
-        """Return the weight on the grid of any scheme; convolutions unfolded, with a moment for each group."""
+        """Return the weight on the grid of any scheme; convolutions unfolded, with a moment for each group.
+
+        A large table is taken in bands of rows where none has anything to do with another.
+        """
+        import torch
+
+        rows, columns = scheme.matrix_shape(weight)
+        band = max(BAND, SQUARES * columns**2)
+        if rows * columns <= band or not _apart(weight, scheme, context):
+            return self._quantized(weight, scheme, context)
+        parts, values = [], torch.empty(rows, columns, device=weight.device)
+        for part in row_tiles(rows, columns, elements=band):
+            own = None if context.rows is None else context.rows[part]
+            rounded = self._quantized(weight[part], scheme, replace(context, rows=own))
+            values[part] = rounded.values
+            parts.append(rounded.parameters)
+        return Rounded(parameters=stack_rows(parts), values=values)
+
+    def _quantized(self, weight: torch.Tensor, scheme: Scheme, context: Context) -> Rounded:
         assert context.second_moment is not None
         shape = (weight.shape[0], weight.shape[1])
         weight = weight.detach().float()
         whole = scheme.fit(weight)
         curved = hessian(context.second_moment.to(weight.device), shape, self.damping, context.samples)
-        if context.cross_moment is not None:
+        if context.cross_moment is not None and context.cross_moment is not context.second_moment:
             weight = _target(weight, curved, context.second_moment, context.cross_moment)
         width = unit_width(scheme, whole, shape)
         stored, alone = weight, min(whole.width, shape[1])
@@ -100,6 +123,13 @@ class Gptq:
             dead = curved.dead.repeat_interleave(shape[0] // curved.groups, dim=0)
             values = scheme.round(stored, rounded.parameters).where(dead, values)
         return Rounded(parameters=rounded.parameters, values=values)
+
+
+def _apart(weight: torch.Tensor, scheme: Scheme, context: Context) -> bool:
+    """Return whether each row has parameters of its own, the moment of all others, and errors that no other meets."""
+    moment = context.second_moment
+    one = moment is not None and (moment.dim() == 2 or len(moment) == 1)
+    return one and context.outputs is None and scheme.rows_apart and len(scheme.fit(weight[:2]).scale) == 2
 
 
 def _without_dead(weight: torch.Tensor, curved: Hessian, width: int, *, apart: bool) -> torch.Tensor:
