@@ -12413,5 +12413,13 @@ Auf {}.</translation>
         <source>a convolution</source>
         <translation>eine Faltung</translation>
     </message>
+    <message>
+        <source>the {w} is {n} tokens; at least 1 is needed</source>
+        <translation>{w}: {n} Token; mindestens 1 ist nötig</translation>
+    </message>
+    <message>
+        <source>{} cannot be unpacked as {}: {}</source>
+        <translation>{} lässt sich nicht als {} entpacken: {}</translation>
+    </message>
 </context>
 </TS>

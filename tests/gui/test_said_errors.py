@@ -43,3 +43,4 @@ def test_names_that_repeat_what_a_pattern_has_cost_no_more_than_their_length(ger
     text = "a computes something other than what was evaluated: its outputs are "
     text += "a a from the evaluation, of which " * 60 + "its rounding of inputs explains " * 60 + " (a)" * 60
     assert words.tr(text + "\x01")
+    assert not words.FLAG.search("(--" + "a" * 400_000)

@@ -25,7 +25,7 @@ CONTEXT = "workbench"
 PLACE = re.compile(r"\{([a-z]*)(:[^}]*)?\}")
 """A place in a text of the catalogue."""
 
-FLAG = re.compile(r"\(--([a-z-]+)[^()]*\)")
+FLAG = re.compile(r"\(--([a-z-]++)[^()]*+\)")
 FIELDS = {
     "all-experts": "All tokens through all experts", "column": "Column", "device": "Device", "dtype": "Numbers",
     "inputs": "Inputs", "memory": "Memory", "weights": "Weights", "window": "Window",
