@@ -70,6 +70,14 @@ def test_what_has_no_loss_or_no_slopes_and_few_schemes_stay() -> None:
     assert shrunk(_losses(one), by_scheme, one, 1) == _losses(one)
 
 
+def test_what_is_not_finite_keeps_no_other_scheme_from_it() -> None:
+    _, separable, slopes = _case(SAMPLES, 4)
+    by_scheme = dict(zip(slopes, separable.tolist(), strict=True)) | {"s0": float("inf")}
+    losses = _losses(slopes) | {"s1": float("inf")}
+    found = shrunk(losses, by_scheme, slopes | {"s2": np.full(2 * SAMPLES, np.inf, np.float32)}, SAMPLES)
+    assert [name for name in found if found[name] == losses[name]] == ["s0", "s1", "s2"]
+
+
 def test_the_unit_of_the_other_form_does_not_matter() -> None:
     true, separable, slopes = _case(SAMPLES, 3)
     np.testing.assert_allclose(

@@ -27,7 +27,10 @@ def shrunk(
     ``separable`` are the losses of the Kronecker form, in any unit; ``slopes`` float32 ``[draws]``, two of a sample
     side by side, of some or all of ``samples``.  Schemes without a loss, or without slopes, stay as they are.
     """
-    names = [name for name in slopes if losses[name] > 0 and separable[name] > 0 and slopes[name].any()]
+    names = [
+        name for name, drawn in slopes.items()
+        if 0 < losses[name] < np.inf and 0 < separable[name] < np.inf and np.isfinite(drawn).all() and drawn.any()
+    ]  # fmt: skip
     shrinkable = dict(losses)
     if len(names) < FEWEST_SCHEMES:
         return shrinkable
