@@ -451,6 +451,20 @@ def test_shards_that_do_not_say_how_many_there_are(
     assert "tables" in refusal(folder, encoder)
 
 
+def test_shards_whose_names_have_what_stands_for_numbers(tmp_path: Path, encoder: Any) -> None:
+    whole = open_dataset(write(tmp_path / "whole.jsonl", ROWS), encoder)
+    (tmp_path / "rows").mkdir()
+    for number in range(2):
+        write(tmp_path / "rows" / f"c#-{number:05}-of-00002.jsonl", ROWS[2 * number :][: (2, None)[number]])
+    assert open_dataset(tmp_path / "rows", encoder).record.content_hash == whole.record.content_hash
+
+
+def test_tables_whose_numbers_are_the_same_are_two(tmp_path: Path, encoder: Any) -> None:
+    for name in ("rows-1.jsonl", "rows-01.jsonl"):
+        write(tmp_path / name, ROWS)
+    assert "holds 2 tables (rows-01.jsonl, rows-1.jsonl" in refusal(tmp_path, encoder)
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv", ".tsv"])
 @pytest.mark.parametrize("packed_as", ["gz", "zst", "bz2"])
 def test_packed_texts_are_unpacked(tmp_path: Path, encoder: Any, suffix: str, packed_as: str) -> None:

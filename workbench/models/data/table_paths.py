@@ -38,17 +38,18 @@ def tables_of(files: Sequence[Path]) -> list[Path]:
     That is their names before the number; or, where they do not say how many there are and go on from 0 or 1, the name
     with ANY for it.  Others stand for themselves.
     """
-    tables, numbered = set[Path](), defaultdict[Path, dict[int, Path]](dict)
+    tables, numbered = set[Path](), defaultdict[Path, list[tuple[int, Path]]](list)
     for file in files:
         if (match := SHARD.fullmatch(file.name)) is not None:
             tables.add(file.with_name(match["table"]))
         elif (match := NUMBERED.fullmatch(file.name)) is not None:
-            numbered[file.with_name(f"{match['before']}{ANY}{match['suffix']}")][int(match["number"])] = file
+            numbered[file.with_name(f"{match['before']}{ANY}{match['suffix']}")].append((int(match["number"]), file))
         else:
             tables.add(file)
     for table, shards in numbered.items():
-        whole = len(shards) > 1 and sorted(shards) in ([*range(len(shards))], [*range(1, len(shards) + 1)])
-        tables.update([table] if whole else shards.values())
+        numbers, count = sorted(number for number, _ in shards), len(shards)
+        whole = count > 1 and numbers in ([*range(count)], [*range(1, count + 1)])
+        tables.update([table] if whole else (file for _, file in shards))
     return sorted(tables)
 
 
@@ -60,9 +61,9 @@ def shards_of(table: Path) -> list[Path]:
     if table.exists() or not table.parent.is_dir():
         return []
     found = [each.name for each in table.parent.iterdir() if suffix_of(each) in SUFFIXES]
-    if ANY in table.name:
-        known = {each["number"]: each.string for each in filter(None, map(NUMBERED.fullmatch, found))
-                 if f"{each['before']}{ANY}{each['suffix']}" == table.name}  # fmt: skip
+    known = {each["number"]: each.string for each in filter(None, map(NUMBERED.fullmatch, found))
+             if f"{each['before']}{ANY}{each['suffix']}" == table.name}  # fmt: skip
+    if known:
         return [table.with_name(known[number]) for number in sorted(known, key=int)]
     shards = [each for each in filter(None, map(SHARD.fullmatch, found)) if each["table"] == table.name]
     if not shards:
