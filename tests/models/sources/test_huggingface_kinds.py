@@ -37,7 +37,7 @@ def test_characters_have_no_vocabulary(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [
     "XLMWithLMHeadModel", "FlaubertWithLMHeadModel", "XLNetLMHeadModel", "RobertaForCausalLM", "BertLMHeadModel",
-    "GPT2LMHeadModel", "GPTNeoXForCausalLM",
+    "GPT2LMHeadModel", "GPTNeoXForCausalLM", "CpmAntForCausalLM", "EvollaForProteinText2Text",
 ])  # fmt: skip
 @pytest.mark.parametrize("decoder", [False, True])
 def test_words_are_predicted_by_those_before_them_or_by_all(tmp_path: Path, name: str, decoder: bool) -> None:

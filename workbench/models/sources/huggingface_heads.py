@@ -78,11 +78,12 @@ def head_of(architecture: str) -> OutputKind | None:
 
 def network_head(network: Any) -> OutputKind | None:
     """Return what a network gives by its class, or of words' probabilities the classes of the words themselves where
-    each place sees all of them: XLNet, XLM by ``causal``, encoders that ``is_decoder`` does not make decoders."""
+    each place sees all of them: XLNet, CPM-Ant, XLM by ``causal``, encoders that ``is_decoder`` makes no decoders."""
     head, config = head_of(type(network).__name__), network.config
-    knows = frozenset(dir(type(config)))  # GPT-NeoX's has is_decoder and goes by it nowhere
-    encodes = {"is_decoder", "add_cross_attention"} <= knows and not config.is_decoder
-    sees_all = encodes or config.model_type == "xlnet" or ("causal" in knows and not config.causal)
+    knows = frozenset(dir(type(config)))  # GPT-NeoX's and Evolla's have is_decoder and go by it nowhere
+    decides = {"is_decoder", "add_cross_attention"} <= knows and not config.sub_configs
+    encodes = decides and not config.is_decoder
+    sees_all = encodes or config.model_type in ("xlnet", "cpmant") or ("causal" in knows and not config.causal)
     if head is OutputKind.TOKEN_LOGITS and sees_all and not config.is_encoder_decoder:
         return OutputKind.TOKEN_CLASSES
     return head
