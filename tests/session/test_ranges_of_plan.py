@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.cli import main
+from workbench.deployment.proof.record import RuntimeProof
 from workbench.errors import PlanError, RangeError
 from workbench.insight.dashboard import evaluation_of
 from workbench.measurement.evaluation import Evaluation
@@ -18,10 +19,14 @@ from workbench.models.model import Model
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.ranges import range_method
 from workbench.planning.plan import Plan, resolve
-from workbench.session.calibrated_ranges import ranges_of_plan, set_by_hand, statistics_for_plan
+from workbench.quantization.quantized_model import QuantizedModel
+from workbench.session.calibrated_ranges import identity, ranges_of_plan, set_by_hand, statistics_for_plan
 from workbench.session.session import Session
+from workbench.steps.checks import runtime
+from workbench.steps.checks.runtime import RUNTIME, RuntimeOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
 from workbench.steps.session_data import totals_of
+from workbench.steps.step import Context
 
 SCHEME = "int4-tensor-asym"
 
@@ -186,3 +191,23 @@ def test_an_evaluation_is_one_of_the_ranges_that_it_had(session: Session, model:
         for where in (moved, set_by_hand(moved, other, -1.0, 1.0)):  # whose inputs the plan does not round
             assert evaluation_of(replace(where, evaluations=tuple(runs)), where.plan, totals) is runs[-1]
     assert len({run.plan_hash for run in runs}) == 3 and runs[0].plan_hash == planned.plan.hash
+
+
+def test_a_run_in_a_runtime_is_one_of_the_ranges_that_it_had(
+    session: Session, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The window said that this plan ran in its runtime when a range had been moved since."""
+    numbers = {field.name: 0 for field in fields(RuntimeProof)}
+    texts = {"runtime": "one", "plan_name": "", "unit": "nats", "tokens": "", "data": "", "layers": ""}
+
+    def run(quantized: QuantizedModel, *_: object) -> RuntimeProof:
+        return RuntimeProof(**numbers | texts | {"plan": quantized.plan.hash})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runtime, "_runner", lambda _: run)
+    moved = replace(session, plan=Plan().assign([layer_of(session)], inputs="int8-tensor-asym"), target=None)
+    for low, count in ((None, 1), (-0.5, 2), (-0.25, 3), (-0.5, 3)):
+        moved = moved if low is None else set_by_hand(moved, layer_of(session), low, 0.25)
+        options = RuntimeOptions(samples=2, baseline=False)
+        moved = replace(moved, results={runtime.NAME: RUNTIME.run(Context(document=moved, opened=model), options)})
+        known = [proof.plan for proof in runtime.proofs(moved)]
+        assert known[-1] == identity(moved, moved.plan) and len({*known}) == len(known) == count

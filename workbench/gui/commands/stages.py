@@ -15,6 +15,7 @@ from workbench.insight.dashboard import evaluation_of
 from workbench.insight.latest import Latest
 from workbench.insight.roles import lacks_schemes
 from workbench.planning.plan import KEEP, Assignment
+from workbench.session.calibrated_ranges import identity
 from workbench.session.session import Session
 from workbench.session.workspace import State
 from workbench.steps.calibrate import CALIBRATE
@@ -90,10 +91,10 @@ def _evaluated(state: State) -> str:
 def _deployed(state: State) -> str:
     session = state.session
     rows = proofs(session) if session else ()
-    return "this plan ran in its runtime" if session and any(row.plan == _hash(session.plan) for row in rows) else ""
+    return "this plan ran in its runtime" if session and any(row.plan == _identity(session) for row in rows) else ""
 
 
-_hash = Latest(lambda plan: plan.hash)
+_identity = Latest(lambda session: identity(session, session.plan))
 
 STAGES = (
     Stage("Model", "open_folder", "layers", (OPEN.name, OPEN_SESSION.name), _opened, lambda now: None),

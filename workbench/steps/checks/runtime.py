@@ -19,6 +19,7 @@ from workbench.plain_file import read_json
 from workbench.planning.plan import Plan
 from workbench.preflight import Estimate
 from workbench.progress import Progress, part_of
+from workbench.session.calibrated_ranges import identity
 from workbench.session.contents import ANY
 from workbench.session.results import StepResult
 from workbench.session.session import Session
@@ -138,6 +139,7 @@ def _run(context: Context, options: RuntimeOptions) -> StepResult:
     for place, (each, file) in enumerate(plans):
         progress = part_of(context.progress, 0.2 + 0.8 * place / len(plans), 0.2 + 0.8 * (place + 1) / len(plans))
         proof = run(each, model, file, batch, options, dataset.record.name, progress)
+        proof = replace(proof, plan=identity(session, each.plan))
         rows = [row for row in rows if (row.plan, row.runtime) != (proof.plan, proof.runtime)] + [proof]
     return StepResult.of(RuntimeProof, rows)
 

@@ -16,6 +16,7 @@ from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
+from workbench.session.calibrated_ranges import identity
 from workbench.session.workspace import State
 from workbench.steps.checks.runtime import AUTO, LLAMA_CPP, RUNTIME, TRANSFORMERS, RuntimeOptions, proofs, runtimes
 from workbench.steps.files.first_session import is_first_look
@@ -96,7 +97,8 @@ class DeployPanel(Panel):
         reason = step_keys.why_not(session, (*RUNTIME.requires, *wants))
         self.run.setEnabled(not reason)
         self.run.setToolTip(as_tip(tr("Not now: {}").format(tr(reason)) if reason else tr(RUNTIME.summary)))
-        mine = next((each for each in reversed(rows) if each.plan == session.plan.hash), None)
+        own = identity(session, session.plan) if rows else ""
+        mine = next((each for each in reversed(rows) if each.plan == own), None)
         self.table.show_records(rows)
         if reason:
             text = f"{reason[:1].upper()}{reason[1:]}"
