@@ -211,3 +211,12 @@ def test_a_run_in_a_runtime_is_one_of_the_ranges_that_it_had(
         moved = replace(moved, results={runtime.NAME: RUNTIME.run(Context(document=moved, opened=model), options)})
         known = [proof.plan for proof in runtime.proofs(moved)]
         assert known[-1] == identity(moved, moved.plan) and len({*known}) == len(known) == count
+
+
+def test_a_session_that_was_saved_knows_its_plan_by_the_same_ranges(session: Session, tmp_path: Path) -> None:
+    """numpy's numbers and whole ones come back as Python's floats."""
+    planned = replace(session, plan=Plan().assign([layer_of(session)], inputs="int8-tensor-asym"))
+    for low, high in ((np.float64(-0.1), np.float64(0.3)), (np.float32(-0.1), np.float32(0.3)), (-1, 2)):
+        moved = set_by_hand(planned, layer_of(session), low, high)  # type: ignore[arg-type]
+        moved.save(tmp_path / "moved.qwb")
+        assert identity(Session.load(tmp_path / "moved.qwb"), moved.plan) == identity(moved, moved.plan)

@@ -127,7 +127,7 @@ def identity(session: Session, plan: Plan) -> str:
     by_hand = {name: held for (name, _), held in session.active_ranges.items() if held.method == "manual"}
     inputs = {name: plan.of(name).inputs for name in sorted(by_hand)}
     used = [
-        (name, by_hand[name].low, by_hand[name].high) for name, scheme in inputs.items()
+        (name, float(by_hand[name].low), float(by_hand[name].high)) for name, scheme in inputs.items()
         if scheme is not None and takes_range(parse_scheme(scheme))
     ]  # fmt: skip
     return "sha256:" + hashlib.sha256(repr((plan.hash, used)).encode()).hexdigest() if used else plan.hash
