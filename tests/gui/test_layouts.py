@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -14,9 +11,6 @@ from PySide6.QtTest import QTest
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
-from workbench.gui.docks import WITHOUT_QT
-from workbench.gui.panels import PANELS, later
-from workbench.gui.panels.panel import Panel
 from workbench.gui.plots.cells import lookup
 from workbench.gui.shell import settings
 from workbench.gui.shell.presets import PRESETS
@@ -76,29 +70,3 @@ def test_the_lightness_of_a_colour_map_only_grows(name: str) -> None:
     linear = [np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4) for part in (red, green, blue)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     assert (np.diff(luminance) >= -2e-3).all() and luminance[-1] > 0.5 > 0.1 > luminance[0]
-
-
-def test_the_window_s_thread_alone_imports_what_asks_for_qt(
-    live: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """PySide makes its classes when they are first asked for; two threads that asked at once ended the process."""
-    loaded, load = list[tuple[str, str]](), later.load
-
-    def noted(panel: later) -> type[Panel]:
-        loaded.append((panel.name, threading.current_thread().name))
-        return load(panel)
-
-    monkeypatch.setattr(later, "load", noted)
-
-    async def story(person: Person) -> None:
-        await person.until(lambda: len(person.window.panels) == len(PANELS), 20)
-        assert len(dict(loaded)) == len(PANELS) and {name for _, name in loaded} == {"MainThread"}, loaded
-
-    live(story)
-
-
-def test_a_thread_imports_nothing_of_qt() -> None:
-    code = f"import sys; {'; '.join(f'import {name}' for name in WITHOUT_QT)}; print(*sys.modules)"
-    names = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert {*WITHOUT_QT} <= {*names}
-    assert not {name for name in names if name.split(".")[0] in ("PySide6", "shiboken6", "pyqtgraph")}

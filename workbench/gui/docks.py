@@ -1,20 +1,14 @@
 """The docks, made from PANELS: where they stand at first, how large they are, and which of them have a title.
 
-A panel is made when it is first shown or needed; the others follow one by one while the window is idle, in pieces of
-a few frames.  What has nothing to do with Qt is imported by a thread meanwhile.
+A panel is made when it is first shown or needed; the others follow one by one while the window is idle.
 """
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import TypeVar
 
-from PySide6 import QtCore, QtGui, QtWidgets
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QWidget
 
@@ -52,34 +46,6 @@ LEAST_FOR_BOTH = 520
 """Pixels of height below which the plan lies behind the tree: beside each other the tree would show three layers."""
 
 
-BETWEEN_MS = 2
-"""Milliseconds until the next piece."""
-
-WITHOUT_QT = (
-    "pydoc", "workbench.insight.deployments", "workbench.deployment.proof.child", "workbench.models.data.samples"
-)  # fmt: skip
-"""What panels import that takes long and asks for no class of Qt: PySide makes these when they are first asked for, and
-two threads that ask at once end the process."""
-
-CLASSES = 32
-"""Classes of Qt that are made in one piece."""
-
-
-def _import_without_qt() -> None:
-    for name in WITHOUT_QT:
-        with contextlib.suppress(Exception):  # said where the panel is made
-            import_module(name)
-
-
-def _classes_of_qt() -> Iterator[bool]:
-    """Make the classes that pyqtgraph asks for all at once, piece by piece."""
-    for module in (QtCore, QtGui, QtWidgets) if "pyqtgraph" not in sys.modules else ():
-        for number, name in enumerate(dir(module), 1):
-            getattr(module, name)
-            if number % CLASSES == 0:
-                yield True
-
-
 class Docks(QMainWindow):
     """The area below the toolbar; ``panels`` and ``docks`` by their id.
 
@@ -108,10 +74,7 @@ class Docks(QMainWindow):
             self.docks[spec.id] = dock
         self._place()
         self._first = self.saveState(settings.LAYOUT_VERSION)
-        self._imported = set[str]()
-        self._thread = threading.Thread(target=_import_without_qt, name="imports", daemon=True)
-        self._classes = _classes_of_qt()
-        self._idle = QTimer(self, interval=BETWEEN_MS)  # ends with the docks, unlike a chain of single shots
+        self._idle = QTimer(self, interval=0)  # ends with the docks, unlike a chain of single shots
         self._idle.timeout.connect(self._make_next)
 
     def panel(self, kind: type[P]) -> P:
@@ -121,24 +84,13 @@ class Docks(QMainWindow):
         return panel
 
     def make_missing(self) -> None:
-        """Make the missing panels, a piece for each turn of the event loop."""
-        if self._missing() and self._thread.ident is None:
-            self._thread.start()
+        """Make the missing panels, one for each turn of the event loop."""
         self._idle.start()
 
-    def _missing(self) -> list[str]:
-        return [name for name in (*self._fronts, *self._specs) if name not in self.panels]
-
     def _make_next(self) -> None:
-        if next(self._classes, False) or self._thread.is_alive():
-            return
-        if missing := self._missing():
-            name = missing[0]
-            if name in self._imported:
-                self.panels[name]
-            else:
-                self._imported.add(name)
-                self._specs[name].load()
+        missing = [name for name in (*self._fronts, *self._specs) if name not in self.panels]
+        if missing:
+            self.panels[missing[0]]
             return
         self._idle.stop()
         parent, layout = self.parentWidget(), self.layout()

@@ -20,13 +20,9 @@ class later:  # noqa: N801  (reads as a function)
     module: str
     name: str
 
-    def load(self) -> type[Panel]:
-        """Import the module and return the class."""
-        kind: type[Panel] = getattr(import_module(f"{__name__}.{self.module}"), self.name)
-        return kind
-
     def __call__(self, context: Context, colours: Colours) -> Panel:
-        return self.load()(context, colours)
+        panel: Panel = getattr(import_module(f"{__name__}.{self.module}"), self.name)(context, colours)
+        return panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +35,6 @@ class PanelSpec:
     place: str
     key: str
     make: Callable[[Context, Colours], Panel]
-
-    def load(self) -> None:
-        """Import the module of the panel's class, where that has not happened."""
-        if isinstance(self.make, later):
-            self.make.load()
 
     def makes(self, kind: type[Panel]) -> bool:
         """Return whether the panel is of the class ``kind``, without importing it."""
