@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-import torch
+from typing import TYPE_CHECKING
 
 from workbench.memory import Spill
+
+if TYPE_CHECKING:
+    import torch
 
 STRIP = 128
 """Rows of the matrix that are one product: of these, the columns before the first row are left out."""
@@ -38,6 +40,8 @@ class SymmetricSum:
 
     def mean(self, count: int) -> torch.Tensor:
         """Return the sum divided by ``count``, float32 ``[groups, n, n]`` on the CPU, exactly symmetric."""
+        import torch
+
         whole = torch.empty(self._groups, self._size, self._size)
         for start, strip in self._strips:
             stop = start + strip.shape[1]
