@@ -54,12 +54,18 @@ def fresh(folder: Path) -> Session:
     return replace(opened, model=replace(opened.model, source=source), calibration=None, evaluation=None)
 
 
+async def calibration_form(person: Person, folder: Path) -> Form:
+    """Return the form of a calibration, asked for before any step."""
+    await person.open(fresh(folder))
+    await person.act(lambda: person.context.trigger("calibrate"))
+    await person.until(lambda: person.dialog("form"), 10)
+    form: Form = person.dialog("form").findChild(Form)
+    return form
+
+
 def test_a_calibration_without_data_is_not_started(live: Callable[..., None], tmp_path: Path) -> None:
     async def story(person: Person) -> None:
-        await person.open(fresh(tmp_path))
-        await person.act(lambda: person.context.trigger("calibrate"))
-        await person.until(lambda: person.dialog("form"), 10)
-        form = person.dialog("form").findChild(Form)
+        form = await calibration_form(person, tmp_path)
         data = form.widgets["data"].findChild(QLineEdit)
         assert data.placeholderText() == f"Needed: {KINDS}"
         await person.click(person.dialog("form").start_button)
@@ -80,10 +86,7 @@ def test_data_that_are_there_with_options_of_their_own_are_taken(live: Callable[
     (tmp_path / "a.txt").write_text("One sentence.")
 
     async def story(person: Person) -> None:
-        await person.open(fresh(tmp_path))
-        await person.act(lambda: person.context.trigger("calibrate"))
-        await person.until(lambda: person.dialog("form"), 10)
-        form = person.dialog("form").findChild(Form)
+        form = await calibration_form(person, tmp_path)
         data = form.widgets["data"].findChild(QLineEdit)
         for text, said in (
             (f"{tmp_path}?text=sentences", ""),

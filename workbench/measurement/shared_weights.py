@@ -67,4 +67,4 @@ def whole_of_table(kind: LayerKind, known: Curvature) -> Curvature:
     """
     if kind is not LayerKind.EMBEDDING or known.full is not None or len(known.by_run) > 1:
         return known
-    return replace(known, full=np.diag(known.weighing[0]).astype(np.float32))
+    return replace(known, full=_full(known).astype(np.float32))
