@@ -3776,8 +3776,8 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>die Etiketten sind {n} bis {n}, das Modell hat die Klassen {n} bis {n}; Etiketten der Klassen dieses Modells angeben</translation>
     </message>
     <message>
-        <source>a text file, a table (.jsonl, .json, .csv, .parquet, .arrow), a .npy/.npz/.pt/.safetensors file of arrays, a folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*</source>
-        <translation>eine Textdatei, eine Tabelle (.jsonl, .json, .csv, .parquet, .arrow), eine Datei von Feldern (.npy/.npz/.pt/.safetensors), ein Ordner von Texten, von Tönen oder von Bildern in Ordnern ihrer Klassen, oder ein Ordner mit calibration.* und evaluation.*</translation>
+        <source>a text file, a table (.jsonl, .json, .csv, .parquet, .arrow, .feather), a .npy/.npz/.pt/.safetensors file of arrays, a folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*</source>
+        <translation>eine Textdatei, eine Tabelle (.jsonl, .json, .csv, .parquet, .arrow, .feather), eine Datei von Feldern (.npy/.npz/.pt/.safetensors), ein Ordner von Texten, von Tönen oder von Bildern in Ordnern ihrer Klassen, oder ein Ordner mit calibration.* und evaluation.*</translation>
     </message>
     <message>
         <source>&amp;Logarithmic</source>
@@ -7098,6 +7098,22 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
     <message>
         <source>{}: labels are rows of {n} shares that sum to 1, and no number of a class: without labels that are, such as the place of the largest share, no accuracy is measured</source>
         <translation>{}: Labels sind Zeilen von {n} Anteilen, deren Summe 1 ist, und keine Nummer einer Klasse: ohne solche Labels, etwa die Stelle des größten Anteils, wird keine Genauigkeit gemessen</translation>
+    </message>
+    <message>
+        <source>{}: {} is left out, as the model takes no such array</source>
+        <translation>{}: {} wird nicht gelesen, da das Modell kein solches Feld nimmt</translation>
+    </message>
+    <message>
+        <source>{}: {} are left out, as the model takes no such array</source>
+        <translation>{}: {} werden nicht gelesen, da das Modell keine solchen Felder nimmt</translation>
+    </message>
+    <message>
+        <source>{}: the text of {n} of {n} rows, drawn at random, is read</source>
+        <translation>{}: der Text von {n} von {n} zufällig gezogenen Zeilen wird gelesen</translation>
+    </message>
+    <message>
+        <source>{} holds {n} samples: {n} of them, drawn at random, are taken (--samples)</source>
+        <translation>{} enthält {n} Beispiele: {n} davon, zufällig gezogen, werden genommen (--samples)</translation>
     </message>
     <message>
         <source>{}: labels are rows of 0 with a single 1, samples x {n}: its place is the class</source>

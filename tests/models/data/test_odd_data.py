@@ -260,3 +260,18 @@ def test_shares_of_classes_are_named_and_no_labels_of_classes(tmp_path: Path) ->
     dataset = open_dataset(tmp_path / "soft.npz", model(tokens=False))
     assert any("soft.npz: labels are rows of 3 shares that sum to 1" in note for note in dataset.notes)
     np.testing.assert_array_equal(next(dataset.batches(40))["labels"], shares)
+
+
+def test_arrays_that_are_not_read_are_named(tmp_path: Path) -> None:
+    spec = {"main": "input_ids", "takes": ("input_ids", "attention_mask")}
+    note = "a.npz: {} left out, as the model takes no such array"
+    for more, told in (
+        ({}, ()), ({"attention_mask": np.ones_like(WINDOWS), "labels": WINDOWS}, ()),
+        ({"attention_maks": WINDOWS}, (note.format("attention_maks is"),)),
+        ({"weights": WINDOWS, "of": SOUND}, (note.format("weights, of are"),)),
+    ):  # fmt: skip
+        np.savez(tmp_path / "a.npz", input_ids=WINDOWS, **more)
+        assert open_dataset(tmp_path / "a.npz", model(tokens=True, vocabulary=60, **spec)).notes == told
+    named = {"requires": ("x", "y"), "takes": ("x", "y"), "main": "x"}
+    np.savez(tmp_path / "a.npz", x=SOUND, y=SOUND, z=SOUND, labels=np.arange(3))
+    assert open_dataset(tmp_path / "a.npz", model(tokens=False, **named)).notes == (note.format("z is"),)

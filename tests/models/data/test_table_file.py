@@ -257,7 +257,12 @@ def test_more_numbers_than_memory_is_for_are_one_line(tmp_path: Path, name: str)
 def test_one_json_object_may_be_columns(tmp_path: Path) -> None:
     """As ``json.dump`` of a table's columns and pandas' ``to_json`` write it; lists of words or ids are one row's."""
     file, rows = tmp_path / "x.json", {"text": ["a", "b"], "label": [0, 1]}
-    for columns in (rows, {name: dict(zip("01", column, strict=True)) for name, column in rows.items()}):
+    part, entries = ["7", "3"], [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
+    for columns in (
+        rows, *({name: dict(zip(keys, column, strict=True)) for name, column in rows.items()} for keys in ("01", part)),
+        dict(zip(part, entries, strict=True)),
+        {"columns": [*rows], "index": part, "data": [[*entry.values()] for entry in entries]},
+    ):  # fmt: skip
         file.write_text(json.dumps(columns))
         assert read_columns(file, lambda table: ["text", "label"]) == rows
     file.write_text(json.dumps({"input_ids": [[1, 2], [3]], "label": [0, 1]}))

@@ -24,6 +24,7 @@ from tokenizers.processors import TemplateProcessing
 
 from tests.models.data.test_datasets import model
 from workbench.errors import DataError
+from workbench.models.data import rows as rows_of_tables
 from workbench.models.data import text
 from workbench.models.data.datasets import open_dataset
 from workbench.models.data.reading import Reading
@@ -558,8 +559,62 @@ def test_a_process_that_has_just_begun_writes_by_a_template_of_real_models(tmp_p
         "import sys; from pathlib import Path; from workbench.models.data.inputs import InputSpec; "
         "from workbench.models.data.text import chat_texts; "
         "rows = [[{'role': 'user', 'content': 'w7'}, {'role': 'assistant', 'content': 'w8'}]]; "
-        "print(chat_texts(rows, InputSpec(tokens=True, tokenizer=Path(sys.argv[1])), Path('chat.jsonl')))"
+        "print(chat_texts(rows, InputSpec(tokens=True, tokenizer=Path(sys.argv[1])), Path('chat.jsonl'), None, [0]))"
     )
     ended = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "w5 w7" in ended.stdout and '"w8"' in ended.stdout
+
+
+def test_a_feather_file_is_a_table(tmp_path: Path, encoder: Any) -> None:
+    file = write(tmp_path / "rows.parquet", ROWS)
+    datasets.Dataset.from_parquet(str(file)).to_pandas().to_feather(tmp_path / "rows.feather")
+    assert open_dataset(tmp_path / "rows.feather", encoder).record.content_hash == hash_of(file, encoder)
+
+
+def hash_of(file: Path, spec: Any, **options: Any) -> str:
+    return open_dataset(file, spec, **options).record.content_hash
+
+
+def test_only_the_rows_that_are_drawn_are_tokenized(
+    tmp_path: Path, folder: Path, encoder: Any, decoder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "a.jsonl", [{"text": f"w{n} " * (n + 1), "label": n % 3} for n in range(3, 15)])
+    whole, seen = open_dataset(file, encoder), list[Any]()
+    monkeypatch.setattr(text, "tokenized", lambda work, *_: seen.append(work()) or seen[-1])
+    few = open_dataset(file, encoder, samples=4, seed=5)
+    assert [len(rows) for rows, *_ in seen] == [4]
+    own = [whole.tensors["input_ids"][:, 1].tolist().index(row) for row in few.tensors["input_ids"][:, 1].tolist()]
+    assert whole.tensors["labels"][own].tolist() == few.tensors["labels"].tolist()
+    scored = [{"sentence1": f"w{n}", "sentence2": f"w{n + 1}", "score": n} for n in range(9)]
+    pairs = write(tmp_path / "p.jsonl", scored)
+    embedding = model(tokens=True, vocabulary=60, positions=16, tokenizer=folder, sentences=True, embeds=True)
+    (batch,) = open_dataset(pairs, embedding, samples=3).batches(6)
+    first = batch["input_ids"][:, 1].tolist()
+    assert [b - a for a, b in zip(first[::2], first[1::2], strict=True)] == [1, 1, 1]
+    assert batch["scores"].tolist() == [float(a) for a in first[::2] for _ in range(2)]
+    chats = [{"messages": [{"role": "user", "content": f"w{n}"}]} for n in range(3, 9)]
+    chats[4]["messages"][0].pop("role")
+    with pytest.raises(DataError, match="row 5"):
+        open_dataset(write(tmp_path / "c.jsonl", chats), encoder)
+
+
+def test_large_tables_of_texts_are_drawn_from_and_that_is_said(
+    tmp_path: Path, encoder: Any, decoder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "a.jsonl", [{"text": f"w{n} " * 8, "label": n % 3} for n in range(3, 43)])
+    every = open_dataset(file, decoder)
+    monkeypatch.setattr(rows_of_tables, "MOST_ROWS", 6)
+    monkeypatch.setattr(rows_of_tables, "MOST_TEXT", 300)
+    drawn = open_dataset(file, encoder, seed=3)
+    assert drawn.notes == ("a.jsonl holds 40 samples: 6 of them, drawn at random, are taken (--samples)",)
+    assert (len(drawn), drawn.record.samples) == (6, 6)
+    assert open_dataset(file, encoder, samples=6, seed=3).record == drawn.record
+    assert len(open_dataset(file, encoder, samples=20)) == 20
+    part = open_dataset(file, decoder)
+    assert part.notes == ("a.jsonl: the text of 9 of 40 rows, drawn at random, is read",)
+    assert 0 < len(part) < len(every)
+    assert open_dataset(file, decoder).record == part.record
+    halves = [open_dataset(file, decoder, split=split).tensors["input_ids"] for split in ("calibration", "evaluation")]
+    first, other = ({*ids[:, 1:].flatten().tolist()} for ids in halves)
+    assert not first & other

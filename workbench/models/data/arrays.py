@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def read_arrays(
     named = named_inputs(arrays, spec, file)
     if named is not None:
         return named
-    inputs, labels = _pick(arrays, file, spec.main)
+    key, inputs, labels = _pick(arrays, file, spec.main)
     if spec.tokens is True or (spec.tokens is None and not inputs.is_floating_point() and inputs.ndim < 3):
         cut = _token_windows(inputs, file, spec, requested, length, half, stride)
         masks, notes = _mask(arrays, inputs, cut["input_ids"], file)
@@ -60,7 +60,9 @@ def read_arrays(
             raise DataError(f"{file} holds {count} samples but {len(labels)} labels; each sample needs one")
         alike = "input_ids" in tensors and labels.shape == inputs.shape
         tensors["labels"] = _labels(labels[:, : tensors["input_ids"].shape[1]] if alike else labels)
-    halved, notes = "input_ids" in tensors and inputs.ndim == 1, (*notes, *more, *_of_binary_masks(labels, file))
+    masked = {*MASKS} if "attention_mask" in tensors else set()
+    notes = (*notes, *more, *_of_binary_masks(labels, file), *_left_out(arrays, {key, *masked, *LABELS}, file))
+    halved = "input_ids" in tensors and inputs.ndim == 1
     return Stored(count=count, load=lambda rows: rows_of(tensors, rows), prepare=prepare, halved=halved, notes=notes)
 
 
@@ -86,7 +88,8 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
     labels = next((arrays[name] for name in LABELS if name in arrays), None)
     tensors = {name: _as_taken(name, tensor, file) for name, tensor in own.items() if name != "labels"}
     labels, more = _by_number(labels, tensors, file)
-    notes = more + _of_binary_masks(labels, file)
+    read = {*own, *(LABELS if labels is not None else ()), *(INPUTS if first is not None else ())}
+    notes = (*more, *_of_binary_masks(labels, file), *_left_out(arrays, read, file))
     if labels is not None:
         tensors["labels"] = _labels(labels)
     counts = {name: len(tensor) if tensor.ndim else 0 for name, tensor in tensors.items()}
@@ -101,6 +104,13 @@ def named_inputs(arrays: Mapping[str, torch.Tensor], spec: InputSpec, file: Path
     if spec.has_decoder:
         tensors = _with_decoder(tensors, file)
     return Stored(count=min(counts.values()), load=lambda rows: rows_of(tensors, rows), notes=notes)
+
+
+def _left_out(arrays: Mapping[str, torch.Tensor], read: Collection[str], file: Path) -> tuple[str, ...]:
+    """Return a note that names arrays which are not ``read``, one for all."""
+    names = [name for name in arrays if name.lower() not in read and name not in read]
+    are = "is" if len(names) == 1 else "are"
+    return (f"{file.name}: {few(names, 8)} {are} left out, as the model takes no such array",) if names else ()
 
 
 def _of_binary_masks(labels: torch.Tensor | None, file: Path) -> tuple[str, ...]:
@@ -266,7 +276,7 @@ def _tensor(array: np.ndarray, name: str = "it") -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)))
 
 
-def _pick(arrays: dict[str, torch.Tensor], file: Path, main: str) -> tuple[torch.Tensor, torch.Tensor | None]:
+def _pick(arrays: dict[str, torch.Tensor], file: Path, main: str) -> tuple[str, torch.Tensor, torch.Tensor | None]:
     by_name = {name.lower(): array for name, array in arrays.items()}
     key = next((name for name in (main.lower(), *INPUTS) if name in by_name), None)
     if key is None and len(by_name) == 1:
@@ -278,8 +288,8 @@ def _pick(arrays: dict[str, torch.Tensor], file: Path, main: str) -> tuple[torch
         raise DataError(f"{file} is empty: {key} has the shape {tuple(inputs.shape)}; give at least one sample")
     labels = next((by_name[name] for name in LABELS if name in by_name), None)
     if labels is None or not labels.ndim:
-        return inputs, None
-    return inputs, labels.reshape(len(labels)) if labels.numel() == len(labels) else labels
+        return key, inputs, None
+    return key, inputs, labels.reshape(len(labels)) if labels.numel() == len(labels) else labels
 
 
 def _mask(

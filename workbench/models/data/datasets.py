@@ -107,7 +107,7 @@ def _opened(
 ) -> Dataset:  # fmt: skip
     reading, rows = _rows(part, spec, _with_mode(part, spec, reading, recorded), usual_window)
     half = half_of(rows.count, None if rows.halved else part.half, rows.groups)
-    chosen, notes = _choose(len(half), samples, seed, part)
+    chosen, notes = _choose(len(half), samples, seed, part, rows.usual)
     tensors = rows.load(half[chosen])
     _check(tensors, spec, part.file)
     if rows.prepare is not None:
@@ -202,15 +202,21 @@ def without_empty_ends(batch: Batch) -> dict[str, torch.Tensor]:
     return {name: each[:, :width] if each.shape == mask.shape else each for name, each in batch.items()}
 
 
-def _choose(count: int, samples: int | None, seed: int, part: Part) -> tuple[np.ndarray, tuple[str, ...]]:
+def _choose(
+    count: int, samples: int | None, seed: int, part: Part, usual: int | None
+) -> tuple[np.ndarray, tuple[str, ...]]:  # fmt: skip
     if count == 0:
         which = "" if part.half is None else f" for its {part.split} half"
         raise DataError(f"{part.file} holds no sample{which}; give a file with more data, or a smaller sequence length")
+    notes: tuple[str, ...] = ()
+    if samples is None and usual is not None and count > usual:
+        notes = (f"{part.name} holds {count:,} samples: {usual:,} of them, drawn at random, are taken (--samples)",)
+        samples = usual
     if samples is None or samples >= count:
         missed = samples is not None and samples > count
         note = f"{part.name} holds {count} samples, {samples} were asked for: all {count} are used"
         return np.arange(count), (note,) if missed else ()
-    return np.sort(np.random.default_rng(seed).permutation(count)[:samples]), ()
+    return np.sort(np.random.default_rng(seed).permutation(count)[:samples]), notes
 
 
 def _check(tensors: Batch, spec: InputSpec, file: Path) -> None:

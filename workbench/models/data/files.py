@@ -37,8 +37,9 @@ BUNDLED_TEXT = "demo:python-documentation"
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif", ".opus")
 PACKED = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".zip", ".tar", ".tgz", ".7z")
 EXPECTED = (
-    "a text file, a table (.jsonl, .json, .csv, .parquet, .arrow), a .npy/.npz/.pt/.safetensors file of arrays, a "
-    "folder of texts, of sounds or of images in class folders, or a folder with calibration.* and evaluation.*"
+    "a text file, a table (.jsonl, .json, .csv, .parquet, .arrow, .feather), a .npy/.npz/.pt/.safetensors file of "
+    "arrays, a folder of texts, of sounds or of images in class folders, or a folder with calibration.* and "
+    "evaluation.*"
 )
 DESCRIBED = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 """Tables of a folder's files, as ``datasets`` knows them: a column ``file_name``, and labels or transcripts."""
@@ -69,7 +70,8 @@ class Stored:
     ``halved``: the stream was cut to the part's half before it was cut into samples.  ``paired``: two rows of the
     tensors that follow each other belong together.  ``text`` turns ids of transcripts into text.  ``groups`` is
     the number of each sample's recording, whose frames no split parts.  ``notes`` may grow while samples load.
-    ``by_rows``: a sample is a row, however long a window is.
+    ``by_rows``: a sample is a row, however long a window is.  ``usual``: so many are drawn at most where nobody says
+    how many.
     """
 
     count: int
@@ -81,6 +83,7 @@ class Stored:
     text: Transcriber | None = None
     groups: np.ndarray | None = None
     by_rows: bool = False
+    usual: int | None = None
 
 
 def locate(path: str | Path, split: str) -> Part:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.errors import first_line
@@ -39,12 +39,24 @@ def _whole(text: str) -> list[Any] | None:
 
 
 def _of_columns(value: Any) -> list[Any]:
-    """Return the rows of an object of columns, as lists or by the rows' names (pandas); none for one that is a row."""
+    """Return the rows of an object of columns or of rows as pandas writes them; none for one that is a row.
+
+    Columns are lists, or objects whose keys are the rows' numbers; rows are objects under their numbers, or lists
+    beside the names of the ``columns``.
+    """
     columns = value if isinstance(value, dict) else {}
     if columns and all(isinstance(column, dict) for column in columns.values()):
         names = [[*column] for column in columns.values()]
-        numbered = names[0] == [*map(str, range(len(names[0])))] and names.count(names[0]) == len(names)
+        alike = names.count(names[0]) == len(names)
+        if alike and _are_numbers(columns) and not _are_numbers(names[0]):
+            return [*columns.values()]
+        numbered = alike and _are_numbers(names[0])
         columns = {name: [*column.values()] for name, column in columns.items()} if numbered else {}
+    elif columns.keys() == {"columns", "index", "data"}:
+        names, rows = columns["columns"], columns["data"]
+        whole = isinstance(names, list) and all(isinstance(name, str) for name in names) and isinstance(rows, list)
+        if whole and all(isinstance(row, list) and len(row) == len(names) for row in rows):
+            return [dict(zip(names, row, strict=True)) for row in rows]
     elif any(isinstance(column, list) and not all(isinstance(each, list) for each in column)
              for name, column in columns.items() if name in LISTS):  # fmt: skip
         return []
@@ -53,6 +65,11 @@ def _of_columns(value: Any) -> list[Any]:
     if len(set(map(len, columns.values()))) > 1:
         return []
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _are_numbers(names: Iterable[str]) -> bool:
+    """Return whether names are rows' numbers, in any order: those of a part of a table are not 0, 1, 2."""
+    return all(name.removeprefix("-").isdecimal() for name in names)
 
 
 def _json_lines(text: str) -> Iterator[Any]:

@@ -14,7 +14,7 @@ import torch
 from workbench.errors import DataError
 from workbench.models.data.arrays import rows_of, with_decoder_mask
 from workbench.models.data.classes import NO_CLASSES, classes_of
-from workbench.models.data.files import Stored, half_of
+from workbench.models.data.files import HALVING_SEED, Stored, half_of
 from workbench.models.data.id_rows import read_ids, read_words
 from workbench.models.data.inputs import InputSpec
 from workbench.models.data.pictures.images import read_pictures
@@ -23,6 +23,10 @@ from workbench.models.data.sounds import read_sounds
 from workbench.models.data.tables import CONTINUED, Table, is_chat
 from workbench.models.data.text import answer_ids, chat_texts, encode, first_tokens, padded, sentences, windows
 from workbench.readable import few
+
+MOST_TEXT, MOST_ROWS = 1 << 23, 1 << 14
+"""Characters of a table that are read as running text, two million tokens; rows that are drawn where nobody says how
+many: each of them is tokenized."""
 
 
 def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, length: int, half: int | None) -> Stored:
@@ -54,13 +58,23 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
     if not chat and kind is not str:
         raise DataError(f"{file}: the column {name} holds {kind.__name__}, the model takes text (--column)")
     if not chat and reading.text != SENTENCES and not spec.has_decoder:
-        chosen = half_of(len(first), half)
+        chosen, notes = _enough(first, half_of(len(first), half), file)
         text = "\n\n".join(first[row] for row in chosen)
         ids = torch.tensor(encode(text, spec, file), dtype=torch.int64)
-        return running(ids, file, spec, reading, length, None)
-    texts = chat_texts(first, spec, file, table.tools) if chat else list(first)
-    seconds = list(others[0][1]) if others else None
-    return _sentences(texts, seconds, table.labels, file, spec, reading, special=not chat)
+        return replace(running(ids, file, spec, reading, length, None), notes=notes)
+    return _sentences(table, file, spec, reading, chat)
+
+
+def _enough(texts: Sequence[str], rows: np.ndarray, file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return those of ``rows`` (int64, ascending) whose texts are read: all, or some at random of MOST_TEXT, and a
+    note."""
+    lengths = np.array([len(texts[row]) for row in rows])
+    if lengths.sum() <= MOST_TEXT:
+        return rows, ()
+    order = np.random.default_rng(HALVING_SEED).permutation(len(rows))
+    count = max(int(np.searchsorted(lengths[order].cumsum(), MOST_TEXT, "right")), 1)
+    note = f"{file.name}: the text of {count:,} of {len(rows):,} rows, drawn at random, is read"
+    return rows[np.sort(order[:count])], (note,)
 
 
 def _joined(table: Table, running_text: bool, file: Path) -> tuple[Table, tuple[str, ...]]:
@@ -84,36 +98,41 @@ def running(ids: torch.Tensor, file: Path, spec: InputSpec, reading: Reading, le
     return Stored(count=len(tensors["input_ids"]), load=lambda rows: rows_of(tensors, rows), halved=True)
 
 
-def _sentences(
-    texts: list[str], seconds: list[str] | None, labels: Sequence[Any] | None, file: Path, spec: InputSpec,
-    reading: Reading, special: bool,
-) -> Stored:  # fmt: skip
-    """Return texts or pairs of them as samples; of an embedding model's pairs, both texts as samples in a row."""
+def _sentences(table: Table, file: Path, spec: InputSpec, reading: Reading, chat: bool) -> Stored:
+    """Return texts, conversations or pairs of texts as samples, each tokenized when it is loaded; of an embedding
+    model's pairs, both texts as samples in a row."""
+    first, *others = table.values.values()
+    seconds = others[0] if others else None
     if spec.has_decoder and seconds is None:
         raise DataError(
             f"{file}: an encoder-decoder takes two texts a row, its own and the answer: give a table of pairs (.jsonl, "
             ".csv) and the names of both columns (--column A,B)"
         )
-    notes: tuple[str, ...] = ()
-    if spec.has_decoder:
-        tensors, notes = sentences(texts, None, spec, file, reading.window, special)
-        answers, more = answer_ids(seconds or [], spec, file, reading.window)
-        tensors, notes = with_decoder_mask({**tensors, "labels": padded(answers, -100)}), (*notes, *more)
-    elif seconds is not None and spec.embeds:
-        both = [text for pair in zip(texts, seconds, strict=True) for text in pair]
-        tensors, notes = sentences(both, None, spec, file, reading.window, special)
-        scores = torch.zeros(len(texts)) if labels is None else torch.tensor(_scores(labels, file))
-        tensors["scores"] = scores.repeat_interleave(2)
-    else:
-        tensors, notes = sentences(texts, seconds, spec, file, reading.window, special)
-        classes = classes_of(labels, spec.folder, file)
-        tensors, notes = {**tensors, **classes.tensors()}, (*notes, *classes.notes)
-    paired = "scores" in tensors
+    paired = seconds is not None and spec.embeds and not spec.has_decoder
+    classes = NO_CLASSES if paired or spec.has_decoder else classes_of(table.labels, spec.folder, file)
+    scores = [0.0] * len(first) if table.labels is None or not paired else _scores(table.labels, file)
+    notes, own = list(classes.notes), classes.tensors()
 
-    def load(rows: np.ndarray) -> dict[str, torch.Tensor]:
-        return rows_of(tensors, np.repeat(2 * rows, 2) + np.tile([0, 1], len(rows)) if paired else rows)
+    def load(chosen: np.ndarray) -> dict[str, torch.Tensor]:
+        rows = chosen.tolist()
+        texts, after = ([each[row] for row in rows] if each is not None else None for each in (first, seconds))
+        assert texts is not None
+        if chat:
+            texts = chat_texts(texts, spec, file, table.tools and [table.tools[row] for row in rows], rows)
+        if paired and after is not None:
+            texts, after = [text for pair in zip(texts, after, strict=True) for text in pair], None
+            rows = np.repeat(chosen, 2).tolist()
+        answers = after if spec.has_decoder else None
+        tensors, more = sentences(texts, None if answers else after, spec, file, rows, reading.window, not chat)
+        notes.extend(more)
+        if answers is not None:
+            ids, more = answer_ids(answers, spec, file, reading.window)
+            notes.extend(more)
+            return with_decoder_mask({**tensors, "labels": padded(ids, -100)})
+        beside = {"scores": torch.tensor([scores[row] for row in rows])} if paired else rows_of(own, chosen)
+        return {**tensors, **beside}
 
-    return Stored(count=len(texts), load=load, notes=notes, paired=paired)
+    return Stored(count=len(first), load=load, notes=notes, paired=paired, by_rows=True, usual=MOST_ROWS)
 
 
 def _scores(labels: Sequence[Any], file: Path) -> list[float]:

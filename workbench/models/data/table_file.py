@@ -29,7 +29,7 @@ from workbench.errors import BackendUnavailableError, DataError, first_line
 from workbench.limited import SECONDS, limited
 from workbench.memory import size_text
 from workbench.models.data.json_rows import json_rows
-from workbench.models.data.table_paths import PACKED, shards_of, suffix_of
+from workbench.models.data.table_paths import ARROW, PACKED, shards_of, suffix_of
 from workbench.models.readers.mapped import MappedFile
 from workbench.plain_file import require_room, require_utf8
 from workbench.readable import few
@@ -165,7 +165,7 @@ def _content(file: Path) -> MappedFile:
         content.data, content.size = text.tobytes(), text.nbytes
     if not content.size:
         raise DataError(f"{file} is empty; give at least one row")
-    if suffix_of(file) not in (".parquet", ".arrow"):  # which are read by columns
+    if suffix_of(file) not in (".parquet", *ARROW):  # which are read by columns
         require_room(file, content.size)
     return content
 
@@ -213,7 +213,7 @@ def _value(table: dict[str, Any]) -> Any:
 def _parsed(content: MappedFile, suffix: str) -> Columns:
     import pyarrow
 
-    if suffix not in (".parquet", ".arrow"):
+    if suffix not in (".parquet", *ARROW):
         require_utf8(bytes(content.data[:4]))
     if suffix in (".jsonl", ".ndjson", ".json"):
         return _of_rows(json_rows(bytes(content.data).removeprefix(codecs.BOM_UTF8).decode(), suffix))
@@ -228,7 +228,7 @@ def _parsed(content: MappedFile, suffix: str) -> Columns:
             file.schema_arrow, lambda name: file.read([name], use_threads=False)[name], file.metadata.num_rows,
             lambda name: nbytes[name],
         )  # fmt: skip
-    if suffix == ".arrow":
+    if suffix in ARROW:
         table = _batches(content, stream)
     elif _marks(content) < WIDE:
         table = _csv(content, stream)

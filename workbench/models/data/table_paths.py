@@ -14,7 +14,8 @@ TEXTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 """How texts are packed, as pyarrow calls it."""
 
-SUFFIXES = (*TEXTS, ".parquet", ".arrow", *(suffix + packed for suffix in TEXTS for packed in PACKED))
+ARROW = (".arrow", ".feather")
+SUFFIXES = (*TEXTS, ".parquet", *ARROW, *(suffix + packed for suffix in TEXTS for packed in PACKED))
 SAVED = ("dataset_dict.json", "dataset_info.json", "dataset_infos.json", "state.json")
 """What ``datasets`` puts beside the tables that it saves."""
 

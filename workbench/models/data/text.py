@@ -193,8 +193,12 @@ EVERYTHING = """{% set own = namespace(text='\\n') %}{{ own.text + (messages | t
 """A template that needs what templates load on their way: the codec of string literals, JSON, the date."""
 
 
-def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path, tools: Sequence[Any] | None = None) -> list[str]:
+def chat_texts(
+    rows: Sequence[Any], spec: InputSpec, file: Path, tools: Sequence[Any] | None, numbers: Sequence[int]
+) -> list[str]:  # fmt: skip
     """Return conversations, with their ``tools``, as the tokenizer's chat template writes them; raises DataError.
+
+    ``numbers`` are their rows in the file, from 0, for messages.
 
     The template is an untrusted program (Jinja in a sandbox): it runs in a limited process, since it may loop for ever.
     """
@@ -204,14 +208,14 @@ def chat_texts(rows: Sequence[Any], spec: InputSpec, file: Path, tools: Sequence
             f"{file} holds conversations, but the tokenizer in {spec.tokenizer} has no chat template; give text "
             "(--column), or put chat_template.jinja into the folder"
         )
-    messages = [messages_of(value, file, row) for row, value in enumerate(rows)]
+    messages = [messages_of(value, file, row) for row, value in zip(numbers, rows, strict=True)]
     write = partial(tokenizer.apply_chat_template, tokenize=False)
     write([{"role": "user", "content": ""}], chat_template=EVERYTHING)  # this and the next load what a fork cannot
     importlib.import_module("jinja2.debug")
 
     def work() -> list[np.ndarray]:
         texts = []
-        for row, (conversation, given) in enumerate(zip(messages, tools or [None] * len(rows), strict=True)):
+        for row, conversation, given in zip(numbers, messages, tools or [None] * len(rows), strict=True):
             try:
                 offered = json.loads(given) if isinstance(given, str) and given else given
                 texts.append(str(write(conversation, tools=offered or None)))
@@ -240,13 +244,13 @@ def longest_text(spec: InputSpec, tokenizer: Any, requested: int | None) -> int:
 
 
 def sentences(
-    texts: Sequence[str], seconds: Sequence[str] | None, spec: InputSpec, file: Path, requested: int | None,
-    special: bool = True,
+    texts: Sequence[str], seconds: Sequence[str] | None, spec: InputSpec, file: Path, numbers: Sequence[int],
+    requested: int | None, special: bool = True,
 ) -> tuple[dict[str, torch.Tensor], tuple[str, ...]]:  # fmt: skip
     """Return texts (or pairs of them) as ``input_ids``, ``attention_mask`` and, of pairs, ``token_type_ids``.
 
     Int64, samples x tokens of the longest text, padded at the end; longer texts than ``asked`` or than the model takes
-    are cut, and a note says so.
+    are cut, and a note says so.  ``numbers`` are their rows in the file, from 0, for messages.
     """
     tokenizer, folder = tokenizer_of(spec, file), spec.tokenizer
     assert folder is not None
@@ -263,7 +267,8 @@ def sentences(
     cut = sum(length > longest for (length,) in lengths)
     empty = [row for row, ids in enumerate(rows) if not ids]
     if empty:
-        raise DataError(f"{file}: {len(empty)} texts have no tokens, the first is row {empty[0] + 1}; remove them")
+        first = numbers[empty[0]] + 1
+        raise DataError(f"{file}: {len(empty)} texts have no tokens, the first is row {first}; remove them")
     filler = tokenizer.pad_token_id or 0
     width = spec.length or max(map(len, rows))
     tensors = {"input_ids": padded(rows, filler, width)}

@@ -128,6 +128,11 @@ class PlanChecks:
         known = np.interp(loss, [0.0, *self.predicted], [spread[0], *np.hypot(spread, NORMAL * self.error)])
         return float(known) + BEYOND * max(math.log(loss / float(self.predicted[-1])), 0.0)
 
+    def apart(self, loss: float) -> float:
+        """Return how much the factors of two plans of that second-order loss may differ, as a logarithm at 95 %."""
+        known = 0 < loss < math.inf
+        return math.sqrt(2) * SPREAD * abs(math.log(self.whole(loss) / loss)) if known else 0.0
+
     def sentence(self, loss: float) -> str:
         """Return what the measured plans change about a prediction; empty where that is little."""
         factor = self.whole(loss) / loss if loss > 0 and math.isfinite(loss) else 1.0

@@ -20,7 +20,7 @@ from workbench.steps.step import Context, Step, plan_name
 if TYPE_CHECKING:
     import torch
 
-UNIFORM = 2
+UNIFORM = 4
 """So many uniform plans are measured beside the audited one: those of the least predicted loss."""
 
 
