@@ -126,13 +126,13 @@ def drawn_gradients(
         yield from (root * z.reshape(output.shape).to(output) for z in _right_angles(output.shape, draws, generators))
         return
     probabilities = torch.softmax(output.detach().float(), dim=-1).contiguous()
+    mask = None if kind is OutputKind.CLASS_LOGITS else output_mask(batch, output)
     if not kind.per_token:
-        root = probabilities.sqrt()
+        root = probabilities.sqrt() if mask is None else probabilities.sqrt() * mask.unsqueeze(-1)
         alone = root.cpu() if kind is OutputKind.CLASS_LOGITS else None
         scaled = (root * z.to(root).reshape(root.shape) for z in _right_angles(root.shape, draws, generators, alone))
         yield from ((each - probabilities * each.sum(dim=-1, keepdim=True)).to(output.dtype) for each in scaled)
         return
-    mask = output_mask(batch, output) if kind.per_token else None
     for draw in range(draws):  # the last one overwrites the probabilities
         gradient = probabilities if draw + 1 == draws else probabilities.clone()
         for part, generator in zip(gradient.chunk(len(generators)), generators, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -135,12 +136,42 @@ def test_words_are_counted_as_jiwer_counts_them(tmp_path: Path, listener: Path, 
     tokenizer = Wav2Vec2CTCTokenizer.from_pretrained(listener)
     with torch.no_grad():
         (batch,) = data.batches(4)
-        heard = [tokenizer.decode(row.argmax(-1).tolist()) for row in model.run(batch)]
+        output, shares = model.run(batch), batch["attention_mask"].double().mean(dim=1)
+        ends = [math.ceil(float(share) * output.shape[1] - 1e-9) for share in shares]
+        frames = [row[:end].argmax(-1).tolist() for row, end in zip(output, ends, strict=True)]
+        heard = [tokenizer.decode(each, skip_special_tokens=True) for each in frames]
     assert metrics["wer"].baseline == pytest.approx(100 * jiwer.wer(["AB CD", "B", "A A D", "DC BA"], heard))
     resampled = f"metadata.csv: resampled from {rate} to 8000 Hz, the model's rate"
     mixed = "metadata.csv: the channels of 4 of 4 sounds are mixed to one, their mean"
     assert data.notes == ((resampled,) if rate != 8000 else ()) + (mixed,)
     assert batch["inputs"].shape == (4, 800 + 900 * 8000 // rate)
+
+
+def test_frames_after_the_end_of_a_sound_count_for_nothing(tmp_path: Path, listener: Path) -> None:
+    """Sounds cost beside longer ones what they cost alone."""
+    from workbench.measurement.gradients import drawn_gradient
+
+    model, table = open_model(listener), speech(tmp_path, 8000)
+    soundfile = pytest.importorskip("soundfile")
+    rng = np.random.default_rng(2)
+    for number, frames in enumerate((10, 13, 17, 21)):
+        soundfile.write(tmp_path / f"{number}.wav", 0.1 * rng.standard_normal(80 * frames), 8000)
+    data, name = open_dataset(table, model), "wav2vec2.encoder.layers.0.feed_forward.output_dense"
+    other = model.with_weights({name: 3 * model.weight(name)})
+    figures = evaluate(model, other, data, batch_size=4)
+    alone = []
+    for number, batch in enumerate(data.batches(1)):
+        end = int(batch["attention_mask"].sum())
+        cut = {"inputs": batch["inputs"][:, :end], "attention_mask": batch["attention_mask"][:, :end]}
+        assert model.run(cut).shape[1] == (10, 13, 17, 21)[number]
+        alone.append(evaluate(model, other, Rows(**cut)))
+    for metric in ("kl", "top1_agreement"):
+        own = [float(each[metric].per_sample[0]) for each in alone]
+        assert figures[metric].per_sample == pytest.approx(own, rel=1e-3, abs=1e-6)
+    (batch,) = data.batches(4)
+    generators = [torch.Generator().manual_seed(number) for number in range(4)]
+    drawn = drawn_gradient(model.run(batch).detach(), batch, model.summary.output, generators)
+    assert [int(row.abs().sum(dim=-1).count_nonzero()) for row in drawn] == [10, 13, 17, 21]
 
 
 @pytest.mark.parametrize(("head", "column"), [("text,audio", ""), ("sentence,path", ""), ("wav,said", "wav,said")])

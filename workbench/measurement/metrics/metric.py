@@ -47,10 +47,11 @@ class Outputs:
 
     @cached_property
     def counted(self) -> torch.Tensor:
-        """At which of them the answers count, bool ``[samples, tokens]``: not before the places of pictures."""
-        from workbench.models.data.batches import counted_mask
+        """At which of them the answers count, bool ``[samples, tokens]``: not before the places of pictures, nor
+        in frames after the end of a sound."""
+        from workbench.models.data.batches import output_mask
 
-        return self._mask(counted_mask(self.batch))
+        return self._mask(output_mask(self.batch, self.reference))
 
     def _mask(self, mask: torch.Tensor | None) -> torch.Tensor:
         import torch

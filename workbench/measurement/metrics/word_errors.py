@@ -24,7 +24,8 @@ def _word_errors(outputs: Outputs) -> Sums | None:
 
     rows = []
     for logits in (outputs.quantized, outputs.reference):
-        pairs = zip(spoken, text.heard([frames.argmax(dim=-1).tolist() for frames in logits]), strict=True)
+        frames = [row.argmax(dim=-1)[counts].tolist() for row, counts in zip(logits, outputs.counted, strict=True)]
+        pairs = zip(spoken, text.heard(frames), strict=True)
         counts = [jiwer.process_words(transcript, each) if transcript.split() else None for transcript, each in pairs]
         rows.append([0 if it is None else it.substitutions + it.deletions + it.insertions for it in counts])
     quantized, baseline = (100.0 * torch.tensor(row, dtype=torch.float64) for row in rows)

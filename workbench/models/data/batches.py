@@ -199,9 +199,28 @@ def counted_mask(batch: Batch) -> torch.Tensor | None:
 
 
 def output_mask(batch: Batch, output: torch.Tensor) -> torch.Tensor | None:
-    """Return ``counted_mask`` where the output has these samples and tokens, else None: all of the output counts."""
+    """Return ``counted_mask`` where the output has these samples and tokens, or the frames of sounds that are not
+    padding (bool, samples x frames); else None: all of the output counts."""
     mask = counted_mask(batch)
-    return mask if mask is not None and output.shape[:2] == mask.shape else None
+    if mask is None or output.shape[:2] == mask.shape:
+        return mask
+    return _frames(mask, output.shape[1]) if _is_of_frames(batch, mask, output) else None
+
+
+def _is_of_frames(batch: Batch, mask: torch.Tensor, output: torch.Tensor) -> bool:
+    """Return whether ``mask`` is of the points of sounds, of which an output has a frame for several each."""
+    sounds = batch.get("inputs")
+    of_points = (
+        sounds is not None and sounds.is_floating_point() and mask.shape in (sounds.shape[:2], sounds.shape[::2])
+    )
+    return of_points and output.ndim > 1 and len(output) == len(mask) and output.shape[1] < mask.shape[1]
+
+
+def _frames(mask: torch.Tensor, count: int) -> torch.Tensor:
+    """Return which of ``count`` frames hold something of each sound (bool, samples x frames): those at its beginning in
+    the proportion of its points."""
+    lengths = -(-mask.sum(dim=1) * count // mask.shape[1])
+    return torch.arange(count, device=mask.device) < lengths[:, None]
 
 
 def padding_masks(batch: Batch) -> tuple[torch.Tensor, ...]:

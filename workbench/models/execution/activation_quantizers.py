@@ -48,8 +48,8 @@ def cache_quantizer(layer: Layer, scheme_name: str) -> Replacement:
     """Return the function that rounds what a layer gives the KV cache; PlanError for a static scheme.
 
     Scales are of each token (or of groups of its features), or with blocks of several rows of so many tokens of one
-    sample (``int2-b32x1-asym``: per-channel keys, Liu et al., "KIVI", ICML 2024).  Keys are rounded before their
-    rotation by position.
+    sample (``int2-b32x1-asym-zfp16``: per-channel keys, Liu et al., "KIVI", ICML 2024, which keeps the last ones as
+    they are).  Keys are rounded before their rotation by position.
     """
     return _ActivationQuantizer(f"the output of {layer.name}", cache_scheme(scheme_name))
 
