@@ -60,6 +60,9 @@ def test_masks_and_their_classes_become_classes_of_pixels() -> None:
     output = answered("Mask2FormerForUniversalSegmentation", class_queries_logits=classes, masks_queries_logits=masks)
     assert head_of("Mask2FormerForUniversalSegmentation") is OutputKind.POSITION_CLASSES
     assert head_of("MaskFormerForInstanceSegmentation") is OutputKind.POSITION_CLASSES
+    boxes = torch.rand(2, 6, 4)
+    assert head_of("DetrForSegmentation") is OutputKind.POSITION_CLASSES
+    assert torch.equal(answered("DetrForSegmentation", logits=classes, pred_boxes=boxes, pred_masks=masks), output)
     answer = SimpleNamespace(class_queries_logits=classes, masks_queries_logits=masks)
     theirs = Mask2FormerImageProcessor().post_process_semantic_segmentation(answer)
     assert all(torch.equal(own.argmax(dim=0), each) for own, each in zip(output, theirs, strict=True))

@@ -27,6 +27,7 @@ HEADS: Mapping[str, OutputKind] = {
     "ForMultipleChoice": OutputKind.CLASS_LOGITS,
     "ForQuestionAnswering": OutputKind.POSITION_CLASSES, "ForAudioFrameClassification": OutputKind.POSITION_CLASSES,
     "ForSemanticSegmentation": OutputKind.POSITION_CLASSES, "ForUniversalSegmentation": OutputKind.POSITION_CLASSES,
+    "DetrForSegmentation": OutputKind.POSITION_CLASSES,
     "ForInstanceSegmentation": OutputKind.POSITION_CLASSES, "DetForObjectDetection": OutputKind.POSITION_CLASSES,
     "ForObjectDetection": OutputKind.DETECTIONS, "ForCTC": OutputKind.POSITION_CLASSES,
     "ForQuestionAnsweringSimple": OutputKind.POSITION_CLASSES,
@@ -161,6 +162,8 @@ def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | No
         return _objects(answer, labels)
     if answer.get("masks_queries_logits") is not None:
         return _segmented(answer["class_queries_logits"], answer["masks_queries_logits"])
+    if answer.get("pred_masks") is not None and head is OutputKind.POSITION_CLASSES:  # of DETR for segmentation
+        return _segmented(answer["logits"], answer["pred_masks"])
     logits = answer.get("logits")
     if head is not None and logits is not None:
         single = head is OutputKind.CLASS_LOGITS and logits.ndim == 3 and logits.shape[1] == 1  # VideoPrism's query
