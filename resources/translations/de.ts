@@ -10542,8 +10542,8 @@ Auf {}.</translation>
         <translation>{} enthält NaN oder unendliche Werte: keine Skala passt</translation>
     </message>
     <message>
-        <source>{} returned an output of shape {} for {} samples</source>
-        <translation>{} gab eine Ausgabe der Form {} für {} Beispiele zurück</translation>
+        <source>{} returned an output of shape {} for a batch of {}</source>
+        <translation>{} gab eine Ausgabe der Form {} für einen Stapel von {} zurück</translation>
     </message>
     <message>
         <source>expected one row for each sample, samples x ...: let the model return {}</source>

@@ -272,7 +272,7 @@ def test_an_output_without_an_axis_of_samples_is_refused():
         def forward(self, ids):
             return super().forward(ids).sum()
 
-    with pytest.raises(DataError, match=r"an output of shape \(\) for 4 samples"):
+    with pytest.raises(DataError, match=r"an output of shape \(\) for a batch of 1"):
         calibrate(model_of(Summed(), OutputKind.EMBEDDING), tokens(), batch_size=4)
 
 

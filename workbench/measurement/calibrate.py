@@ -19,12 +19,12 @@ from workbench.errors import DataError
 from workbench.measurement.expert_sums import ExpertSums, Observed, RoutedSums, add_to, relative_error, scatter_of
 from workbench.measurement.finite_batches import all_finite
 from workbench.measurement.gini_impurity import impurities_of
-from workbench.measurement.gradients import GradientPass, fitting_batch
+from workbench.measurement.gradients import GradientPass, fitting_batch, sample_generators
 from workbench.measurement.partial_results import pieces_of
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
 from workbench.measurement.weight_gradients import (
     ConvolutionGeometry,
-    Products,
+    Sketches,
     Squares,
     row_and_column_squares,
 )
@@ -125,13 +125,17 @@ def calibrate(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Piece:
-    """A batch to observe, and how; ``first`` is the number of its first sample."""
+    """A batch to observe, and how; ``first`` is the number of its first sample.
+
+    With the first batch of all, whether the network is random is tried, too.
+    """
 
     batch: Batch = field(default_factory=dict)
     seed: int = 0
     curvature: bool = True
     first: int = 0
     all_experts: bool = False
+    is_first: bool = False
 
 
 def _pieces(
@@ -141,9 +145,7 @@ def _pieces(
     for number, batch in numbered_batches(model, dataset, batch_size, progress, "calibrating"):
         if number < done:
             continue
-        if not number:
-            require_repeatable(model, batch)
-        yield replace(like, batch=batch, first=like.first + number * batch_size)
+        yield replace(like, batch=batch, first=like.first + number * batch_size, is_first=not number)
 
 
 def observe_batch(model: Model, batch: Batch) -> dict[tuple[str, str], LayerStatistics]:
@@ -156,10 +158,11 @@ def _observed(model: Model, piece: Piece) -> _Contribution:
     """Run a batch and return what it contributes."""
     layers, batch = _layers(model), model.on_device(piece.batch)
     sums = _BatchSums(
-        model=model, batch=batch, layers=layers, places=BatchPlaces.of(batch, piece.first), masks=padding_masks(batch)
+        model=model, batch=batch, layers=layers, places=BatchPlaces.of(batch, piece.first), masks=padding_masks(batch),
+        sketches=Sketches(generators=sample_generators(~piece.seed, piece.first, batch)),
     )  # fmt: skip
     if piece.curvature:
-        GradientPass(model).run(
+        output = GradientPass(model).run(
             batch, piece.first, piece.seed, sums.forward, sums.backward, proceed=sums.proceeds, experts=sums.experts,
             all_experts=piece.all_experts, entering=sums.entering,
         )  # fmt: skip
@@ -170,6 +173,8 @@ def _observed(model: Model, piece: Piece) -> _Contribution:
                 everywhere=piece.all_experts,
             )  # fmt: skip
             sums.proceeds(output)
+    if piece.is_first:
+        require_repeatable(model, batch, output)
     sums.experts.look = None  # which refers to the sums: nothing would be freed before the next search for cycles
     return _Contribution(
         observed=sums.observed, gradients=sums.gradients, experts=sums.experts, bad=sums.bad,
@@ -216,6 +221,7 @@ class _BatchSums:
     layers: Mapping[str, Layer]
     places: BatchPlaces
     masks: tuple[torch.Tensor, ...]
+    sketches: Sketches
     observed: list[tuple[str, str, Observed]] = field(default_factory=list)
     gradients: list[tuple[str, Squares]] = field(default_factory=list)
     geometry: dict[str, ConvolutionGeometry | None] = field(default_factory=dict)
@@ -225,7 +231,6 @@ class _BatchSums:
     exponents: dict[str, int] = field(default_factory=dict)
     experts: ExpertSums = field(init=False)
     _seen: dict[str, _Seen] = field(default_factory=dict)
-    _products: Products = field(default_factory=Products)
 
     def __post_init__(self) -> None:
         self.experts = ExpertSums(look=self._experts)
@@ -252,7 +257,7 @@ class _BatchSums:
         layer, geometry = self.layers[name], self.geometry.get(name)
         if not tensor.numel():
             return
-        squares = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry, self._products)
+        squares = row_and_column_squares(layer, tensor, gradient, samples_of(self.batch), geometry, self.sketches)
         if squares is None:
             return
         self.gradients.append((name, squares))

@@ -23,7 +23,7 @@ from workbench.numerics.ranges import (
     RangeMethod,
     range_method,
 )
-from workbench.numerics.ranges.compiled import divergence
+from workbench.numerics.ranges.compiled import divergences
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
 from workbench.numerics.statistics.observe import observe
 
@@ -162,30 +162,39 @@ def test_mse_beats_the_full_range_on_an_outlier_and_never_loses() -> None:
     assert Mse().range(observed, parse_scheme("int4-tensor")).high < 5
 
 
-def test_divergence_is_scipys_on_the_written_out_distributions() -> None:
-    rng = np.random.default_rng(0)
-    counts = rng.poisson(3, 64).astype(np.int64)
+def divergence_of(counts: list[int] | np.ndarray, first: int, last: int, starts: list[int]) -> float:
+    """Return the divergence of a range whose levels begin at the bins ``starts`` and at its first one."""
+    borders = np.array([starts], np.float64).reshape(1, -1) - len(counts) // 2
+    ends = np.array([first]), np.array([last])
+    return float(divergences(np.asarray(counts, np.float64), *ends, borders, 1.0)[0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_divergence_is_scipys_on_the_written_out_distributions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(rng.choice([0.3, 3, 300]), 64).astype(np.int64)
     counts[20:26] = 0
-    first, last = 8, 56
-    level = np.repeat(np.arange(8), 6)
+    first, last = int(rng.integers(0, 20)), int(rng.integers(26, 65))
+    starts = sorted(rng.choice(np.arange(64), 8, replace=False).tolist())
+    level = np.searchsorted(np.array(starts), np.arange(first, last), side="right")
     reference = counts[first:last].astype(np.float64)
     expanded = np.zeros_like(reference)
     reference[0] += counts[:first].sum()
     reference[-1] += counts[last:].sum()
-    for group in range(8):
-        own = [i for i in range(48) if level[i] == group and reference[i] > 0]
-        for i in own:
-            expanded[i] = counts[first:last][level == group].sum() / len(own)
+    for group in set(level.tolist()):
+        own = (level == group) & (reference > 0)
+        expanded[own] = (counts[first:last][level == group].sum() or 0.5 * own.sum()) / max(own.sum(), 1)
     keep = reference > 0
-    assert divergence(counts, first, last, level) == pytest.approx(scipy_entropy(reference[keep], expanded[keep]))
+    expected = scipy_entropy(reference[keep], expanded[keep]) if counts[first:last].any() else np.inf
+    assert divergence_of(counts, first, last, starts) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_divergence_is_zero_only_where_nothing_is_lost() -> None:
-    counts = np.array([0, 4, 4, 2, 2, 0], np.int64)
-    assert divergence(counts, 1, 5, np.array([0, 0, 1, 1])) == pytest.approx(0)
-    assert divergence(counts, 1, 5, np.array([0, 1, 1, 1])) > 0.01
-    assert divergence(counts, 2, 4, np.array([0, 1])) == pytest.approx(0, abs=0.02)
-    assert divergence(counts, 0, 1, np.array([0])) == np.inf
+    counts = [0, 4, 4, 2, 2, 0]
+    assert divergence_of(counts, 1, 5, [3]) == pytest.approx(0, abs=1e-12)
+    assert divergence_of(counts, 1, 5, [2]) > 0.01
+    assert divergence_of(counts, 2, 4, [3]) == pytest.approx(0, abs=0.02)
+    assert divergence_of(counts, 0, 1, []) == np.inf
 
 
 def test_entropy_cuts_an_outlier_and_keeps_a_uniform_range() -> None:

@@ -19,7 +19,6 @@ from workbench.models.data.inputs import SHAPES, InputSpec
 from workbench.models.execution.experts import AllExperts, ExpertProducts
 from workbench.models.execution.function_taps import FunctionTaps
 from workbench.models.execution.moving import moved
-from workbench.models.execution.stopped_gradients import not_the_network
 from workbench.models.execution.widened import stored_values
 from workbench.models.model import Batch, ExpertTap, Model, Overrides, Replacement, Tap
 from workbench.models.summary import ModelSummary, OutputKind
@@ -301,7 +300,7 @@ class _CallbackFailed(Exception):
 def _carried(hook: Callable[..., Any]) -> Callable[..., Any]:
     def carried(*args: Any) -> Any:
         try:
-            with not_the_network():
+            with torch._C.DisableTorchFunction():  # who watches the network's functions need not see ours
                 return hook(*args)
         except Exception as error:
             raise _CallbackFailed(error) from error
@@ -358,7 +357,7 @@ def _by_sample(summary: ModelSummary, output: torch.Tensor, batch: Batch) -> tor
         turned = output.ndim == 3 and output.shape[1] == samples
         advice = "output.transpose(0, 1)" if turned else "its logits or embeddings before they are summed or averaged"
         raise DataError(
-            f"{name} returned an output of shape {tuple(output.shape)} for {samples} samples; expected one row for "
+            f"{name} returned an output of shape {tuple(output.shape)} for a batch of {samples}; expected one row for "
             f"each sample, samples x ...: let the model return {advice}"
         )
     if summary.output is OutputKind.CLASS_LOGITS and output.ndim > 2:
