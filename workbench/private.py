@@ -16,7 +16,7 @@ _OWN = str(Path(__file__).parents[1])
 _LIBRARIES = re.compile(r"[^\"'\n]*[/\\](site-packages|lib/python3[.0-9]*)[/\\]")
 _QUOTED = re.compile(r"([\"'“])((?:~|[A-Za-z]:)?[/\\][^\"'”\n]*)([\"'”])")
 _ENDINGS = (
-    "arrow bin ckpt csv flac gguf gif jpeg jpg json jsonl mp3 npy npz ogg onnx parquet png pt pt2 pth py qwb "
+    "arrow bin ckpt csv feather flac gguf gif jpeg jpg json jsonl mp3 npy npz ogg onnx parquet png pt pt2 pth py qwb "
     "safetensors svg tiff txt wav webp zip html"
 )
 _ENDING = rf"\.(?:{_ENDINGS.replace(' ', '|')})(?!\w)"
