@@ -4608,20 +4608,20 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Perplexität</translation>
     </message>
     <message>
-        <source>Sum of the layers' predicted losses, in nats; a dash where a layer is not scored</source>
-        <translation>Summe der vorhergesagten Verluste der Schichten, in nats; ein Strich, wo eine Schicht nicht bewertet ist</translation>
+        <source>Sum of the layers' predicted losses; a dash where a layer is not scored</source>
+        <translation>Summe der vorhergesagten Verluste der Schichten; ein Strich, wo eine Schicht nicht bewertet ist</translation>
     </message>
     <message>
-        <source>Predicted loss of the whole plan, in nats: the sum and what layers are predicted to cost each other</source>
-        <translation>Vorhergesagter Verlust des ganzen Plans, in nats: die Summe und was Schichten einander voraussichtlich kosten</translation>
+        <source>Predicted loss of the whole plan: the sum and what layers are predicted to cost each other</source>
+        <translation>Vorhergesagter Verlust des ganzen Plans: die Summe und was Schichten einander voraussichtlich kosten</translation>
     </message>
     <message>
-        <source>Sum of the losses measured with one layer quantized at a time, in nats</source>
-        <translation>Summe der Verluste, gemessen mit je einer quantisierten Schicht, in nats</translation>
+        <source>Sum of the losses measured with one layer quantized at a time</source>
+        <translation>Summe der Verluste, gemessen mit je einer quantisierten Schicht</translation>
     </message>
     <message>
-        <source>Loss measured with the whole plan's weights quantized, in nats</source>
-        <translation>Verlust, gemessen mit allen quantisierten Gewichten des Plans, in nats</translation>
+        <source>Loss measured with the whole plan's weights quantized</source>
+        <translation>Verlust, gemessen mit allen quantisierten Gewichten des Plans</translation>
     </message>
     <message>
         <source>Together over predicted together: what predictions near this plan are to be multiplied with; fitted to this measurement, so it does not test the prediction</source>
@@ -8202,8 +8202,8 @@ Auf {}.</translation>
         <translation>{} ist kein Verzeichnis von safetensors-Teilen: es hat keine lesbare weight_map</translation>
     </message>
     <message>
-        <source>the weights of {}, {} GB as stored, do not fit into the memory of {}: {}; choose another device, --dtype stored, or the CPU (--device cpu)</source>
-        <translation>die Gewichte von {}, gespeichert {} GB, passen nicht in den Speicher von {}: {}; ein anderes Gerät, die gespeicherten Zahlen oder die CPU wählen</translation>
+        <source>the weights of {}, {} GB as stored, do not fit into the memory of {}: {}; choose the stored dtype (--dtype stored), another device, or the CPU (--device cpu)</source>
+        <translation>die Gewichte von {}, gespeichert {} GB, passen nicht in den Speicher von {}: {}; die gespeicherten Zahlen (--dtype stored), ein anderes Gerät oder die CPU (--device cpu) wählen</translation>
     </message>
     <message>
         <source>{} holds {} without named tensors; a state dict was expected</source>
@@ -8510,8 +8510,8 @@ Auf {}.</translation>
         <translation>die Fehler einzelner Kanäle sind mit Transformationen nicht bekannt; diese zuerst aus dem Plan nehmen</translation>
     </message>
     <message>
-        <source>{} runs no static inputs of 8 bits{}; leave --inputs out, or give int8-token</source>
-        <translation>{} führt keine statischen Eingaben in 8 Bit aus{}; Eingaben weglassen oder int8-token angeben</translation>
+        <source>{} runs no static inputs of 8 bits{}; leave inputs as they are (--inputs), or give int8-token</source>
+        <translation>{} führt keine statischen Eingaben in 8 Bit aus{}; die Eingaben lassen, wie sie sind (--inputs), oder int8-token angeben</translation>
     </message>
     <message>
         <source>the audit&apos;s correction is of weights alone, and the plan rounds activations or the cache too; give a budget of bytes or bits per weight, or leave the correction out</source>
@@ -9326,8 +9326,8 @@ Auf {}.</translation>
         <translation>torch kann {} nicht als ONNX-Graph erfassen</translation>
     </message>
     <message>
-        <source>{} runs on {} in {}; a graph is captured on the CPU in float32: export with --device cpu --dtype float32</source>
-        <translation>{} läuft auf {} in {}; ein Graph wird auf der CPU in float32 erfasst: mit --device cpu --dtype float32 exportieren</translation>
+        <source>{} runs on {} in {}; a graph is captured on the CPU in float32: export on the CPU (--device cpu) in float32 (--dtype float32)</source>
+        <translation>{} läuft auf {} in {}; ein Graph wird auf der CPU in float32 erfasst: auf der CPU (--device cpu) in float32 (--dtype float32) exportieren</translation>
     </message>
     <message>
         <source>ONNX files need the package {}</source>
@@ -10930,8 +10930,8 @@ Auf {}.</translation>
         <translation>mitgeliefert ist kein {}</translation>
     </message>
     <message>
-        <source>give the file and the function apart, {} --factory {}</source>
-        <translation>Datei und Funktion getrennt angeben, {} --factory {}</translation>
+        <source>give the file and the function apart, {} and {} (--factory)</source>
+        <translation>Datei und Funktion getrennt angeben, {} und {} (--factory)</translation>
     </message>
     <message>
         <source>{} has another file read in its place (configuration_files), which is not checked</source>
@@ -11018,8 +11018,8 @@ Auf {}.</translation>
         <translation>{} läuft mit geänderten Gewichten oder Eingaben (Transformationen), die Worker nicht öffnen können</translation>
     </message>
     <message>
-        <source>run this step without --cluster</source>
-        <translation>diesen Schritt ohne --cluster ausführen</translation>
+        <source>run this step without a cluster (--cluster)</source>
+        <translation>diesen Schritt ohne Cluster (--cluster) ausführen</translation>
     </message>
     <message>
         <source>worker {} computes something else than this machine from the same model and data</source>
@@ -11406,8 +11406,8 @@ Auf {}.</translation>
         <translation>{} vergleicht das gerundete Modell mit dem Original auf den Daten der Kalibrierung, und keine sind angegeben</translation>
     </message>
     <message>
-        <source>calibrate first and give the session (--session S.qwb), or take {} out of the plan&apos;s transforms</source>
-        <translation>erst kalibrieren und die Sitzung angeben (--session S.qwb), oder {} aus den Transformationen des Plans nehmen</translation>
+        <source>calibrate first (--session S.qwb gives the session), or take {} out of the plan&apos;s transforms</source>
+        <translation>erst kalibrieren (--session S.qwb gibt die Sitzung an), oder {} aus den Transformationen des Plans nehmen</translation>
     </message>
     <message>
         <source>bias-correction: {} has neither a bias nor a batch norm behind it, nor has any other quantized layer</source>
@@ -11778,8 +11778,8 @@ Auf {}.</translation>
         <translation>{} Eingaben brauchen kalibrierte Bereiche, die ein Plan nicht enthält</translation>
     </message>
     <message>
-        <source>give the calibrated session, too (--session S.qwb)</source>
-        <translation>auch die kalibrierte Sitzung angeben (--session S.qwb)</translation>
+        <source>calibrate first (--session S.qwb gives the session)</source>
+        <translation>erst kalibrieren (--session S.qwb gibt die Sitzung an)</translation>
     </message>
     <message>
         <source>there is no layer {} in {}</source>
@@ -11994,8 +11994,8 @@ Auf {}.</translation>
         <translation>die Sitzung {} ist beschädigt</translation>
     </message>
     <message>
-        <source>use a backup or an autosave, or save the undamaged parts: workbench repair {} --out OTHER.qwb</source>
-        <translation>eine Sicherung oder eine automatische Speicherung verwenden, oder die unbeschädigten Teile retten: workbench repair {} --out ANDERE.qwb</translation>
+        <source>use a backup or an autosave, or save the undamaged parts on the command line: workbench repair {} --out OTHER.qwb</source>
+        <translation>eine Sicherung oder eine automatische Speicherung verwenden, oder die unbeschädigten Teile auf der Befehlszeile retten: workbench repair {} --out ANDERE.qwb</translation>
     </message>
     <message>
         <source>{} is being written by {}</source>
@@ -12006,8 +12006,8 @@ Auf {}.</translation>
         <translation>{} führt keine statischen Eingaben mit 8 Bits aus</translation>
     </message>
     <message>
-        <source>leave --inputs out, or give int8-token</source>
-        <translation>--inputs weglassen, oder int8-token angeben</translation>
+        <source>leave inputs as they are (--inputs), or give int8-token</source>
+        <translation>die Eingaben lassen, wie sie sind (--inputs), oder int8-token angeben</translation>
     </message>
     <message>
         <source>did you mean &apos;*{}*&apos;?</source>
@@ -12198,8 +12198,8 @@ Auf {}.</translation>
         <translation>llama.cpp hat keinen Namen dafür, wie der Tokenizer Text teilt ({w})</translation>
     </message>
     <message>
-        <source>if you know the one it goes by there, give it: --set pre_tokenizer=NAME</source>
-        <translation>wenn der Name dort bekannt ist, ihn angeben: --set pre_tokenizer=NAME</translation>
+        <source>if you know the one it goes by there, give it on the command line: --set pre_tokenizer=NAME</source>
+        <translation>wenn der Name dort bekannt ist, ihn auf der Befehlszeile angeben: --set pre_tokenizer=NAME</translation>
     </message>
     <message>
         <source>the tokenizer is a {}, which llama.cpp does not have</source>
@@ -12436,6 +12436,170 @@ Auf {}.</translation>
     <message>
         <source>{} cannot be unpacked as {}: {}</source>
         <translation>{} lässt sich nicht als {} entpacken: {}</translation>
+    </message>
+    <message>
+        <source>set by hand</source>
+        <translation>von Hand gesetzt</translation>
+    </message>
+    <message>
+        <source>[Errno {n}] {w}</source>
+        <translation>[Errno {n}] {w}</translation>
+    </message>
+    <message>
+        <source>No such file or directory</source>
+        <translation>Datei oder Ordner nicht gefunden</translation>
+    </message>
+    <message>
+        <source>Operation not permitted</source>
+        <translation>Vorgang nicht erlaubt</translation>
+    </message>
+    <message>
+        <source>No space left on device</source>
+        <translation>kein Platz mehr auf dem Datenträger</translation>
+    </message>
+    <message>
+        <source>Disk quota exceeded</source>
+        <translation>Speicherkontingent überschritten</translation>
+    </message>
+    <message>
+        <source>Is a directory</source>
+        <translation>ist ein Ordner</translation>
+    </message>
+    <message>
+        <source>Not a directory</source>
+        <translation>kein Ordner</translation>
+    </message>
+    <message>
+        <source>Directory not empty</source>
+        <translation>Ordner nicht leer</translation>
+    </message>
+    <message>
+        <source>File exists</source>
+        <translation>Datei existiert schon</translation>
+    </message>
+    <message>
+        <source>File name too long</source>
+        <translation>Dateiname zu lang</translation>
+    </message>
+    <message>
+        <source>File too large</source>
+        <translation>Datei zu groß</translation>
+    </message>
+    <message>
+        <source>Input/output error</source>
+        <translation>Ein-/Ausgabefehler</translation>
+    </message>
+    <message>
+        <source>Too many open files</source>
+        <translation>zu viele offene Dateien</translation>
+    </message>
+    <message>
+        <source>Device or resource busy</source>
+        <translation>Gerät oder Ressource belegt</translation>
+    </message>
+    <message>
+        <source>Stale file handle</source>
+        <translation>Datei auf dem Netzlaufwerk nicht mehr gültig</translation>
+    </message>
+    <message>
+        <source>Cannot allocate memory</source>
+        <translation>Speicher kann nicht belegt werden</translation>
+    </message>
+    <message>
+        <source>Broken pipe</source>
+        <translation>Verbindung abgebrochen</translation>
+    </message>
+    <message>
+        <source>Connection refused</source>
+        <translation>Verbindung abgelehnt</translation>
+    </message>
+    <message>
+        <source>Connection reset by peer</source>
+        <translation>Verbindung von der Gegenseite getrennt</translation>
+    </message>
+    <message>
+        <source>Connection timed out</source>
+        <translation>Zeitüberschreitung der Verbindung</translation>
+    </message>
+    <message>
+        <source>Network is unreachable</source>
+        <translation>Netzwerk nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>No route to host</source>
+        <translation>kein Weg zum Rechner</translation>
+    </message>
+    <message>
+        <source>Invalid argument</source>
+        <translation>ungültiges Argument</translation>
+    </message>
+    <message>
+        <source>Expecting value</source>
+        <translation>Wert erwartet</translation>
+    </message>
+    <message>
+        <source>Extra data</source>
+        <translation>überzählige Daten</translation>
+    </message>
+    <message>
+        <source>Expecting property name enclosed in double quotes</source>
+        <translation>Name in doppelten Anführungszeichen erwartet</translation>
+    </message>
+    <message>
+        <source>Expecting &apos;,&apos; delimiter</source>
+        <translation>Trennzeichen &apos;,&apos; erwartet</translation>
+    </message>
+    <message>
+        <source>Expecting &apos;:&apos; delimiter</source>
+        <translation>Trennzeichen &apos;:&apos; erwartet</translation>
+    </message>
+    <message>
+        <source>Unterminated string starting at</source>
+        <translation>Text ohne Ende ab</translation>
+    </message>
+    <message>
+        <source>Invalid control character at</source>
+        <translation>ungültiges Steuerzeichen bei</translation>
+    </message>
+    <message>
+        <source>Invalid \escape</source>
+        <translation>ungültiger \escape</translation>
+    </message>
+    <message>
+        <source>line {n} column {n} (char {n})</source>
+        <translation>Zeile {n}, Spalte {n} (Zeichen {n})</translation>
+    </message>
+    <message>
+        <source>could not convert string to float</source>
+        <translation>keine Zahl</translation>
+    </message>
+    <message>
+        <source>invalid literal for int() with base {n}</source>
+        <translation>keine ganze Zahl zur Basis {n}</translation>
+    </message>
+    <message>
+        <source>&apos;{}&apos; codec can&apos;t decode byte {} in position {n}</source>
+        <translation>{}: das Byte {} an der Stelle {n} ist kein Text</translation>
+    </message>
+    <message>
+        <source>&apos;{}&apos; codec can&apos;t decode bytes in position {}</source>
+        <translation>{}: die Bytes an den Stellen {} sind kein Text</translation>
+    </message>
+    <message>
+        <source>invalid start byte</source>
+        <translation>ungültiges erstes Byte</translation>
+    </message>
+    <message>
+        <source>invalid continuation byte</source>
+        <translation>ungültiges Folgebyte</translation>
+    </message>
+    <message>
+        <source>unexpected end of data</source>
+        <translation>unerwartetes Ende der Daten</translation>
+    </message>
+    <message>
+        <source>the {} holds numbers from {n} to {n}</source>
+        <translation>{} enthält Zahlen von {n} bis {n}</translation>
     </message>
 </context>
 </TS>

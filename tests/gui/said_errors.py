@@ -50,7 +50,7 @@ def of_errors() -> dict[str, str]:
 
 def unspoken(text: str) -> set[str]:
     """Return the parts of a message that the catalogue in force leaves as they are, without saying the same itself."""
-    kept = {*JOINTS.split(text)} & {*JOINTS.split(words._spoken(text))}
+    kept = {*JOINTS.split(text)} & {*JOINTS.split(words.whole(text))}
     return {part for part in kept if re.search(r"[a-z]{2}", part) and not CODE.match(part) and part not in _german()}
 
 

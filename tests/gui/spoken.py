@@ -25,7 +25,7 @@ from workbench.insight.roles import ROLES
 from workbench.measurement.metrics import METRICS as EVALUATED
 from workbench.measurement.units import HALF_SQUARED_DISTANCE
 from workbench.sensitivity.metrics import METRICS, metric_phrase
-from workbench.session.workspace import BudgetUnit
+from workbench.session.budget import BudgetUnit
 from workbench.steps import STEPS
 from workbench.steps.checks.runtime import RUNTIME, runtimes
 from workbench.steps.options import option_fields

@@ -8,18 +8,22 @@ import json
 import math
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QComboBox
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.cli import main
 from workbench.gui.context import edits
+from workbench.gui.panels.accuracy import audit_view
 from workbench.gui.shell.forecast import ForecastLine
 from workbench.insight.deployments import FORMS
 from workbench.insight.legality import refusals
+from workbench.models.summary import OutputKind
 from workbench.preflight import Estimate
 from workbench.session.session import Session
 from workbench.steps.checks.runtime import runtimes
@@ -158,5 +162,25 @@ def test_the_form_of_the_target_is_selected_whenever_the_target_changes(live: Ca
         kind = forms.chosen.form.kind
         await person.act(lambda: edits.assign(person.context.workspace, ["model.layers.0.mlp.up_proj"], weights="fp16"))
         assert forms.chosen.form.kind == kind != "onnx", "what the user selects stays while the plan is edited"
+
+    live(story)
+
+
+def test_losses_of_an_encoder_have_its_own_unit(live: Callable[..., None]) -> None:
+    """Tables said nats before there was a row, and the audit's always."""
+
+    async def story(person: Person) -> None:
+        session = sessions.full(1)
+        assert "nats" not in {field.unit for field in audit_view.FIELDS}
+        for output, runtime, loss in (
+            (OutputKind.TOKEN_LOGITS, "nats", "nats"), (OutputKind.EMBEDDING, "1 - cosine", "½ d²"),
+        ):  # fmt: skip
+            await person.open(replace(session, sensitivities={}, model=replace(session.model, output=output)))
+            await person.act(lambda: person.window.reveal("deploy"))
+            models = person.window.panels["deploy"].table.records, person.window.panels["layers"].model
+            for model, unit in zip(models, (runtime, loss), strict=True):
+                titles = [model.headerData(column, Qt.Orientation.Horizontal) for column in range(model.columnCount())]
+                units = {title.partition("(")[2].rstrip(")") for title in titles}
+                assert unit in units and not units & ({"nats", "1 - cosine", "½ d²"} - {unit})
 
     live(story)

@@ -16,11 +16,14 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
+from workbench.gui.context import edits
 from workbench.gui.panels.plan.text import PAUSE_MS, error_line
+from workbench.gui.report import report
 from workbench.insight import quantities
 from workbench.insight.roofline import plan_time
 from workbench.insight.rules import rule_rows
 from workbench.models.summary import quantizable
+from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import layer_bits, totals
 
@@ -344,5 +347,33 @@ def test_a_dropped_plan_becomes_the_plan_and_a_foreign_one_is_refused(
         assert person.state.session.plan.name == "dropped"
         await person.press(Qt.Key.Key_Z, person.window, control=True)
         assert person.state.session.plan == session.plan
+
+    live(story)
+
+
+def test_a_range_set_by_hand_is_said_in_the_plan_and_in_the_report(live: Callable[..., None]) -> None:
+    """The Plan panel said "loss" of it, and a choice there changed nothing; the report left it out."""
+
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        name, other = (layer.name for layer in person.state.session.model.layers[1:3])
+        box = person.window.panels["plan"].ranges
+        await person.act(lambda: person.context.workspace.select([name]))
+        await person.act(lambda: edits.assign(person.context.workspace, [name], inputs="int8-tensor-asym"))
+        manual = Range(low=-0.125, high=0.75, method="manual", clipped=0.01)
+        await person.act(lambda: edits.set_range(person.context.workspace, name, "input", manual))
+        assert box.currentText() == "set by hand"
+        page = report.html(person.state)
+        assert "Input ranges set by hand" in page and "−0.125" in page and "0.75" in page
+        await person.act(lambda: person.context.workspace.select([name, other]))
+        assert box.currentText() == "(several)" and "1 × set by hand" in box.toolTip()
+        box.setCurrentIndex(box.findData("percentile"))
+        await person.act(lambda: box.activated.emit(box.currentIndex()))
+        session = person.state.session
+        assert {session.plan.of(each).range_method for each in (name, other)} == {"percentile"}
+        assert session.active_ranges[name, "input"] == session.ranges[name, "input", "percentile"]
+        assert "Input ranges set by hand" not in report.html(person.state)
+        await person.press(Qt.Key.Key_Z, person.window, control=True)
+        assert person.state.session.active_ranges[name, "input"] == manual and box.currentText() == "(several)"
 
     live(story)

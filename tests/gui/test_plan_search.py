@@ -17,7 +17,7 @@ from workbench.gui.context import edits
 from workbench.insight.roles import role
 from workbench.measurement.timing import device_name
 from workbench.planning.search.search import pareto
-from workbench.session.workspace import BudgetUnit
+from workbench.session.budget import BudgetUnit
 
 
 @pytest.mark.parametrize(("typed", "key"), [("much", None), ("-3", Qt.Key.Key_F7), ("4,5", Qt.Key.Key_Return),

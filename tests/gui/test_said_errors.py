@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import re
+
 import pytest
+from PySide6.QtWidgets import QApplication
 
 from tests.gui.said_errors import of_errors, unspoken
 from tests.gui.test_words import german
+from workbench.engine.failure import portable
 from workbench.gui.shell import words
+from workbench.steps import STEPS
+from workbench.steps.options import option_fields
 
 __all__ = ["german"]
 
@@ -44,3 +53,53 @@ def test_names_that_repeat_what_a_pattern_has_cost_no_more_than_their_length(ger
     text += "a a from the evaluation, of which " * 60 + "its rounding of inputs explains " * 60 + " (a)" * 60
     assert words.tr(text + "\x01")
     assert not words.FLAG.search("(--" + "a" * 400_000)
+
+
+SAYS = (
+    (FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "a.csv"), "Datei oder Ordner nicht gefunden"),
+    (PermissionError(errno.EACCES, os.strerror(errno.EACCES), "a.csv"), "keine Erlaubnis"),
+    (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "kein Platz mehr auf dem Datenträger"),
+    (IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), "a folder"), "ist ein Ordner"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "said"), SAYS)
+def test_what_the_system_refuses_is_said_in_german(german: None, error: OSError, said: str) -> None:
+    assert said in words.tr(f"the journal /tmp/a b.edits cannot be read: {error.strerror}")
+    text = words.tr(portable(error, "Export").args[0])
+    assert said in text and error.strerror not in text and (not error.filename or error.filename in text)
+
+
+def test_what_json_refuses_is_said_in_german(german: None) -> None:
+    for text in ('{"a": }', "[1 2]", '["a', "{a: 1}"):
+        with pytest.raises(ValueError) as caught:
+            json.loads(text)
+        said = words.tr(f"a.json: no JSON: {caught.value}")
+        assert "Zeile 1, Spalte" in said and not re.search(r"Expect|Untermin|column", said), said
+
+
+FOREIGN = (
+    "RuntimeError: size mismatch for the layer, the shape of b is another, got 3 of them",
+    "Error: unable to open the thing, from a to b: done, and more",
+    "failed to map the segment: Saved state of it, for reasons unknown",
+)
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+def test_what_another_program_says_is_not_half_translated(german: None, text: str) -> None:
+    """Short patterns such as “the {} of {}” fitted pieces of it."""
+    assert words.tr(text) == text
+    assert words.tr(f"/data/x.csv is not a whole safetensors file: {text}").endswith(f"Datei: {text}")
+    assert words.tr(f"Export failed with ValueError: {text}").endswith(text)
+
+
+def test_hints_in_the_window_are_in_its_own_words(qapp: QApplication) -> None:
+    """What the command line words (``--session S.qwb``) is said as a field of the window, or left out."""
+    only_there = ("on the command line", "pip install")
+    helps = [each.info.help for step in STEPS for each in option_fields(step.options) if each.info.form]
+    for text in (*of_errors(), *helps):
+        said = words.tr(text)
+        if not any(each in said for each in only_there):
+            assert not re.search(r"(?<![\w-])--[a-z]|\bS\.qwb|workbench [a-z]+ [A-Z-]", said), (text, said)
+    assert words.tr("calibrate first (--session S.qwb gives the session), or wait") == "calibrate first, or wait"
+    assert words.tr("allow more (--memory)") == "allow more (field “Memory”)"

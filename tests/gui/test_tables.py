@@ -22,10 +22,10 @@ from workbench.insight import quantities, schemes
 from workbench.insight.arrangement import by_family
 from workbench.insight.dashboard import Dashboard
 from workbench.insight.fronts import uniform_plans
-from workbench.insight.latest import changed_layers
 from workbench.insight.legality import refusals
 from workbench.insight.plan_parts import Parts
 from workbench.models.summary import quantizable
+from workbench.planning.latest import changed_layers
 from workbench.planning.plan import KEEP, Plan
 from workbench.planning.totals import layer_bits
 from workbench.session.workspace import Workspace

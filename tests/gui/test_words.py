@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt, QTranslator
+from PySide6.QtCore import QLocale, Qt, QTranslator
 from PySide6.QtWidgets import QApplication, QDialog, QTabWidget
 
 from tests.gui import sessions
@@ -25,6 +25,7 @@ from workbench.gui.panels import PANELS
 from workbench.gui.panels.calibration_data.sample_list import in_full
 from workbench.gui.panels.jobs import MESSAGES
 from workbench.gui.shell import words
+from workbench.gui.shell.foreign import elided
 from workbench.gui.shell.step_keys import missing
 from workbench.models.data.datasets import open_dataset
 from workbench.models.data.samples import Sample
@@ -395,6 +396,12 @@ def test_a_window_from_right_to_left(qapp: QApplication, live: Callable[..., Non
         assert heading == "\u206895 % low\u2069", "a heading that begins with a number is not turned round"
         await person.act(lambda: person.window.reveal("deploy"))
         assert person.window.panels["deploy"].forms.chosen is not None, "a row is selected"
+        refine, box = person.window.panels["sensitivity"].refine, header.pair.first
+        listed = box.itemDelegate().displayText("5.5 bits (text)", QLocale())
+        for text in (refine.text(), listed, person.window.actions_by_id["open_file"].text()):
+            assert text[0] == "\u2068" and text[-1] == "\u2069", "its dots and numbers stay where they are"
+        assert elided(box.fontMetrics(), "model.layers.0.mlp", 60)[-2:] == "…\u2069"
+        assert not person.window.panels["plan"].text.edit.isRightToLeft(), "JSON is written from the left"
 
     qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     try:

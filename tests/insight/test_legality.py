@@ -10,8 +10,8 @@ from tests.gui import sessions
 from workbench.deployment.targets import RUNTIMES, target
 from workbench.errors import PlanError
 from workbench.insight import legality
-from workbench.insight.latest import Latest
 from workbench.insight.schemes import reference_bits
+from workbench.planning.latest import Latest
 from workbench.planning.plan import KEEP, Plan, resolve
 
 Q, K, V = (f"model.layers.0.self_attn.{part}_proj" for part in "qkv")

@@ -161,7 +161,7 @@ def test_results_agree_by_their_floats_alone():
 
 def test_a_model_with_changed_weights_stays_in_this_process(same_model):
     changed = same_model.with_weights({"up": same_model.weight("up") * 2})
-    with pytest.raises(CannotRunError, match="without --cluster"):
+    with pytest.raises(CannotRunError, match="without a cluster"):
         list(workers().map(changed, double, [1]))
 
 

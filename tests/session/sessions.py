@@ -20,6 +20,7 @@ from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.budget import Budget, BudgetUnit
 from workbench.session.results import StepResult
 from workbench.session.session import TAPS, Environment, Session
 
@@ -120,7 +121,7 @@ def full_session(seed: int = 0) -> Session:
         },
         sensitivities={"predicted_kl": table, "a/b": dataclasses.replace(table, metric="a/b")},
         plans={"z/1": plan, "a": Plan(), "": dataclasses.replace(plan, fingerprint=None)},
-        locked=frozenset(ODD_NAMES[:2]), target="gguf",
+        locked=frozenset(ODD_NAMES[:2]), target="gguf", budget=Budget(amount=6.25, unit=BudgetUnit.MEGABYTES),
         evaluations=(evaluation(random, 0.25), evaluation(random, None)),
         timings=(timing(random, 3), timing(random, 4)),
         error_budget=budget(np.random.default_rng(seed)),

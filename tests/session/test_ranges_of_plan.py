@@ -22,7 +22,10 @@ from workbench.planning.plan import Plan, resolve
 from workbench.quantization.quantized_model import QuantizedModel
 from workbench.session.calibrated_ranges import identity, ranges_of_plan, set_by_hand, statistics_for_plan
 from workbench.session.session import Session
+from workbench.session.table import Table
 from workbench.steps.checks import runtime
+from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
+from workbench.steps.checks.reconstruction import RECONSTRUCTION, ReconstructionOptions, reconstructions
 from workbench.steps.checks.runtime import RUNTIME, RuntimeOptions
 from workbench.steps.evaluate import EVALUATE, EvaluateOptions
 from workbench.steps.session_data import totals_of
@@ -211,6 +214,30 @@ def test_a_run_in_a_runtime_is_one_of_the_ranges_that_it_had(
         moved = replace(moved, results={runtime.NAME: RUNTIME.run(Context(document=moved, opened=model), options)})
         known = [proof.plan for proof in runtime.proofs(moved)]
         assert known[-1] == identity(moved, moved.plan) and len({*known}) == len(known) == count
+
+
+def test_an_error_budget_and_a_reconstruction_are_of_the_ranges_that_they_had(session: Session, model: Model) -> None:
+    """They were known by the plan's hash alone, and passed for those of a range that had been moved since."""
+    plan = Plan().assign([layer_of(session)], weights="int8-channel", inputs="int8-tensor-asym")
+    planned = replace(session, plan=plan)
+    budget = ERROR_BUDGET(planned, ErrorBudgetOptions(samples=2), model=model)
+    rows = RECONSTRUCTION(planned, ReconstructionOptions(), model=model)
+    done = replace(planned, error_budget=budget, results={RECONSTRUCTION.name: rows})
+    assert reconstructions(done) and budget.plan_hash == plan.hash
+    moved = set_by_hand(done, layer_of(session), -0.5, 0.25)
+    assert reconstructions(moved) == ()
+    again = ERROR_BUDGET(moved, ErrorBudgetOptions(samples=2), model=model)
+    assert again.plan_hash == identity(moved, plan) != budget.plan_hash
+
+
+def test_what_a_plan_is_known_by_is_looked_up_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every redraw of the window asks for it: of 60,000 layers, hashes and ranges took half a second each time."""
+    plan = Plan().assign([layer_of(session)], inputs="int8-tensor-asym")
+    moved = set_by_hand(replace(session, plan=plan), layer_of(session), -0.5, 0.25)
+    known = identity(moved, plan)
+    monkeypatch.setattr(json, "dumps", None)
+    monkeypatch.setattr(Table, "__iter__", None)
+    assert identity(replace(moved, notes=("another state",)), plan) == known
 
 
 def test_a_session_that_was_saved_knows_its_plan_by_the_same_ranges(session: Session, tmp_path: Path) -> None:

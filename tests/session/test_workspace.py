@@ -15,6 +15,7 @@ from workbench.errors import WorkbenchError
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import KEEP, Plan, Rule, resolve
 from workbench.planning.totals import plan_totals
+from workbench.session.budget import Budget, BudgetUnit, known_budget
 from workbench.session.edits import BRANCH, EditableParts
 from workbench.session.session import Session
 from workbench.session.workspace import MAX_UNDO, State, Workspace
@@ -412,6 +413,32 @@ def test_edits_after_going_back_leave_the_other_branch_as_a_named_plan(tmp_path:
     assert list(workspace.state.session.plans) == ["Branch 1"], "a plan that has a name needs no other"
     workspace.state.session.save(tmp_path / "s.qwb")
     assert Session.load(tmp_path / "s.qwb").plans["Branch 1"] == branch
+
+
+def test_the_budget_of_a_search_comes_back_with_the_session(tmp_path: Path) -> None:
+    """A session for ONNX Runtime, searched within 8.1 bits, came back with 4.5, for which it has no plan."""
+    workspace, file = Workspace(), tmp_path / "s.qwb"
+    workspace.show_budget(Budget(amount=8.1))
+    workspace.open(session(), file)
+    assert not workspace.state.dirty, "the budget that was chosen before is the session's"
+    workspace.state.session.save(file)
+    again = Workspace()
+    again.open(Session.load(file), file)
+    assert again.state.budget == Budget(amount=8.1)
+    again.edit("Lock", lock(LAYERS[0]))
+    again.show_budget(Budget(amount=2.5, unit=BudgetUnit.MEGABYTES, problem="typed nonsense last"))
+    again.undo()
+    assert again.state.dirty and again.state.budget.amount == 2.5, "a budget is no edit"
+    again.show_budget(Budget(amount=8.1))
+    assert not again.state.dirty
+    again.show_budget(Budget(amount=2.5, unit=BudgetUnit.MEGABYTES))
+    again.state.session.save(file)
+    assert Session.load(file).budget == Budget(amount=2.5, unit=BudgetUnit.MEGABYTES)
+
+
+@pytest.mark.parametrize("written", [(None, None), ("nan", "bits per weight"), (-1, "bits per weight"), (4.5, "lb")])
+def test_a_budget_that_is_none_is_not_read(written: tuple[object, object]) -> None:
+    assert known_budget(*written) is None
 
 
 def test_only_the_newest_branches_stay(monkeypatch: pytest.MonkeyPatch) -> None:

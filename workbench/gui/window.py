@@ -50,8 +50,9 @@ from workbench.gui.shell.words import tr
 from workbench.insight.roles import Role, role
 from workbench.models.placement import Placement
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.budget import Budget
 from workbench.session.session import Session
-from workbench.session.workspace import Budget, State
+from workbench.session.workspace import State
 
 if TYPE_CHECKING:
     from workbench.gui.panels.sensitivity import SensitivityPanel

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from workbench.insight import quantities
 from workbench.insight.fronts import apart, uniform_plans
-from workbench.insight.latest import same_objects
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.plan_differences import priced, smallest_batch_time
 from workbench.insight.roofline import PlanTime
 from workbench.insight.sums import activations, shown_unit, whole_bits
 from workbench.measurement.evaluation import Evaluation
 from workbench.measurement.units import short_unit
+from workbench.planning.latest import same_objects
 from workbench.planning.plan import Plan
 from workbench.planning.totals import Totals, layer_bits
 from workbench.sensitivity.confidence import interval

@@ -10,7 +10,6 @@ import numpy as np
 
 from workbench.errors import WorkbenchError
 from workbench.insight import quantities
-from workbench.insight.latest import same_objects
 from workbench.insight.legality import refused_cells, within_target
 from workbench.insight.roofline import plan_microseconds
 from workbench.insight.sums import activations
@@ -20,6 +19,7 @@ from workbench.models.summary import searchable
 from workbench.planning.budgets import MeasuredTimes
 from workbench.planning.constraints import Constraints
 from workbench.planning.explain import explain, next_purchase
+from workbench.planning.latest import same_objects
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.search.search import Front, pareto
 from workbench.planning.totals import Totals, cached_layers, layer_bits, quantized_inputs, totals

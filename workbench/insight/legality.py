@@ -14,7 +14,6 @@ from workbench.deployment.targets import Target
 from workbench.deployment.targets import target as target_of
 from workbench.errors import PlanError
 from workbench.insight import schemes
-from workbench.insight.latest import Assignments, Latest, changed_layers
 from workbench.models.kv_cache import cache_scheme
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary, quantizable, searchable
@@ -24,6 +23,7 @@ from workbench.numerics.formats.gguf.inputs import inputs_beside
 from workbench.planning.candidates import More, Rounding
 from workbench.planning.constraints import Constraints
 from workbench.planning.groups import sharing_groups
+from workbench.planning.latest import Assignments, Latest, changed_layers
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session

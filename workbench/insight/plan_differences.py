@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from workbench.errors import WorkbenchError
 from workbench.insight import quantities
-from workbench.insight.latest import Latest
 from workbench.insight.layer_facts import weight_loss
 from workbench.insight.roofline import PlanTime, plan_time
+from workbench.planning.latest import Latest
 from workbench.planning.plan import Assignment, Plan, resolve
 from workbench.planning.totals import Totals, layer_bits, totals
 from workbench.sensitivity.table import Sensitivity

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from workbench.insight import schemes
-from workbench.insight.latest import Assignments, changed_layers
 from workbench.insight.layer_facts import weight_loss
 from workbench.models.layer import Layer
 from workbench.models.summary import ModelSummary
+from workbench.planning.latest import Assignments, changed_layers
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits
 from workbench.session.workspace import State

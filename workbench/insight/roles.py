@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.insight.latest import Latest
 from workbench.insight.legality import target_schemes
 from workbench.insight.schemes import reference_bits
 from workbench.models.data.files import BUNDLED_TEXT
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
+from workbench.planning.latest import Latest
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 

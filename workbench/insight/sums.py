@@ -6,10 +6,10 @@ import math
 
 from workbench.deployment.targets import target as target_of
 from workbench.insight import quantities
-from workbench.insight.latest import Latest
 from workbench.measurement.units import is_divergence, loss_unit
 from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary, searchable
+from workbench.planning.latest import Latest
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import Totals, cached_layers, quantized_inputs
 from workbench.sensitivity.metrics import BY_NAME

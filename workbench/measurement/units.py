@@ -8,6 +8,9 @@ NATS = "nats"
 HALF_SQUARED_DISTANCE = "half squared distance"
 """The unit of a loss where outputs are not logits: the KL between Gaussians of variance 1 around the two outputs."""
 
+COSINE_DISTANCE = "1 - cosine"
+"""The unit of the distance between a runtime's embeddings and ours."""
+
 RELATIVE_SQUARED_ERROR = "relative squared error"
 PERCENT = "%"
 
@@ -17,6 +20,11 @@ _SHORT = {NATS: "nats", HALF_SQUARED_DISTANCE: "½ d²", RELATIVE_SQUARED_ERROR:
 def loss_unit(output: OutputKind) -> str:
     """Return the unit of the distance between two models' outputs: nats for logits, else half the squared distance."""
     return HALF_SQUARED_DISTANCE if output is OutputKind.EMBEDDING else NATS
+
+
+def runtime_unit(output: OutputKind) -> str:
+    """Return the unit of the distance between a runtime's answers and ours."""
+    return COSINE_DISTANCE if output is OutputKind.EMBEDDING else NATS
 
 
 def is_divergence(unit: str) -> bool:

@@ -128,7 +128,7 @@ class Workers:
         if not model.is_original:
             raise CannotRunError(
                 f"{model.summary.name} runs with changed weights or inputs (transforms), which workers cannot open; "
-                "run this step without --cluster"
+                "run this step without a cluster (--cluster)"
             )
         return Need(
             version=VERSION, torch=torch.__version__, threads=torch.get_num_threads(), source=model.summary.source,

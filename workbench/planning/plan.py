@@ -88,7 +88,7 @@ class Plan:
     fingerprint: str | None = None
     transforms: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """``sha256:`` of rules and transforms in canonical form: equal for plans that say the same in one order."""
         rules = [rule.document for rule in self.rules]

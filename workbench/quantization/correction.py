@@ -38,7 +38,7 @@ def require_data_for(names: Iterable[str], data: Data | None) -> None:
     if name is not None and data is None:
         raise MissingResultError(
             f"{name} compares the rounded model with the original on the calibration's data, and none is given; "
-            f"calibrate first and give the session (--session S.qwb), or take {name} out of the plan's transforms"
+            f"calibrate first (--session S.qwb gives the session), or take {name} out of the plan's transforms"
         )
 
 

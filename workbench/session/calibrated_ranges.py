@@ -15,6 +15,7 @@ from workbench.numerics.ranges import METHODS, REGISTRY, Loss, Range, RangeMetho
 from workbench.numerics.scheme import Scheme
 from workbench.numerics.statistics.histogram_moments import Moments
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.planning.latest import Latest
 from workbench.planning.plan import Plan, resolve
 from workbench.progress import Progress, silent
 
@@ -124,13 +125,23 @@ def identity(session: Session, plan: Plan) -> str:
 
     A range set by hand is the session's, not the plan's, but moving one changes what the plan's inputs are rounded to.
     """
-    by_hand = {name: held for (name, _), held in session.active_ranges.items() if held.method == "manual"}
-    inputs = {name: plan.of(name).inputs for name in sorted(by_hand)}
-    used = [
-        (name, float(by_hand[name].low), float(by_hand[name].high)) for name, scheme in inputs.items()
-        if scheme is not None and takes_range(parse_scheme(scheme))
-    ]  # fmt: skip
+    used = [(name, float(held.low), float(held.high)) for name, held in ranges_by_hand(session, plan).items()]
     return "sha256:" + hashlib.sha256(repr((plan.hash, used)).encode()).hexdigest() if used else plan.hash
+
+
+def ranges_by_hand(session: Session, plan: Plan) -> dict[str, Range]:
+    """Return the ranges set by hand that ``plan`` rounds inputs by, by layer in alphabetical order."""
+    inputs = {name: plan.of(name).inputs for name in _by_hand(session.active_ranges)}
+    return {
+        name: session.active_ranges[name, "input"] for name, scheme in inputs.items()
+        if scheme is not None and takes_range(parse_scheme(scheme))
+    }  # fmt: skip
+
+
+@Latest
+def _by_hand(ranges: Mapping[tuple[str, str], Range]) -> tuple[str, ...]:
+    """Return the layers whose inputs' range was set by hand; to look through 60,000 takes milliseconds."""
+    return tuple(sorted(name for (name, tap), held in ranges.items() if held.method == "manual" and tap == "input"))
 
 
 def set_by_hand(session: Session, layer: str, low: float | None, high: float | None) -> Session:

@@ -20,6 +20,7 @@ from workbench.planning.plan import Plan
 from workbench.sensitivity.audit import PlanAudit
 from workbench.sensitivity.error_budget import BudgetPair
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.budget import Budget
 from workbench.session.columns import Columns
 from workbench.session.results import StepResult
 from workbench.session.table import Layout, Table
@@ -69,6 +70,7 @@ class Contents:
     ``error_budget`` and ``audit`` are the last ones measured; each names its plan.
     ``results`` maps a step to what it computed last, for steps whose results have no field of their own.
     ``target`` names the runtime or device that the plan is for: ``ANY`` if any was chosen, empty if none was.
+    ``budget`` is what the user lets a search use (None: never chosen).
     ``locked`` layers keep their assignment in every search.  The fields in LAYOUTS are tables of columns, whatever
     mapping they were given as.
     """
@@ -87,6 +89,7 @@ class Contents:
     plans: Mapping[str, Plan] = field(default_factory=dict)
     locked: frozenset[str] = frozenset()
     target: str = ""
+    budget: Budget | None = None
     evaluations: tuple[Evaluation, ...] = ()
     error_budget: BudgetPair | None = None
     audit: PlanAudit | None = None

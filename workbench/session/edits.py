@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from workbench.numerics.ranges import Range
 from workbench.planning.plan import Plan
+from workbench.session.budget import Budget
 from workbench.session.calibrated_ranges import range_by
 from workbench.session.session import Session
 
@@ -31,13 +32,14 @@ class EditableParts:
     active_ranges: Ranges
     locked: frozenset[str]
     target: str
+    budget: Budget | None
 
     @staticmethod
     def of(session: Session) -> EditableParts:
         """Return the parts of ``session``."""
         return EditableParts(
             plan=session.plan, plans=session.plans, active_ranges=session.active_ranges, locked=session.locked,
-            target=session.target,
+            target=session.target, budget=session.budget,
         )  # fmt: skip
 
     def into(self, session: Session) -> Session:
@@ -103,6 +105,7 @@ def exchanged(session: Session, old: EditableParts, new: EditableParts) -> Sessi
         active_ranges=_exchanged_ranges(session, old.active_ranges, new.active_ranges),
         locked=(now.locked - (old.locked - new.locked)) | (new.locked - old.locked),
         target=now.target if old.target == new.target else new.target,
+        budget=now.budget if old.budget == new.budget else new.budget,
     ).into(session)
 
 

@@ -21,6 +21,7 @@ from workbench.numerics.ranges import Range
 from workbench.plain_file import read_bytes
 from workbench.planning.plan import Plan
 from workbench.session.autosave import journal_path, write_note
+from workbench.session.budget import known_budget
 from workbench.session.columns import PIECE
 from workbench.session.edits import EditableParts, Ranges
 from workbench.session.newest import Newest
@@ -43,6 +44,7 @@ class _Line(TypedDict):
     active_ranges: str
     locked: list[str]
     target: str
+    budget: tuple[float, str] | None
 
 
 LARGEST = 16 << 20
@@ -133,7 +135,7 @@ class Journal:
             "model": session.model.fingerprint, "plan": written(parts.plan, Plan.to_json),
             "plans": {name: written(plan, Plan.to_json) for name, plan in parts.plans.items()},
             "active_ranges": written(parts.active_ranges, _ranges_text), "locked": sorted(parts.locked),
-            "target": parts.target,
+            "target": parts.target, "budget": (parts.budget.amount, parts.budget.unit) if parts.budget else None,
         }  # fmt: skip
         text = json.dumps(content, separators=(",", ":")).encode()
         return hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n"
@@ -158,7 +160,8 @@ def read_journal(file: Path, session: Session) -> Session:
         content = json.loads(text)
         if content["model"] != session.model.fingerprint:
             raise SessionError("its edits belong to another model")
-        return _parts({"target": session.target} | content, str(file)).into(session)  # lines were without it
+        lacking = {"target": session.target, "budget": None}  # lines were without them
+        return _parts(lacking | content, str(file)).into(session)
     except (ValueError, KeyError, TypeError, RecursionError, WorkbenchError) as error:
         raise SessionError(f"the journal {file} cannot be read: {str(error).splitlines()[0]}") from None
 
@@ -182,7 +185,7 @@ def _parts(content: _Line, where: str) -> EditableParts:
     return EditableParts(
         plan=Plan.from_json(content["plan"], where), locked=frozenset(map(str, content["locked"])),
         plans={name: Plan.from_json(plan, where) for name, plan in content["plans"].items()}, active_ranges=ranges,
-        target=str(content["target"]),
+        target=str(content["target"]), budget=known_budget(*content["budget"]) if content["budget"] else None,
     )  # fmt: skip
 
 

@@ -7,10 +7,8 @@ differs.  Edits (plan, ranges, locks) can be undone; undo never removes results 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 
 from workbench.deployment.targets import known_target
@@ -22,58 +20,13 @@ from workbench.models.layer import Layer
 from workbench.planning.plan import Assignment, changed_names, resolve, resolve_some
 from workbench.planning.totals import Ledger, Totals, plan_totals
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
+from workbench.session.budget import Budget
 from workbench.session.contents import ANY
 from workbench.session.edits import Edit, EditableParts, exchanged, same, with_branch
 from workbench.session.session import Session
 from workbench.session.shared_file import Stamp
 
 MAX_UNDO = 500
-
-
-class BudgetUnit(StrEnum):
-    """What a search is limited in; a loss is in the unit of the table that is shown."""
-
-    BITS_PER_WEIGHT = "bits per weight"
-    MEGABYTES = "MB of the whole model"
-    LOSS = "predicted loss"
-    MICROSECONDS = "µs of kernels"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """What a search may use; ``problem`` says what is wrong with the amount that the user typed last."""
-
-    amount: float = 4.5
-    unit: BudgetUnit = BudgetUnit.BITS_PER_WEIGHT
-    problem: str = ""
-
-    @property
-    def bits_per_weight(self) -> float | None:
-        """The amount in bits per weight; None where it is one in bytes."""
-        return self.amount if self.unit is BudgetUnit.BITS_PER_WEIGHT else None
-
-    @property
-    def nbytes(self) -> int | None:
-        """The amount in bytes of the whole model; None where it is one in bits per weight."""
-        return round(self.amount * 1e6) if self.unit is BudgetUnit.MEGABYTES else None
-
-    @property
-    def loss(self) -> float | None:
-        """The largest predicted loss; None where the amount is another one."""
-        return self.amount if self.unit is BudgetUnit.LOSS else None
-
-    @property
-    def microseconds(self) -> float | None:
-        """The longest time of all timed kernels; None where the amount is another one."""
-        return self.amount if self.unit is BudgetUnit.MICROSECONDS else None
-
-    def amount_of(self, smallest: str) -> float | None:
-        """Return the amount of this unit, of four digits and at least ``smallest`` (see BudgetError), or None."""
-        if not smallest:
-            return None
-        value = float(smallest) / (1e6 if self.unit is BudgetUnit.MEGABYTES else 1.0)
-        step = 10.0 ** (math.floor(math.log10(value)) - 3) if value > 0 else 1.0
-        return float(f"{math.ceil(value / step) * step:.4g}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -143,16 +96,18 @@ class Workspace:
         """Make ``session`` the document; the undo stack is empty.  ``unsaved``: it is not what stands at ``path``,
         ``read`` is the version of that file which it comes from.
 
-        One without a target, or with one that is not known here, is for the target that is chosen."""
+        One without a target, or with one that is not known here, is for the target that is chosen; one without a budget
+        is searched within the present one."""
         self._undo.clear()
         self._redo.clear()
         self.document += 1
         aim = "" if session.target == ANY else known_target(session.target) or self.state.target
         session = session if session.target in (aim, ANY) else replace(session, target=aim)
+        session = session if session.budget else replace(session, budget=replace(self.state.budget, problem=""))
         self.on_disk, self.read = None if unsaved else session, read
         view = replace(
             self.state, selection=(), activation_metric="", search_error="", smallest_budget=None, contrast=(),
-            target=aim,
+            target=aim, budget=session.budget or self.state.budget,
         )  # fmt: skip
         self._set(replace(view, session=session, path=path, dirty=unsaved))
 
@@ -248,8 +203,13 @@ class Workspace:
             self.edit(title, lambda session: replace(session, target=target or ANY))
 
     def show_budget(self, budget: Budget) -> None:
-        """Choose what a search may use; the error of an earlier search is over."""
-        self._set(replace(self.state, budget=budget, search_error="", smallest_budget=None))
+        """Choose what a search may use, which the session remembers; the error of an earlier search is over."""
+        state = replace(self.state, budget=budget, search_error="", smallest_budget=None)
+        kept = replace(budget, problem="")
+        if state.session is not None and kept != state.session.budget:
+            session = replace(state.session, budget=kept)
+            state = replace(state, session=session, dirty=not same(session, self.on_disk))
+        self._set(state)
 
     def show_search_error(self, error: str, smallest: float | None = None) -> None:
         """Note why a search found no plan, and the smallest budget for one; this replaces a problem of the amount."""

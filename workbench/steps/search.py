@@ -90,13 +90,13 @@ class SearchOptions:
     inputs: tuple[str, ...] = option((), OptionInfo(
         label="Inputs", metavar="A,B,...", parse=scheme_name, empty="as in the session's plan",
         help="activation schemes of the searched layers, such as int8-token; of several the search chooses one or none "
-        "for each layer (sensitivity --metric predicted_kl_inputs scores them); static: 8 bits by calibrated ranges, "
+        "for each layer, once they are scored (--metric predicted_kl_inputs); static: 8 bits by calibrated ranges, "
         "with a zero point where the target takes one; none: of no layer",
     ))  # fmt: skip
     cache: str | None = option(None, OptionInfo(
         label="KV cache", metavar="SCHEME", parse=scheme_name, empty="as in the session's plan",
-        help="how keys and values are stored in the cache, such as int8-token (sensitivity --metric predicted_kl_cache "
-        "scores it), or none",
+        help="how keys and values are stored in the cache, such as int8-token, once it is scored (--metric "
+        "predicted_kl_cache), or none",
     ))  # fmt: skip
     target: str | None = option(None, TARGET)
     lock: tuple[str, ...] = option((), OptionInfo(

@@ -103,7 +103,8 @@ def input_names(session: Session, names: Sequence[str], target: str | None, weig
         if any(runtime.legal(layer, each, scheme) is None for layer in layers for each in of_weights):
             return tuple(scheme if name == STATIC else name for name in names)
     beside = f" beside weights in {weights}" if weights else ""
-    raise PlanError(f"{runtime.title} runs no static inputs of 8 bits{beside}; leave --inputs out, or give int8-token")
+    advice = "leave inputs as they are (--inputs), or give int8-token"
+    raise PlanError(f"{runtime.title} runs no static inputs of 8 bits{beside}; {advice}")
 
 
 def with_activations(

@@ -181,7 +181,7 @@ def remarks_on(quantized: QuantizedModel) -> list[str]:
         f"{few(others, 3)} differ. GPTQModel, vLLM and SGLang read the rules in its configuration"
     ][: len(others)] + [
         f"vLLM runs {few(bond, 4)} as one matrix and does not load them in several forms; "
-        "workbench check --target vllm --repair changes the plan" for bond in joined[:1]
+        "a repair for vLLM changes the plan (--repair of workbench check --target vllm)" for bond in joined[:1]
     ]  # fmt: skip
 
 

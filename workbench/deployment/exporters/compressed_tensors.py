@@ -47,7 +47,8 @@ class CompressedTensors(CheckpointExporter):
         ] * bool(quantized.changes.rotated)  # fmt: skip
         remarks = [
             f"{len(refused):,} of the layers do not run in transformers as they were evaluated, beginning with {first} "
-            f"({reason}); vLLM has its own rules, and workbench check --target transformers --repair changes the plan"
+            f"({reason}); vLLM has its own rules, and a repair for transformers changes the plan "
+            "(--repair of workbench check)"
             for first, reason in list(refused.items())[:1]
         ]
         return rotated + (remarks or loads_in_transformers(out, model))

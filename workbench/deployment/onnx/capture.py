@@ -72,7 +72,7 @@ def capture(model: Model, batch: Mapping[str, torch.Tensor] | None = None) -> Gr
     if model.device.type != "cpu" or model.dtype.itemsize < 4:
         raise ExportError(
             f"{model.summary.name} runs on {model.device} in {str(model.dtype).removeprefix('torch.')}; a graph is "
-            "captured on the CPU in float32: export with --device cpu --dtype float32"
+            "captured on the CPU in float32: export on the CPU (--device cpu) in float32 (--dtype float32)"
         )
 
     def forward(network: Forward, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-COSINE_DISTANCE = "1 - cosine"
-"""The unit of the distance between embeddings."""
-
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
     """Return log-probabilities along the last axis, float64."""

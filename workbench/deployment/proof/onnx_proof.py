@@ -26,7 +26,6 @@ from workbench.deployment.proof.child import (
     threads_of_machine,
 )
 from workbench.deployment.proof.losses import (
-    COSINE_DISTANCE,
     cosine_distance,
     divergence,
     log_softmax,
@@ -37,7 +36,7 @@ from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_onnx_runtime, repeated
 from workbench.deployment.tensors import check
 from workbench.errors import BackendUnavailableError, ExportError, nearest
-from workbench.measurement.units import NATS, RELATIVE_SQUARED_ERROR
+from workbench.measurement.units import COSINE_DISTANCE, NATS, RELATIVE_SQUARED_ERROR
 from workbench.models.data.inputs import arguments_for
 from workbench.models.model import Batch, Model
 from workbench.models.sources.exported_program import pieces_of

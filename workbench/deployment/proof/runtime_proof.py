@@ -13,11 +13,11 @@ import torch
 from workbench.deployment.gguf_file import Content, content_of, prove, write
 from workbench.deployment.proof.child import proof_folder
 from workbench.deployment.proof.llama_cpp import Run, require_llama_cpp, run
-from workbench.deployment.proof.losses import COSINE_DISTANCE, cosine_distance, divergence
+from workbench.deployment.proof.losses import cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_llama_cpp
 from workbench.deployment.tensors import check
-from workbench.measurement.units import NATS
+from workbench.measurement.units import COSINE_DISTANCE, NATS
 from workbench.models.gguf.values import value_of
 from workbench.models.model import Model
 from workbench.models.summary import OutputKind

@@ -21,12 +21,12 @@ from workbench.deployment.proof.child import (
     threads_of_machine,
 )
 from workbench.deployment.proof.llama_cpp import Run
-from workbench.deployment.proof.losses import COSINE_DISTANCE, cosine_distance, divergence
+from workbench.deployment.proof.losses import cosine_distance, divergence
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_transformers
 from workbench.deployment.proof.runtime_proof import _answers, _embedding_losses, _token_losses, _tokens
 from workbench.errors import ExportError
-from workbench.measurement.units import NATS
+from workbench.measurement.units import COSINE_DISTANCE, NATS
 from workbench.models.model import Model
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.stored import tensors_in_files

@@ -12,8 +12,8 @@ from workbench.gui.shell.stepper import Mark, StageStatus
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.dashboard import evaluation_of
-from workbench.insight.latest import Latest
 from workbench.insight.roles import lacks_schemes
+from workbench.planning.latest import Latest
 from workbench.planning.plan import KEEP, Assignment
 from workbench.session.calibrated_ranges import identity
 from workbench.session.session import Session
@@ -91,10 +91,13 @@ def _evaluated(state: State) -> str:
 def _deployed(state: State) -> str:
     session = state.session
     rows = proofs(session) if session else ()
-    return "this plan ran in its runtime" if session and any(row.plan == _identity(session) for row in rows) else ""
+    return "this plan ran in its runtime" if session and _known_as(session) in {row.plan for row in rows} else ""
 
 
-_identity = Latest(lambda session: identity(session, session.plan))
+@Latest
+def _known_as(session: Session) -> str:
+    return identity(session, session.plan)
+
 
 STAGES = (
     Stage("Model", "open_folder", "layers", (OPEN.name, OPEN_SESSION.name), _opened, lambda now: None),
@@ -112,7 +115,7 @@ class Stages:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._exported: dict[int, object] = {}  # by the number of the job
+        self._exported: dict[int, str] = {}  # by the number of the job
 
     def marks(self, now: ActionState, running: Mapping[str, str]) -> tuple[Mark, ...]:
         """Return what every stage shows now; ``running`` says what jobs are doing, by the name of their step."""
@@ -141,8 +144,9 @@ class Stages:
     def _note_exports(self) -> None:
         for view in self._jobs.views:
             request = self._jobs.request(view.id)
-            if view.status is JobStatus.DONE and isinstance(request, Request) and request.step is EXPORT:
-                self._exported[view.id] = request.session and request.session.plan
+            is_new = view.status is JobStatus.DONE and view.id not in self._exported
+            if is_new and isinstance(request, Request) and request.step is EXPORT and request.session is not None:
+                self._exported[view.id] = identity(request.session, request.session.plan)
 
     def opening(self) -> JobView | None:
         """Return the job that opens a model or session now, None where there is none."""
@@ -151,5 +155,6 @@ class Stages:
         return next(opens, None)
 
     def _deployed_here(self, stage: Stage, session: Session | None) -> str:
-        exported = stage.panel == "deploy" and session is not None and session.plan in self._exported.values()
-        return "this plan was exported" if exported else ""
+        if stage.panel != "deploy" or session is None or not self._exported:
+            return ""
+        return "this plan was exported" if _known_as(session) in self._exported.values() else ""

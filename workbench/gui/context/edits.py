@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.planning.plan import KEEP, Plan
+from workbench.session.calibrated_ranges import range_by
 from workbench.session.session import Session
 from workbench.session.workspace import Workspace
 
@@ -20,16 +21,40 @@ if TYPE_CHECKING:
 def assign(workspace: Workspace, layers: Iterable[str], **changes: Any) -> int | None:
     """Set fields of the layers' Assignment (``weights``, ``inputs``, ``cache``, ``algorithm``, ``range_method``).
 
-    Returns the number of the edit, None if nothing changed.
+    A range method takes the place of ranges that were set by hand.  Returns the number of the edit, None if nothing
+    changed.
     """
-    names = tuple(layers)
-    if not names or workspace.state.session is None:
+    names, session = tuple(layers), workspace.state.session
+    if not names or session is None:
         return None
     current = workspace.state.assignments
-    if current and all(getattr(current[name], key) == value for name in names for key, value in changes.items()):
+    held = {name for name in names if is_by_hand(session, name)} if "range_method" in changes else set[str]()
+    if (
+        current
+        and not held
+        and all(getattr(current[name], key) == value for name in names for key, value in changes.items())
+    ):
         return None
-    title = f"Set {_layers(names)} to {_values(changes)}"
-    return workspace.edit(title, lambda session: replace(session, plan=session.plan.assign(names, **changes)))
+
+    def change(session: Session) -> Session:
+        after = replace(session, plan=session.plan.assign(names, **changes))
+        if not held:
+            return after
+        ranges = {
+            (name, tap): each
+            for (name, tap), each in session.active_ranges.items()
+            if tap != "input" or name not in held
+        }
+        found = {(name, "input"): range_by(session.ranges, name, "input", changes["range_method"]) for name in held}
+        return replace(after, active_ranges=ranges | {key: each for key, each in found.items() if each is not None})
+
+    return workspace.edit(f"Set {_layers(names)} to {_values(changes)}", change)
+
+
+def is_by_hand(session: Session, layer: str) -> bool:
+    """Return whether the range of a layer's input was set by hand."""
+    held = session.active_ranges.get((layer, "input"))
+    return held is not None and held.method == MANUAL
 
 
 def lock(workspace: Workspace, layers: Iterable[str], locked: bool) -> None:

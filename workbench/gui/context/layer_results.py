@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from workbench.gui.context.context import Context
 from workbench.gui.context.runner import ErrorHandler, log_only
-from workbench.insight.latest import same_objects
+from workbench.planning.latest import same_objects
 from workbench.session.session import Session
 from workbench.steps.step import Request
 

@@ -11,6 +11,7 @@ from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget
+from workbench.session.calibrated_ranges import identity
 from workbench.session.workspace import State
 from workbench.steps.checks.error_budget import ERROR_BUDGET, ErrorBudgetOptions
 
@@ -54,6 +55,8 @@ class ErrorBudgetPanel(Panel):
         if session.error_budget is not self.pair or session.model.fingerprint != self._fingerprint:
             self._fingerprint = session.model.fingerprint
             self._show(session.error_budget)
+        if self.pair is not None:
+            self._say(self.pair, changed=self.pair.plan_hash != identity(session, session.plan))
 
     def measure(self) -> None:
         """Measure the current plan's budget in the engine."""
@@ -71,8 +74,10 @@ class ErrorBudgetPanel(Panel):
             self.plot.show_lines((), ())
             return
         self.plot.show_lines(pair.measured.blocks, budget_lines(pair))
-        words = f"{budget_in_words(pair)}; line: measured"
-        if predicted is None:
+
+    def _say(self, pair: BudgetPair, *, changed: bool) -> None:
+        words = f"{'The plan has changed since; ' if changed else ''}{budget_in_words(pair)}; line: measured"
+        if pair.predicted is None:
             self.figure.say(f"{words}; score the weight error (F6) and measure again to see which layers it comes from",
                             words)  # fmt: skip
         else:

@@ -29,10 +29,10 @@ from workbench.insight.fronts import (
     uniform_plans,
     why,
 )
-from workbench.insight.latest import Latest
 from workbench.insight.legality import rounding_of, unknown_rounding
 from workbench.models.layer import Layer
 from workbench.models.summary import searchable
+from workbench.planning.latest import Latest
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.planning.search.search import Front
 from workbench.sensitivity.table import Sensitivity

@@ -24,10 +24,10 @@ from workbench.gui.shell.words import tr
 from workbench.insight import quantities, schemes
 from workbench.insight.arrangement import Arrangement, Order, arranged
 from workbench.insight.dashboard import change_in_words, cost_of
-from workbench.insight.latest import Assignments, Latest, changed_layers
 from workbench.insight.legality import refused_cells
 from workbench.insight.plan_differences import contrasted
 from workbench.measurement.units import short_unit
+from workbench.planning.latest import Assignments, Latest, changed_layers
 from workbench.planning.plan import KEEP, Assignment
 from workbench.sensitivity.metrics import BY_NAME, METRICS, REFINED, WEIGHT_METRICS, metric_title
 from workbench.sensitivity.table import Sensitivity

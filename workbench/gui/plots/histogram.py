@@ -49,7 +49,7 @@ REASON_MARGIN = 12
 NEAR_LEFT = 0.35
 """A line in this part of the plot has its label on its right."""
 
-METHOD_LABELS = {"min-max": "min–max", "mse": "MSE", "moving-average": "moving average"}
+METHOD_LABELS = {"min-max": "min–max", "mse": "MSE", "moving-average": "moving average", "manual": "set by hand"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,9 +46,9 @@ from workbench.insight.roofline import points
 from workbench.insight.sums import shown_unit
 from workbench.insight.token_outliers import token_rows
 from workbench.measurement.metrics import metric_title as evaluation_title
-from workbench.measurement.units import short_unit
+from workbench.measurement.units import loss_unit, short_unit
 from workbench.sensitivity.metrics import metric_title
-from workbench.session.calibrated_ranges import ranges_at
+from workbench.session.calibrated_ranges import identity, ranges_at, ranges_by_hand
 from workbench.session.session import TAPS, Session
 from workbench.session.workspace import State
 
@@ -159,6 +159,10 @@ def _plan(session: Session, state: State) -> Section:
     rules = [["Layers", "Weights", "Inputs", "Algorithm"], *(
         [pattern, rule.weights, rule.inputs or "floating point", rule.algorithm] for pattern, rule in assignments
     )]  # fmt: skip
+    by_hand = [["Layer", "Lowest", "Highest", "Clipped"], *(
+        [name, quantities.number(held.low), quantities.number(held.high), quantities.share(held.clipped)]
+        for name, held in ranges_by_hand(session, session.plan).items()
+    )]  # fmt: skip
     words = [f"Transforms, in order: {', '.join(session.plan.transforms)}."] if session.plan.transforms else []
     words += [state.plan_error] if state.plan_error else []
     unit = shown_unit(session, state.metric)
@@ -168,7 +172,11 @@ def _plan(session: Session, state: State) -> Section:
     return Section(
         title="Plan",
         words=words,
-        tables=(cut("The plan's rules", rules), cut("Layers", layers, ("Bits", "Size", loss))),
+        tables=(
+            cut("The plan's rules", rules),
+            cut("Layers", layers, ("Bits", "Size", loss)),
+            *([cut("Input ranges set by hand", by_hand, by_hand[0][1:])] if by_hand[1:] else ()),
+        ),
     )
 
 
@@ -242,9 +250,15 @@ def _accuracy(session: Session, state: State) -> Section | None:
             changes = most_changed.by_divergence(runs[-1].changed)
             tables.append(table("What quantization changed most", most_changed.FIELDS, changes))
     if audit is not None:
-        words.append(f"Audit of {audit.plan_name}: {audit.audit.sentence()}")
-        tables.append(table("Layers by their interaction", audit_view.FIELDS, audit_view.rows_of(audit.audit)))
+        unit = short_unit(loss_unit(session.model.output))
+        words.append(f"Audit of {audit.plan_name}{_since(session, audit.plan_hash)}: {audit.audit.sentence()}")
+        tables.append(table("Layers by their interaction", audit_view.FIELDS, audit_view.rows_of(audit.audit), unit))
     return Section(title="Accuracy", words=words, figures=figures, tables=tables)
+
+
+def _since(session: Session, plan: str) -> str:
+    """Return what to say of a result of the plan known as ``plan``, where the session's is another one by now."""
+    return "" if plan == identity(session, session.plan) else " (the plan has changed since)"
 
 
 def _agreement(session: Session, state: State) -> Section | None:
@@ -272,7 +286,7 @@ def _error_budget(session: Session, state: State) -> Section | None:
     if budget.predicted is not None:
         rows = error_budget.noisiest(budget.predicted)
         tables.append(table("Layers that send the most noise to the output", error_budget.FIELDS, rows))
-    words = [f"{error_budget.budget_in_words(budget)}."]
+    words = [f"{error_budget.budget_in_words(budget)}{_since(session, budget.plan_hash)}."]
     return Section(title="Error budget", words=words, figures=[picture(plot)], tables=tables)
 
 

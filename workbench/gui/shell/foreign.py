@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtGui import Qt as Text  # the module of texts, under the same name
+from PySide6.QtWidgets import QStyledItemDelegate
 
 from workbench.readable import LONGEST, readable
 
@@ -18,8 +19,12 @@ def as_line(text: str) -> str:
 
 
 def isolated(text: str) -> str:
-    """Return a text that runs, in a window from right to left, in the direction of its own first letter."""
-    return f"\u2068{text}\u2069" if QGuiApplication.isRightToLeft() else text
+    """Return a text that runs, in a window from right to left, in the direction of its own first letter.
+
+    Labels do so by themselves; buttons, lists and menus would put dots at its end, and numbers at its beginning, at the
+    other side.
+    """
+    return f"\u2068{text}\u2069" if text and QGuiApplication.isRightToLeft() else text
 
 
 def as_tip(text: str) -> str:
@@ -30,4 +35,11 @@ def as_tip(text: str) -> str:
 
 def elided(metrics: QFontMetrics, text: str, room: int, cut: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> str:
     """Return as much of a text as fits into ``room`` pixels, as it may be painted."""
-    return metrics.elidedText(as_line(text), cut, room)
+    return isolated(metrics.elidedText(as_line(text), cut, room))
+
+
+class Isolating(QStyledItemDelegate):
+    """Paints the entries of a list as :func:`isolated` texts."""
+
+    def displayText(self, value: object, locale: QLocale | QLocale.Language) -> str:
+        return isolated(super().displayText(value, locale))

@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 
 from workbench.errors import WorkbenchError
 from workbench.gui.shell.file_dialog import file_dialog
+from workbench.gui.shell.foreign import isolated
 from workbench.gui.shell.number_field import NumberField
 from workbench.gui.shell.widgets import button, label, named, open_menu, page, row
 from workbench.gui.shell.words import tr
@@ -230,8 +231,8 @@ class Form(QWidget):
         button.setText("…")
         if info.path == "data":
             menu = QMenu(button)
-            menu.addAction(tr("&File…"), lambda: self._browse(info.label, "file", line))
-            menu.addAction(tr("F&older…"), lambda: self._browse(info.label, "folder", line))
+            menu.addAction(isolated(tr("&File…")), lambda: self._browse(info.label, "file", line))
+            menu.addAction(isolated(tr("F&older…")), lambda: self._browse(info.label, "folder", line))
             for name in self._bundled:
                 menu.addAction(tr("&Bundled Text: {}").format(name), partial(line.setText, name))
             open_menu(button, menu)

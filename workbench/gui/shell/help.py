@@ -115,6 +115,7 @@ class ProblemReport(Popup):
         self._lines, self._names = lines, names
         self.parts: Mapping[str, str] = {}
         self.text = named(QPlainTextEdit(readOnly=True), "The whole report")
+        self.text.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in every language
         self.with_names = QCheckBox(tr("With the &names of my files"))
         self.with_names.setToolTip(tr("Names help to find the cause, but may identify you"))
         self.with_names.toggled.connect(self._show)

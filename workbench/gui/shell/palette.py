@@ -13,13 +13,13 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QStyle,
-    QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
 
 from workbench.gui.shell import settings
 from workbench.gui.shell.dialogs import Popup
+from workbench.gui.shell.foreign import Isolating, isolated
 from workbench.gui.shell.widgets import fill_dialog, label, named
 from workbench.gui.shell.words import tr
 
@@ -63,14 +63,14 @@ def score(words: Sequence[str], title: str) -> int:
     return total
 
 
-class WithKeys(QStyledItemDelegate):
+class WithKeys(Isolating):
     """Writes the keys of an entry at the other end of its row."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
         painter.setPen(option.palette.placeholderText().color())
         side = QStyle.visualAlignment(option.direction, Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(option.rect.adjusted(6, 0, -6, 0), side, index.data(KEYS) or "")
+        painter.drawText(option.rect.adjusted(6, 0, -6, 0), side, isolated(index.data(KEYS) or ""))
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return super().sizeHint(option, index) + QSize(0, 6)

@@ -7,6 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QMenu
 
+from workbench.gui.shell.foreign import isolated
 from workbench.gui.shell.words import tr
 from workbench.insight.quantities import fixed
 from workbench.insight.schemes import families, reference_bits
@@ -39,4 +40,4 @@ def fill_menu(
 def _show_facts(menu: QMenu, facts: Callable[[str], str]) -> None:
     for action in menu.actions():
         name = action.text().partition("\t")[0]
-        action.setText(f"{name}\t{tr(facts(name))}")
+        action.setText(f"{name}\t{isolated(tr(facts(name)))}")

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QButtonGroup, QGridLayout, QMenu, QProgressBar, QP
 
 from workbench.engine.jobs import JobView
 from workbench.gui.shell import icons, settings
-from workbench.gui.shell.foreign import as_line
+from workbench.gui.shell.foreign import as_line, isolated
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.widgets import button, fill_dialog, fitted, label, named, row
 from workbench.gui.shell.words import tr
@@ -70,8 +70,8 @@ class StartPage(QWidget):
         kinds = "A Hugging Face folder, .safetensors, .gguf, .onnx, .pt2 or Python file"
         self.model_button = _large("Open a &model…", kinds, self._choose_model)
         self.menu = QMenu(self.model_button)
-        self.menu.addAction(tr("Model f&older…"), lambda: trigger("open_folder"))
-        self.menu.addAction(tr("Model &file…"), lambda: trigger("open_file"))
+        self.menu.addAction(isolated(tr("Model f&older…")), lambda: trigger("open_folder"))
+        self.menu.addAction(isolated(tr("Model &file…")), lambda: trigger("open_file"))
         self.session_button = _large(
             "Open a &session…", "A .qwb file with all earlier results", lambda: trigger("open_session")
         )

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from workbench.gui.shell.fitted_label import FittedLabel
-from workbench.gui.shell.foreign import as_line, as_tip
+from workbench.gui.shell.foreign import Isolating, as_line, as_tip, elided, isolated
 from workbench.gui.shell.words import tr
 from workbench.readable import LONGEST, readable
 
@@ -106,7 +106,7 @@ def button(
     text: str, clicked: Callable[[], object] | None = None, tip: str = "", *, name: str = "", role: str = ""
 ) -> QPushButton:
     """Return a button; ``clicked`` is called without arguments."""
-    widget = QPushButton(tr(text))
+    widget = QPushButton(isolated(tr(text)))
     widget.setAutoDefault(True)  # outside dialogs, too, Return presses it
     widget.setToolTip(as_tip(tr(tip)))
     if name:
@@ -120,7 +120,7 @@ def button(
 
 def switch(widget: B, text: str, toggled: Callable[[bool], object] | None, tip: str, *, on: bool = False) -> B:
     """Make a check box or button one that is on or off; ``toggled`` is called on changes."""
-    widget.setText(tr(text))
+    widget.setText(isolated(tr(text)))
     widget.setCheckable(True)
     widget.setChecked(on)
     widget.setToolTip(as_tip(tr(tip)))
@@ -132,6 +132,10 @@ def switch(widget: B, text: str, toggled: Callable[[bool], object] | None, tip: 
 class Combo(QComboBox):
     """A combo box that ends a text for which there is no room with an ellipsis, where Qt's cuts through a letter."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.setItemDelegate(Isolating(self))
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the box and as much of its text as fits."""
         option = QStyleOptionComboBox()
@@ -142,7 +146,7 @@ class Combo(QComboBox):
             painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
             place = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self)
             room = place.width() - 2 * TEXT_MARGIN
-            option.currentText = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room)
+            option.currentText = elided(self.fontMetrics(), option.currentText, room)
             painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
 
@@ -187,7 +191,7 @@ def offer(box: QComboBox, items: Sequence[tuple[str, object]], usual: object = N
 
 def choice(menu: QMenu, text: str, toggled: Callable[[bool], object], *, on: bool, tip: str = "") -> None:
     """Add an entry that is on or off to a menu; ``toggled`` is called on changes."""
-    action = menu.addAction(tr(text))
+    action = menu.addAction(isolated(tr(text)))
     action.setToolTip(as_tip(tr(tip)))
     action.setCheckable(True)
     action.setChecked(on)

@@ -25,15 +25,25 @@ CONTEXT = "workbench"
 PLACE = re.compile(r"\{([a-z]*)(:[^}]*)?\}")
 """A place in a text of the catalogue."""
 
-FLAG = re.compile(r"\(--([a-z-]++)[^()]*+\)")
+FLAG = re.compile(r" ?\(--([a-z-]++)[^()]*+\)")
 FIELDS = {
-    "all-experts": "All tokens through all experts", "column": "Column", "device": "Device", "dtype": "Numbers",
-    "inputs": "Inputs", "memory": "Memory", "weights": "Weights", "window": "Window",
+    "all-experts": "All tokens through all experts", "cluster": "Cluster", "column": "Column", "device": "Device",
+    "dtype": "Numbers", "factory": "Function", "inputs": "Inputs", "memory": "Memory", "weights": "Weights",
+    "window": "Window",
 }  # fmt: skip
 """What the fields of forms are called that are flags on the command line, where messages name these."""
 
+UNSAID = frozenset({"metric", "repair", "session", "trust"})
+"""Flags for which the window has no field: it asks, or the advice before them is all."""
+
 LETTERS = 4
 """Fixed letters that a pattern needs whose places take anything: fewer fit texts that are none of it."""
+
+STRONG = 10
+"""Fixed letters from which on a pattern, or a text of one word, is taken for ours within what another program said."""
+
+FOREIGN = re.compile(r"(?!['\"“(\[])[^/\\]*\b[a-z]{2,} [a-z]{2,}\b[^/\\]*")
+"""What no entry fits and is no name, path or quotation either: words of another program."""
 
 TEXT = r"(?:(?!; | · |\n).)+?"
 NUMBER = r"[+−-]?\d[\d.,]*(?:e[+−-]?\d+)?"
@@ -45,6 +55,10 @@ JOINTS = ("\n", "; ", " · ", ". ", ": ", ", ")
 """What stands between sentences, in the order in which a text is taken apart."""
 
 
+Said = tuple[str, bool]
+"""A text in the language of the catalogue, and whether another program speaks in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A text with places: its fixed parts, the kinds of its places, its translation."""
@@ -53,13 +67,21 @@ class Pattern:
     kinds: tuple[str, ...]
     translation: str
 
-    def spoken(self, text: str, depth: int = 0) -> str | None:
+    def spoken(self, text: str, depth: int = 0, strict: bool = False) -> Said | None:
         """Return the translation of a text of this pattern, None for any other."""
-        match = _expression(self.fixed, self.kinds).fullmatch(text) if max(self.fixed, key=len) in text else None
+        if max(self.fixed, key=len) not in text or (strict and not self.is_strong):
+            return None
+        match = _expression(self.fixed, self.kinds).fullmatch(text)
         if match is None:
             return None
-        parts = iter(_said(kind, part, depth + 1) for kind, part in zip(self.kinds, match.groups(), strict=True))
-        return PLACE.sub(lambda _: next(parts), self.translation)
+        said = [_said(*each, depth + 1, strict) for each in zip(self.kinds, match.groups(), strict=True)]
+        parts = iter(said)
+        return PLACE.sub(lambda _: next(parts)[0], self.translation), any(foreign for _, foreign in said)
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether a text of this pattern is hardly another program's."""
+        return {*self.kinds} == {"n"} or sum(map(str.isalpha, "".join(self.fixed))) >= STRONG
 
     @property
     def words(self) -> list[str]:
@@ -84,11 +106,12 @@ def _expression(fixed: tuple[str, ...], kinds: tuple[str, ...]) -> re.Pattern[st
     return re.compile(result + r"\Z" + ")" * bool(groups))
 
 
-def _said(kind: str, part: str, depth: int) -> str:
+def _said(kind: str, part: str, depth: int, strict: bool) -> Said:
     """Return what stands at a place of a pattern in the language of the catalogue."""
     if kind == "o":
-        return f" {_spoken('or')} ".join(_spoken(each, depth) for each in part.split(" or "))
-    return _spoken(part, depth) if kind == "w" else part
+        parts = [_spoken(each, depth, strict) for each in part.split(" or ")]
+        return f" {_spoken('or')[0]} ".join(said for said, _ in parts), any(foreign for _, foreign in parts)
+    return _spoken(part, depth, strict) if kind == "w" else (part, False)
 
 
 _patterns: dict[str, list[tuple[int, Pattern]]] = {}
@@ -110,37 +133,52 @@ def in_english() -> Iterator[None]:
 
 def tr(text: str) -> str:
     """Return a text in the user's language, and with the names of fields where it has flags of the command line."""
-    spoken = _spoken(text) if text and _patterns and not _silent else text
+    spoken = whole(text) if text and _patterns and not _silent else text
     return FLAG.sub(_field, spoken) if "(--" in spoken else spoken
 
 
 def _field(flag: re.Match[str]) -> str:
-    return f"({tr(f'field “{FIELDS[flag[1]]}”')})" if flag[1] in FIELDS else flag[0]
+    if flag[1] in UNSAID:
+        return ""
+    return f" ({tr(f'field “{FIELDS[flag[1]]}”')})" if flag[1] in FIELDS else flag[0]
+
+
+def whole(text: str) -> str:
+    """Return a text in the language of the catalogue.
+
+    Where another program speaks in it (after a colon), what fits short patterns by chance stays as well, so that
+    nothing is said half in one language and half in another.
+    """
+    said, foreign = _spoken(text)
+    return _spoken(text, strict=True)[0] if foreign and ": " in text else said
 
 
 @lru_cache(maxsize=8192)
-def _spoken(text: str, depth: int = 0) -> str:
+def _spoken(text: str, depth: int = 0, strict: bool = False) -> Said:
     """Return a text, perhaps of several parts, in the language of the catalogue; what no pattern fits stays."""
-    said = ""
+    said, strange = "", False
     for _ in range(MOST if depth <= DEEPEST else 0):
-        whole = _of_catalogue(text, depth)
+        known = _of_catalogue(text, depth, strict)
         parts = [(joint, *text.split(joint, 1)) for joint in JOINTS if joint in text]
-        if whole is not None or not parts:
-            return said + (whole or text)
-        rests = [part for part in parts if _of_catalogue(part[2], depth) is not None]  # several sentences in one entry
+        if known is not None:
+            return said + known[0], strange or known[1]
+        if not parts:
+            return said + text, strange or FOREIGN.fullmatch(text) is not None
+        rests = [part for part in parts if _of_catalogue(part[2], depth, strict)]  # several sentences in one entry
         joint, first, text = max(rests, key=lambda part: len(part[2])) if rests else parts[0]
-        said += _spoken(first, depth + 1) + joint
-    return said + text
+        before, foreign = _spoken(first, depth + 1, strict)
+        said, strange = said + before + joint, strange or foreign
+    return said + text, strange
 
 
 @lru_cache(maxsize=8192)
-def _of_catalogue(text: str, depth: int = 0) -> str | None:
+def _of_catalogue(text: str, depth: int = 0, strict: bool = False) -> Said | None:
     """Return the translation of a text that the catalogue has as a whole."""
     result = QCoreApplication.translate(CONTEXT, text)
     if result != text:
-        return result
+        return None if strict and len(text) < STRONG and " " not in text else (result, False)
     near = sorted(entry for word in {"", *WORD.findall(text)} for entry in _patterns.get(word, ()))
-    return next((spoken for _, pattern in near if (spoken := pattern.spoken(text, depth)) is not None), None)
+    return next((said for _, pattern in near if (said := pattern.spoken(text, depth, strict)) is not None), None)
 
 
 def install(app: QCoreApplication, language: str = "") -> None:

@@ -91,7 +91,7 @@ COLUMNS = (
            tip="What the weight does"),
     Column("Inputs", lambda facts: facts.inputs, width=14, muted=True, words=True,
            tip="How the plan stores the layer's inputs; double-click to change it"),
-    Column("Measured", lambda facts: facts.measured_loss, numeric=True, unit="nats", width=15, hidden=True,
+    Column("Measured", lambda facts: facts.measured_loss, numeric=True, unit=METRIC_UNIT, width=15, hidden=True,
            tip="Measured KL of the chosen scheme in this layer alone; lower is better"),
     Column("Time", lambda facts: facts.microseconds, quantities.microseconds, numeric=True, unit="µs", hidden=True,
            tip="Median kernel time of the layer under the plan, where it was timed"),

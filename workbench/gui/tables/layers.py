@@ -32,7 +32,6 @@ from workbench.gui.tables.layer_filter import Filter, FilterError, parse
 from workbench.gui.tables.layer_rows import KEPT_TITLE, ROOT, Row, Rows, flat, tree
 from workbench.gui.tables.records import alignment, heading
 from workbench.insight import quantities
-from workbench.insight.latest import Latest, changed_layers
 from workbench.insight.layer_facts import LayerFacts, PlanFacts, expert_tokens, tokens_in_words
 from workbench.insight.legality import latest_refusals, reasons_by_layer
 from workbench.insight.plan_differences import contrasted
@@ -41,6 +40,7 @@ from workbench.measurement.units import short_unit
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.numerics.statistics.layer_statistics import LayerStatistics
+from workbench.planning.latest import Latest, changed_layers
 from workbench.planning.plan import KEEP, Assignment, Plan
 from workbench.readable import few
 from workbench.session.workspace import State

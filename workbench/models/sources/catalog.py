@@ -60,7 +60,8 @@ def resolve(path: str | Path) -> tuple[Path, bool]:
         return cached, False
     file, _, factory = str(place).rpartition(":")
     if not place.exists() and file.endswith(".py") and Path(file).is_file() and factory.isidentifier():
-        raise NotAModelError(f"{place}: give the file and the function apart, {Path(file).name} --factory {factory}")
+        apart = f"{Path(file).name} and {factory} (--factory)"
+        raise NotAModelError(f"{place}: give the file and the function apart, {apart}")
     if not place.exists():
         on_hub = hub.NAME.fullmatch(text) is not None
         hint = f"; if {text} is a model of the Hugging Face Hub, fetch it first: hf download {text}" if on_hub else ""

@@ -128,7 +128,8 @@ def placed(model: Model, placement: Placement) -> Model:
     except torch.OutOfMemoryError as error:
         raise DeviceError(
             f"the weights of {summary.name}, {summary.nbytes / 1e9:.3g} GB as stored, do not fit into the memory of "
-            f"{device}: {first_line(error)}; choose another device, --dtype stored, or the CPU (--device cpu)"
+            f"{device}: {first_line(error)}; choose the stored dtype (--dtype stored), another device, or the CPU "
+            "(--device cpu)"
         ) from None
 
 

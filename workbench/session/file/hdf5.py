@@ -1,7 +1,7 @@
 """The session as one HDF5 file that any HDF5 viewer shows: named groups, one dataset for each field, units, versions.
 
 ====================================  ==================================================================================
-``/``                                 type, version, what wrote it, and the plan's target where it has one
+``/``                                 type, version, what wrote it, target and budget of the plan where it has them
 ``/environment``                      versions and device, as attributes
 ``/model``                            facts as attributes; ``source``, tables ``layers`` and ``kept``, ``non_finite``
 ``/calibration``, ``/evaluation``     which data was used, as attributes; absent where there was none
@@ -126,7 +126,7 @@ def read_session(path: Path, kind: type[C]) -> C:
     """
     image, _, broken = contents(path)
     command = f"workbench repair {shlex.quote(str(path))} --out OTHER.qwb"
-    advice = f"use a backup or an autosave, or save the undamaged parts: {command}"
+    advice = f"use a backup or an autosave, or save the undamaged parts on the command line: {command}"
     if broken:
         raise DamagedSessionError(f"the session {path} is damaged: {broken}; {advice}")
     try:
@@ -226,7 +226,9 @@ def _negative(columns: Columns[R], *fields: str) -> str:
 
 
 def _write(file: h5py.File, session: Contents) -> None:
-    aimed = {"target": session.target} if session.target else {}
+    aimed: dict[str, str | float] = {"target": session.target} if session.target else {}
+    if session.budget is not None:
+        aimed |= {"budget": session.budget.amount, "budget_unit": str(session.budget.unit)}
     describe(file, TYPE, created_by=f"Quantization Workbench {session.environment.workbench}", **aimed)
     file.attrs["version"] = SCHEMA_VERSION
     for name in ("environment", "model", "calibration", "evaluation"):

@@ -12,6 +12,7 @@ from workbench.models.data.record import DataRecord
 from workbench.models.summary import ModelSummary
 from workbench.planning.plan import Assignment, Plan, Rule
 from workbench.sensitivity.table import Sensitivity
+from workbench.session.budget import known_budget
 from workbench.session.contents import LAYOUTS, Contents, Environment
 from workbench.session.file import evaluations, records, results
 from workbench.session.file.datasets import group_of, original_name, place, read_text
@@ -81,6 +82,7 @@ def session_of(file: Group, kind: type[C], attempt: Attempt, spare: ModelSummary
         plans=attempt.each(file, "plans", _read_plan),
         locked=frozenset(texts("locked")),
         target=str(file.attrs.get("target", "")),
+        budget=known_budget(file.attrs.get("budget"), file.attrs.get("budget_unit")),
         evaluations=attempt("evaluations", lambda: evaluations.read_evaluations(file)) or (),
         error_budget=optional("error_budget", lambda: evaluations.read_error_budget(file)),
         audit=optional("audit", lambda: evaluations.read_audit(file)),

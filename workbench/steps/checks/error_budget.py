@@ -8,6 +8,7 @@ from workbench.errors import MissingResultError
 from workbench.planning.plan import KEEP, resolve
 from workbench.progress import part_of
 from workbench.sensitivity.error_budget import BudgetPair, ErrorBudget, NoiseGains
+from workbench.session.calibrated_ranges import identity
 from workbench.session.session import Session
 from workbench.steps import session_data
 from workbench.steps.options import BATCH_SIZE, SAMPLES, SEED, option
@@ -49,8 +50,9 @@ def _run(context: Context, options: ErrorBudgetOptions) -> BudgetPair:
     if missing:
         notes.append(f"no prediction: {missing}")
     return BudgetPair(
-        plan_name=session.plan.name, plan_hash=session.plan.hash, gains=gains, measured=measured, predicted=predicted
-    )
+        plan_name=session.plan.name, plan_hash=identity(session, session.plan), gains=gains, measured=measured,
+        predicted=predicted,
+    )  # fmt: skip
 
 
 def _predicted(session: Session, gains: NoiseGains) -> tuple[ErrorBudget | None, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.numerics.range_error import decibels
 from workbench.planning.plan import resolve
 from workbench.progress import part_of
+from workbench.session.calibrated_ranges import identity
 from workbench.session.results import StepResult
 from workbench.session.session import Session
 from workbench.steps.quantize import quantize
@@ -43,7 +44,7 @@ class Reconstruction:
 def reconstructions(session: Session) -> tuple[Reconstruction, ...]:
     """Return what the session stores; empty where the step has not run on the session's current plan."""
     result = session.results.get(NAME)
-    if result is None or result.facts["plan"] != session.plan.hash:
+    if result is None or result.facts["plan"] != identity(session, session.plan):
         return ()
     return result.rows(Reconstruction)
 
@@ -59,7 +60,7 @@ def _run(context: Context, options: ReconstructionOptions) -> StepResult:
         context.progress(0.9 + 0.1 * len(rows) / len(quantized.tensors), f"comparing {name}")
         decoded = parse_scheme(stored.scheme).decode(stored).to(model.device)
         rows.append(_reconstruction(name, assignments[name].weights, rewritten.weight(name), decoded))
-    return StepResult.of(Reconstruction, rows, plan=session.plan.hash, plan_name=session.plan.name)
+    return StepResult.of(Reconstruction, rows, plan=identity(session, session.plan), plan_name=session.plan.name)
 
 
 def _reconstruction(layer: str, scheme: str, weight: torch.Tensor, decoded: torch.Tensor) -> Reconstruction:

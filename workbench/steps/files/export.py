@@ -146,7 +146,7 @@ def _require_ranges(model: Model, plan: Plan, ranges: Ranges) -> None:
     if static:
         raise ExportError(
             f"{few(static, 8)}: {', '.join(sorted(set(static.values())))} inputs need calibrated ranges, which a plan "
-            "does not hold; give the calibrated session, too (--session S.qwb)"
+            "does not hold; calibrate first (--session S.qwb gives the session)"
         )
 
 

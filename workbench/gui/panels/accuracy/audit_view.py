@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, fill, fitted, label, row
-from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.measurement.units import loss_unit, short_unit
@@ -25,7 +25,7 @@ WHAT_TO_DO = (
 
 
 class Row(NamedTuple):
-    """The losses of one layer in nats."""
+    """The losses of one layer: nats, or the unit of its model's loss."""
 
     layer: str
     predicted: float
@@ -36,21 +36,21 @@ class Row(NamedTuple):
 
 FIELDS = (
     Field("Layer", lambda row: row.layer),
-    Number("Interaction", lambda row: row.interaction, unit="nats", key=lambda row: abs(row.interaction),
+    Number("Interaction", lambda row: row.interaction, unit=METRIC_UNIT, key=lambda row: abs(row.interaction),
            tip="Added last minus alone: above 0 where the layer's error makes the others' worse"),
-    Number("Added last", lambda row: row.joined, unit="nats",
+    Number("Added last", lambda row: row.joined, unit=METRIC_UNIT,
            tip="What quantizing the layer adds when all others are quantized already"),
-    Number("Alone", lambda row: row.alone, unit="nats", tip="Loss measured with only this layer quantized"),
-    Number("Predicted", lambda row: row.predicted, unit="nats",
+    Number("Alone", lambda row: row.alone, unit=METRIC_UNIT, tip="Loss measured with only this layer quantized"),
+    Number("Predicted", lambda row: row.predicted, unit=METRIC_UNIT,
            tip="Predicted KL of the layer; a dash where it is not scored"),
 )  # fmt: skip
 
 FIGURES = (
-    ("Predicted", "Sum of the layers' predicted losses, in nats; a dash where a layer is not scored"),
-    ("Predicted together", "Predicted loss of the whole plan, in nats: the sum and what layers are predicted to cost "
+    ("Predicted", "Sum of the layers' predicted losses; a dash where a layer is not scored"),
+    ("Predicted together", "Predicted loss of the whole plan: the sum and what layers are predicted to cost "
      "each other"),
-    ("One by one", "Sum of the losses measured with one layer quantized at a time, in nats"),
-    ("Together", "Loss measured with the whole plan's weights quantized, in nats"),
+    ("One by one", "Sum of the losses measured with one layer quantized at a time"),
+    ("Together", "Loss measured with the whole plan's weights quantized"),
     ("Calibrated correction", "Together over predicted together: what predictions near this plan are to be multiplied "
      "with; fitted to this measurement, so it does not test the prediction"),
 )  # fmt: skip
@@ -99,8 +99,8 @@ class AuditView(PanelPart):
         audit, session = None if self.result is None else self.result.audit, self.state.session
         self.sums.setVisible(audit is not None)
         self.table.setVisible(audit is not None)
-        self.table.show_records(() if audit is None else rows_of(audit))
         unit = "" if session is None else short_unit(loss_unit(session.model.output))
+        self.table.show_records(() if audit is None else rows_of(audit), unit)
         for figure, text in zip(self.figures, figures_of(audit, unit), strict=True):
             figure.setText(text)
 

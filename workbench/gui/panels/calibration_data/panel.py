@@ -16,10 +16,10 @@ from workbench.gui.shell.widgets import button, column, label, page, row, tabs
 from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
-from workbench.insight.latest import same_objects
 from workbench.insight.token_outliers import token_rows
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.numerics.statistics.outliers import SIGMAS
+from workbench.planning.latest import same_objects
 from workbench.session.workspace import State
 from workbench.steps.browse_samples import BROWSE_SAMPLES, BrowseSamplesOptions
 from workbench.steps.checks.quality import QUALITY, QualityOptions

@@ -24,7 +24,7 @@ from workbench.gui.tables.fields import Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
 from workbench.insight.deployments import FORMS, Deployment, Form, command, deployments, loading, place
-from workbench.insight.latest import same_objects
+from workbench.planning.latest import same_objects
 from workbench.session.workspace import State
 from workbench.steps.files.export import EXPORT, ExportOptions
 

@@ -13,9 +13,10 @@ from workbench.gui.shell import step_keys
 from workbench.gui.shell.foreign import as_line, as_tip
 from workbench.gui.shell.widgets import fitted, named, open_menu, row
 from workbench.gui.shell.words import tr
-from workbench.gui.tables.fields import Field, Number
+from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
+from workbench.measurement.units import runtime_unit
 from workbench.session.calibrated_ranges import identity
 from workbench.session.workspace import State
 from workbench.steps.checks.runtime import AUTO, LLAMA_CPP, RUNTIME, TRANSFORMERS, RuntimeOptions, proofs, runtimes
@@ -25,18 +26,18 @@ FIELDS = (
     Field("Plan", lambda row: row.plan_name),
     Field("Runtime", lambda row: row.runtime, tip="The program that ran the exported model"),
     Number("File", lambda row: row.file_bytes / 1e6, unit="MB", tip="The whole file, tokenizer and all"),
-    Number("Runtime loss", lambda row: row.runtime_loss, unit="nats",
+    Number("Runtime loss", lambda row: row.runtime_loss, unit=METRIC_UNIT,
            tip="Mean KL divergence of the runtime's answers from the floating-point model (encoders: 1 - cosine)"),
-    Number("Evaluated loss", lambda row: row.plan_loss, unit="nats",
+    Number("Evaluated loss", lambda row: row.plan_loss, unit=METRIC_UNIT,
            tip="The same of our evaluation, on the same tokens"),
     Number("Generation", lambda row: row.generation_speed, unit="tokens/s", tip="Speed of generating"),
     Number("Prompt", lambda row: row.prompt_speed, unit="tokens/s",
            tip="Speed of reading a prompt; of models that take no tokens: samples in a second"),
     Number("Memory", lambda row: row.peak_bytes / 1e6, unit="MB", tip="Peak memory of the runtime's process"),
-    Number("Difference", lambda row: row.difference, unit="nats",
+    Number("Difference", lambda row: row.difference, unit=METRIC_UNIT,
            tip="Of the runtime's answers from our evaluation: llama.cpp rounds the inputs of quantized matrices, "
                "ONNX Runtime computes as the plan says"),
-    Number("Due to rounding", lambda row: row.rounding, unit="nats",
+    Number("Due to rounding", lambda row: row.rounding, unit=METRIC_UNIT,
            tip="How far our own evaluation moves when inputs are rounded as there: what explains the distance"),
     Number("Agreement", lambda row: row.agreement, quantities.share, unit="share",
            tip="Positions at which the likeliest token is that of our evaluation"),
@@ -99,7 +100,7 @@ class DeployPanel(Panel):
         self.run.setToolTip(as_tip(tr("Not now: {}").format(tr(reason)) if reason else tr(RUNTIME.summary)))
         own = identity(session, session.plan) if rows else ""
         mine = next((each for each in reversed(rows) if each.plan == own), None)
-        self.table.show_records(rows)
+        self.table.show_records(rows, rows[-1].unit if rows else runtime_unit(session.model.output))
         if reason:
             text = f"{reason[:1].upper()}{reason[1:]}"
         elif mine is None:

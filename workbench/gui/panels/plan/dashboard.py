@@ -14,7 +14,7 @@ from workbench.gui.shell.widgets import column, fitted, named, row, set_role
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.dashboard import Dashboard, Difference, KeyFigure
-from workbench.insight.latest import same_objects
+from workbench.planning.latest import same_objects
 from workbench.session.workspace import State
 
 TITLES = ("Size", "Bits per weight", "Predicted loss", "Measured loss", "Kernels")

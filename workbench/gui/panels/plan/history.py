@@ -18,10 +18,10 @@ from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
 from workbench.insight import quantities
-from workbench.insight.latest import same_objects
 from workbench.insight.plan_differences import PRESENT, Difference, PricedPlan, differences, priced
 from workbench.insight.sums import shown_unit
 from workbench.measurement.units import short_unit
+from workbench.planning.latest import same_objects
 from workbench.session.edits import is_branch, last_saved
 from workbench.session.session import Session
 from workbench.session.workspace import State

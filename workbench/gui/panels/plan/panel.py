@@ -185,21 +185,24 @@ class PlanPanel(Panel):
             "inputs": legality.input_choices(session, state.assignments, target=state.target, layers=layers),
             "algorithm": ALGORITHMS.names(), "range_method": RANGES.names(),
         }  # fmt: skip
-        assignments = [state.assignments[name] for name in layers if name in state.assignments]
+        assignments = [(name, state.assignments[name]) for name in layers if name in state.assignments]
         for field, box in self._boxes.items():
-            present = {getattr(assignment, field) or FLOATING for assignment in assignments}
+            counted = Counter(
+                edits.MANUAL if field == "range_method" and session is not None and edits.is_by_hand(session, name)
+                else getattr(assignment, field) or FLOATING for name, assignment in assignments
+            )  # fmt: skip
+            present = set(counted)
             names = [name or FLOATING for name in choices[field]]
             names = [*([MIXED] if len(present) > 1 else ()), *names, *sorted(present - set(names))]
             offer(box, [(_label(name), name) for name in names])
             box.setCurrentIndex(box.findData(MIXED if len(present) > 1 else next(iter(present), "")))
             box.setEnabled(bool(present))
-            mixed = Counter(getattr(assignment, field) or FLOATING for assignment in assignments).most_common(6)
-            lines = [f"{quantities.whole(count)} × {_label(name)}" for name, count in mixed]
+            lines = [f"{quantities.whole(count)} × {_label(name)}" for name, count in counted.most_common(6)]
             several = "\n".join(["", *lines]) if len(lines) > 1 else ""
             box.setToolTip(tr("{} of the selected layers").format(tr(FIELDS[field][1])) + several)
 
     def _assign(self, field: str, value: str) -> None:
-        if value != MIXED:
+        if value not in (MIXED, edits.MANUAL):
             scheme = None if value == FLOATING else value
             edits.assign(self.context.workspace, self.state.selection, **{field: scheme})
 

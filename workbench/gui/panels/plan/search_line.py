@@ -11,7 +11,8 @@ from workbench.gui.shell.words import tr
 from workbench.insight.plan_differences import smallest_batch_time
 from workbench.insight.quantities import short
 from workbench.insight.sums import left_out
-from workbench.session.workspace import Budget, BudgetUnit, State
+from workbench.session.budget import Budget, BudgetUnit
+from workbench.session.workspace import State
 
 LOWEST, HIGHEST, WIDTH = 1e-9, 1e12, 96
 

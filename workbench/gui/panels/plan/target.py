@@ -11,9 +11,9 @@ from workbench.gui.panels.panel import PanelPart
 from workbench.gui.shell.widgets import button, combo, fill, fitted, label, row, set_role
 from workbench.gui.shell.words import tr
 from workbench.insight import quantities
-from workbench.insight.latest import same_objects
 from workbench.insight.legality import Refusal, by_reason, latest_refusals, unknown_rounding
 from workbench.insight.legality import repair as repaired
+from workbench.planning.latest import same_objects
 from workbench.session.contents import ANY
 from workbench.session.workspace import State
 

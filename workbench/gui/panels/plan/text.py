@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QColor, QFontDatabase, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
 
@@ -28,6 +28,7 @@ class PlanText(PanelPart):
     def _build(self) -> None:
         self._shown: Plan | None = None
         self.edit = named(QPlainTextEdit(), "Plan as JSON")
+        self.edit.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in every language
         self.edit.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.edit.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.edit.setTabChangesFocus(True)
