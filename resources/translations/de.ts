@@ -676,8 +676,8 @@ Berechnen Sie die Empfindlichkeit (F6) nach dem Gewichtsfehler. Andere Maße las
         <translation>Nach Tiefe</translation>
     </message>
     <message>
-        <source>Calibrate, score, search a plan and evaluate it now; the tour goes on meanwhile</source>
-        <translation>Jetzt kalibrieren, bewerten, einen Plan suchen und auswerten; die Tour geht inzwischen weiter</translation>
+        <source>Calibrate, score, search a plan and evaluate it now; the tour begins again on the results</source>
+        <translation>Jetzt kalibrieren, bewerten, einen Plan suchen und auswerten; der Rundgang beginnt danach mit den Ergebnissen</translation>
     </message>
     <message>
         <source>Calibrate…</source>
@@ -12600,6 +12600,14 @@ Auf {}.</translation>
     <message>
         <source>the {} holds numbers from {n} to {n}</source>
         <translation>{} enthält Zahlen von {n} bis {n}</translation>
+    </message>
+    <message>
+        <source>The demo is calibrated, scored, planned and evaluated now</source>
+        <translation>Die Demo wird jetzt kalibriert, bewertet, geplant und ausgewertet</translation>
+    </message>
+    <message>
+        <source>then a short tour begins</source>
+        <translation>dann beginnt ein kurzer Rundgang</translation>
     </message>
 </context>
 </TS>

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QFrame
 from tests.gui import sessions
 from tests.gui.conftest import Person
 from workbench.errors import MissingResultError
-from workbench.gui.commands.tour import STOPS, FirstRun, beside
+from workbench.gui.commands.tour import SECONDS_BETWEEN_JOBS, STOPS, FirstRun, beside
 from workbench.gui.shell import settings
 from workbench.steps.devices import DEVICES, DevicesOptions
 from workbench.steps.step import Context, Request, Step
@@ -66,8 +66,6 @@ def test_the_keys_that_the_tour_names_work_while_it_is_shown(live: Callable[...,
 
 
 def test_the_tour_comes_once_and_is_walked_by_keyboard(live: Callable[..., None]) -> None:
-    from dataclasses import replace
-
     session = sessions.full(1)
     demo = replace(session, model=replace(session.model, source=replace(session.model.source, path="demo:x")))
 
@@ -200,21 +198,45 @@ async def _failing(fail: Callable[[], None]) -> None:
 
 def test_the_tour_offers_to_fill_empty_panels(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        await person.open(sessions.opened())
-        requested: list[str] = []
+        full, requested = sessions.full(1), list[str]()
+        await person.open(replace(full, sensitivities={}, evaluations=()))
         await person.act(lambda: person.window.trigger("tour"))
         await person.until(lambda: person.dialog("tour"), 5)
         tour = person.dialog("tour")
-        tour._trigger = requested.append
+        person.context.trigger = requested.append
         assert tour.fill.isVisible() and tour.fill.isDefault(), "a tour of empty panels shows little"
         await person.click(tour.fill)
-        assert requested == ["run_all"] and not tour.fill.isVisible() and tour.next.isDefault()
-        await person.press(Qt.Key.Key_Escape, tour)
-        await person.open(sessions.full(1))
-        await person.act(lambda: person.window.actions_by_id["tour"].trigger())
+        await person.until(lambda: requested, 5)
+        assert requested == ["run_all"] and person.dialog("tour") is None
+        await person.act(lambda: person.context.workspace.update(lambda now: replace(full, model=now.model)))
         await person.until(lambda: person.dialog("tour"), 5)
         assert not person.dialog("tour").fill.isVisible(), "there is something in them already"
         await person.act(person.dialog("tour").reject)
+
+    live(story)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_the_tour_of_the_first_run_begins_on_the_results_of_the_demo(live: Callable[..., None], ends: bool) -> None:
+    """It began on six empty panels, while nothing was calculated yet."""
+    full = sessions.full(1)
+    demo = replace(full.model, source=replace(full.model.source, path="demo:x"))
+
+    async def story(person: Person) -> None:
+        requested = list[str]()
+        person.context.trigger = requested.append
+        first = FirstRun(person.context, person.window)
+        await person.open(replace(full, model=demo, sensitivities={}, evaluations=()))
+        await person.until(lambda: requested, 5)
+        assert requested == ["run_all"] and person.dialog("tour") is None
+        if ends:
+            await person.act(lambda: person.context.workspace.update(lambda now: replace(full, model=now.model)))
+            await person.until(lambda: person.dialog("tour"), 5)
+            await person.act(person.dialog("tour").reject)
+        else:
+            await person.settle(2 * SECONDS_BETWEEN_JOBS)
+            assert person.dialog("tour") is None and not settings.tour_ended(), "it was cancelled"
+        first.end()
 
     live(story)
 

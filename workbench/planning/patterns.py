@@ -23,6 +23,12 @@ def is_glob(pattern: str) -> bool:
     return "*" in pattern or "?" in pattern or "[" in pattern or pattern.startswith(EXPRESSION)
 
 
+def any_glob(patterns: Iterable[str]) -> bool:
+    """Return whether one of ``patterns`` can match more than its own spelling; of thousands in a millisecond."""
+    together = "\n".join(patterns)
+    return is_glob(together) or f"\n{EXPRESSION}" in together
+
+
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
     """Return the names that ``pattern`` matches, in their order, in time linear in their length.
 

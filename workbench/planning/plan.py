@@ -19,7 +19,7 @@ from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.rounding import ALIASES
 from workbench.planning import plan_document
-from workbench.planning.patterns import is_glob, matching
+from workbench.planning.patterns import any_glob, is_glob, matching
 
 KEEP = plan_document.KEEP
 """The scheme name that leaves a layer's weight exactly as the model stores it."""
@@ -100,12 +100,12 @@ class Plan:
         """Return a plan in which ``layers`` have ``changes`` (fields of Assignment) and all else is as before."""
         names = tuple(dict.fromkeys(layers))
         changed = frozenset(names)
-        before = list(map(self.of, names))
+        before = self._of_each(names)
         made = {each: replace(each, **changes) for each in _distinct(before)}
         after = {id(each): made[each] for each in {id(each): each for each in before}.values()}
         first = tuple(Rule(pattern=name, assignment=after[id(each)]) for name, each in zip(names, before, strict=True))
         plan = replace(self, rules=first + tuple(rule for rule in self.rules if rule.pattern not in changed))
-        if not any(map(is_glob, names)):
+        if not any_glob(names):
             vars(plan).update(_patterns=self._patterns, _origin=(weakref.ref(self), changed))
         return plan
 
@@ -113,6 +113,13 @@ class Plan:
         """Return what the first matching rule gives the layer ``name``; kept as it is if none matches."""
         rule = self.first(name)
         return KEPT if rule is None else rule.assignment
+
+    def _of_each(self, names: Sequence[str]) -> list[Assignment]:
+        """Return what :meth:`of` does for each of ``names``, quickly where no rule is a pattern."""
+        if self._patterns:
+            return list(map(self.of, names))
+        places = map(self._exact.get, names)
+        return [KEPT if place is None else self.rules[place].assignment for place in places]
 
     def first(self, name: str) -> Rule | None:
         """Return the first rule that matches the layer ``name``."""
@@ -138,8 +145,7 @@ class Plan:
     @cached_property
     def _patterns(self) -> tuple[str, ...]:
         """The patterns that can match more than one name, in order."""
-        everything = "\n".join(self._exact)
-        if not is_glob(everything) and "\nre:" not in everything:
+        if not any_glob(self._exact):
             return ()
         return tuple(sorted(filter(is_glob, self._exact), key=self._exact.__getitem__))
 
@@ -234,16 +240,15 @@ def resolve(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
 
 def _resolved(plan: Plan, layers: Sequence[Layer]) -> dict[str, Assignment]:
     names = dict.fromkeys(layer.name for layer in layers)
-    matched: dict[str, Assignment] = {}
-    for rule in plan.rules:
-        exact = [rule.pattern] if rule.pattern in names else []
-        hits = matching(rule.pattern, names) if is_glob(rule.pattern) else exact
-        if not hits:
-            raise UnmatchedRuleError(
-                f"the rule {rule.pattern!r} matches no layer of the model{nearest(rule.pattern, names)}; "
-                "correct the pattern or remove the rule"
-            )
-        for name in hits:
+    patterns = {pattern: matching(pattern, names) for pattern in plan._patterns}
+    for pattern in (rule.pattern for rule in plan.rules if not (rule.pattern in names or patterns.get(rule.pattern))):
+        raise UnmatchedRuleError(
+            f"the rule {pattern!r} matches no layer of the model{nearest(pattern, names)}; "
+            "correct the pattern or remove the rule"
+        )
+    matched = {} if patterns else {rule.pattern: rule.assignment for rule in reversed(plan.rules)}
+    for rule in plan.rules if patterns else ():
+        for name in patterns.get(rule.pattern, (rule.pattern,)):
             matched.setdefault(name, rule.assignment)
     assignments = _with_ties(matched, layers)
     cached = next((name for name, assignment in matched.items() if assignment.cache is not None), None)
@@ -289,23 +294,22 @@ def _with_ties(matched: Mapping[str, Assignment], layers: Sequence[Layer]) -> di
 
     Tied layers follow their owner, and have one weight scheme: the owner's unless only the tied layer has one.
     """
-    for assignment in _distinct(matched.values()):
+    distinct = _distinct(matched.values())
+    for assignment in distinct:
         for scheme in (assignment.weights if assignment.weights != KEEP else None, assignment.inputs):
             if scheme is not None:
                 parse_scheme(scheme)
         if assignment.cache is not None:
             cache_scheme(assignment.cache)
-    result = {}
-    for layer in layers:
-        owner = layer.tied_to if layer.tied_to and layer.name not in matched else layer.name
-        assignment = matched.get(owner, KEPT)
-        if assignment.cache is not None and not makes_keys_or_values(layer):
-            assignment = replace(assignment, cache=None)
-        result[layer.name] = assignment
-    for layer in layers:
-        if layer.tied_to is not None:
-            owned, tied = result[layer.tied_to], result[layer.name]
-            weights = owned.weights if owned.weights != KEEP else tied.weights
-            result[layer.tied_to] = replace(owned, weights=weights)
-            result[layer.name] = replace(tied, weights=weights)
+    result = {layer.name: matched.get(layer.name, KEPT) for layer in layers}
+    ties = [(layer.name, layer.tied_to) for layer in layers if layer.tied_to is not None]
+    result |= {name: matched.get(owner, KEPT) for name, owner in ties if name not in matched}
+    if any(assignment.cache is not None for assignment in distinct):
+        others = (layer.name for layer in layers if not makes_keys_or_values(layer))
+        result |= {name: replace(result[name], cache=None) for name in others if result[name].cache is not None}
+    for name, owner in ties:
+        owned, tied = result[owner], result[name]
+        weights = owned.weights if owned.weights != KEEP else tied.weights
+        result[owner] = replace(owned, weights=weights)
+        result[name] = replace(tied, weights=weights)
     return result

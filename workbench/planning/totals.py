@@ -17,6 +17,7 @@ from workbench.models.layer import Layer, LayerKind
 from workbench.models.summary import ModelSummary, quantizable
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.scheme import Scheme
+from workbench.planning.latest import Latest
 from workbench.planning.plan import KEEP, Assignment, Plan, resolve
 from workbench.planning.transform_names import planned_summary
 from workbench.sensitivity.interaction import interaction, interaction_error
@@ -178,8 +179,7 @@ class Ledger:
         inputs: Sensitivity | None = None, cache: Sensitivity | None = None,
     ) -> Ledger:  # fmt: skip
         """Add up the layers of ``assignments``."""
-        counted = frozenset(layer.name for layer in quantizable(summary.layers))
-        empty = Ledger(summary=summary, table=table, inputs=inputs, cache=cache, counted=counted)
+        empty = Ledger(summary=summary, table=table, inputs=inputs, cache=cache, counted=_counted(summary))
         return empty._plus([(layer, assignments[layer.name]) for layer in summary.layers if layer.name in assignments])
 
     def moved(self, old: Mapping[str, Assignment], new: Mapping[str, Assignment]) -> Ledger:
@@ -226,11 +226,8 @@ class Ledger:
 
     def _sizes(self, owned: Sequence[tuple[Layer, str]]) -> Amounts:
         """Return the bits of weights under their schemes: those of one shape and scheme are worked out once."""
-        kinds = [
-            (scheme, layer.dtype, layer.shape, layer.view, layer.axes, layer.row_axes,
-             scheme != KEEP or layer.name in self.counted)
-            for layer, scheme in owned
-        ]  # fmt: skip
+        alike = _alike(self.summary)
+        kinds = [(scheme, alike[layer.name], scheme != KEEP or layer.name in self.counted) for layer, scheme in owned]
         sums, like = np.zeros(3, object), dict(zip(kinds, owned, strict=True))
         for kind, count in Counter(kinds).items():
             bits, (*_, counts) = layer_bits(*like[kind]), kind
@@ -261,6 +258,21 @@ class Ledger:
         rerouted = math.sqrt(self.amounts.rerouted / (1 << SMALLEST))
         chance = 0.0 if self.table is None else self.table.chance(rerouted)
         return math.hypot(self.amounts.error / (1 << SMALLEST), interaction_error(*self.slopes), chance)
+
+
+@Latest
+def _counted(summary: ModelSummary) -> frozenset[str]:
+    return frozenset(layer.name for layer in quantizable(summary.layers))
+
+
+@Latest
+def _alike(summary: ModelSummary) -> dict[str, int]:
+    """Return a number for every layer; those of one number take the same bits under a scheme."""
+    numbers: dict[object, int] = {}
+    facts = (
+        (layer.name, (layer.dtype, layer.shape, layer.view, layer.axes, layer.row_axes)) for layer in summary.layers
+    )
+    return {name: numbers.setdefault(each, len(numbers)) for name, each in facts}
 
 
 def _units(values: np.ndarray) -> int:

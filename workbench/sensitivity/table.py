@@ -98,9 +98,12 @@ class Sensitivity:
 
         Each is float64 ``[cells]``.
         """
-        places = [(self.row.get(layer, -1), self.column.get(scheme, -1)) for layer, scheme in cells]
-        rows, columns = np.array(places, np.intp).reshape(-1, 2).T
-        unknown, nothing = (rows < 0) | (columns < 0), np.zeros(len(places))
+        pairs = list(cells)
+        rows, columns = (
+            np.fromiter((known.get(pair[part], -1) for pair in pairs), np.intp, len(pairs))
+            for part, known in enumerate((self.row, self.column))
+        )
+        unknown, nothing = (rows < 0) | (columns < 0), np.zeros(len(pairs))
         if unknown.all():
             return nothing + np.nan, nothing + np.nan, nothing
         score = np.where(unknown, np.nan, self.score[rows, columns])

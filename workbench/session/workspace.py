@@ -7,6 +7,7 @@ differs.  Edits (plan, ranges, locks) can be undone; undo never removes results 
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from workbench.deployment.targets import target as target_of
 from workbench.errors import WorkbenchError
 from workbench.measurement.data_quality import CalibrationQuality
 from workbench.measurement.evaluation import Ceilings
+from workbench.memory import uncollected
 from workbench.models.layer import Layer
+from workbench.planning.latest import same_objects
 from workbench.planning.plan import Assignment, changed_names, resolve, resolve_some
 from workbench.planning.totals import Ledger, Totals, plan_totals
 from workbench.sensitivity.metrics import ACTIVATION_METRICS
@@ -27,6 +30,11 @@ from workbench.session.session import Session
 from workbench.session.shared_file import Stamp
 
 MAX_UNDO = 500
+KNOWN = 4
+"""States before whose assignments and sums are kept: those of 60,000 layers take 5 MB each."""
+
+_Known = tuple[tuple[object, ...], Mapping[str, Assignment], Totals | None, Ledger | None]
+"""What a plan's assignments and sums depend on, and what they were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,6 +91,7 @@ class Workspace:
         self._undo: list[Edit] = []
         self._redo: list[Edit] = []
         self._numbers = itertools.count(1)
+        self._known = deque[_Known](maxlen=KNOWN)
         self.on_disk: Session | None = None  # as it was opened or saved last
         self.read: Stamp = ()  # which version of the document's file was read or saved here
         self.document = 0  # a number for each that is opened or closed: whether it is another one than before
@@ -100,6 +109,7 @@ class Workspace:
         is searched within the present one."""
         self._undo.clear()
         self._redo.clear()
+        self._known.clear()
         self.document += 1
         aim = "" if session.target == ANY else known_target(session.target) or self.state.target
         session = session if session.target in (aim, ANY) else replace(session, target=aim)
@@ -115,6 +125,7 @@ class Workspace:
         """Drop the document."""
         self._undo.clear()
         self._redo.clear()
+        self._known.clear()
         self.document += 1
         self._set(State(target=self.state.target, budget=self.state.budget))
 
@@ -126,7 +137,8 @@ class Workspace:
         undone before, the plan that they had led to stays as a named one.
         """
         session = self._session()
-        after = change(session)
+        with uncollected():
+            after = change(session)
         if after is session:
             return None
         branched = with_branch(session, self._redo, after.plan)
@@ -237,9 +249,31 @@ class Workspace:
             undo_name=self._undo[-1].name if self._undo else "",
             redo_name=self._redo[-1].name if self._redo else "",
         )
-        self.state = _resolved(old, state)
+        with uncollected():  # a whole plan makes an object or two for each of its layers
+            self.state = self._with_assignments(old, state)
         for listener in tuple(self._listeners):
             listener(old, self.state)
+
+    def _with_assignments(self, old: State, new: State) -> State:
+        """Resolve the plan, or take what is known from shortly before: undo goes back there."""
+        facts, before = _facts(new), _facts(old)
+        if same_objects(facts, before):
+            return new
+        for known, assignments, totals, ledger in self._known if facts else ():
+            if same_objects(known, facts):
+                state = replace(new, assignments=assignments, totals=totals, ledger=ledger, plan_error="")
+                break
+        else:
+            state = _resolved(old, new)
+        if before and not old.plan_error:
+            self._known.append((before, old.assignments, old.totals, old.ledger))
+        return state
+
+
+def _facts(state: State) -> tuple[object, ...]:
+    """Return what a plan's assignments and sums depend on; nothing without a session."""
+    session = state.session
+    return () if session is None else (session.plan, session.model, session.sensitivities, state.metric)
 
 
 def _target(session: Session) -> str:
@@ -258,7 +292,7 @@ def _searched(state: State) -> tuple[object, ...]:
 
 
 def _resolved(old: State, new: State) -> State:
-    """Resolve the plan again if it, the model, the metric or the tables changed: where it can be, only what differs."""
+    """Resolve the plan of another state: where it can be, only what differs."""
     if new.session is None:
         return replace(new, assignments={}, totals=None, ledger=None, plan_error="")
     same_facts = old.session is not None and (
@@ -266,8 +300,6 @@ def _resolved(old: State, new: State) -> State:
         and old.session.sensitivities is new.session.sensitivities
         and old.metric == new.metric
     )
-    if same_facts and old.session is not None and old.session.plan is new.session.plan:
-        return new
     try:
         edited = _edited(old, new, new.session) if same_facts else None
         if edited is not None:
@@ -280,11 +312,23 @@ def _resolved(old: State, new: State) -> State:
         sums = plan_totals(new.session.model, new.session.plan, *tables)
         return replace(new, assignments=assignments, totals=sums, ledger=None, plan_error="")
     if same_facts and old.assignments.keys() == assignments.keys():  # panels look for other objects
-        pairs = ((name, old.assignments[name], after) for name, after in assignments.items())
-        assignments = {name: before if before == after else after for name, before, after in pairs}
+        assignments = _kept(old.assignments, assignments)
     ledger = _moved(old, assignments) if same_facts else None
     ledger = ledger or Ledger.of(new.session.model, assignments, *tables)
     return replace(new, assignments=assignments, totals=ledger.totals, ledger=ledger, plan_error="")
+
+
+def _kept(before: Mapping[str, Assignment], after: Mapping[str, Assignment]) -> dict[str, Assignment]:
+    """Return ``after`` with the objects of ``before`` where they say the same; thousands of layers share a few."""
+    chosen: dict[tuple[int, int], Assignment] = {}
+    kept = {}
+    for name, new in after.items():
+        old = before[name]
+        pair = id(old), id(new)
+        if (assignment := chosen.get(pair)) is None:
+            assignment = chosen[pair] = old if old == new else new
+        kept[name] = assignment
+    return kept
 
 
 def _edited(old: State, new: State, session: Session) -> State | None:

@@ -1,4 +1,4 @@
-"""A tour of the demo on the first run: a short text beside each panel; Esc skips it, and it is not shown again."""
+"""A tour of the finished demo on the first run: a short text beside each panel; Esc skips it, once and for all."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from workbench.steps.files.first_session import is_first_look
 
 WIDTH = 440
 SETTLE_SECONDS = 0.05
+SECONDS_BETWEEN_JOBS = 1.0
+"""How long no job runs until it is clear that no other one follows."""
 MOTION_MS = 120
 """How long the frame takes from one panel to the next, where the system does not ask for less motion."""
 GAP = 12
@@ -59,8 +61,8 @@ STOPS = (
 class Tour(Popup):
     """A non-modal text beside one panel at a time, and a frame around the panel."""
 
-    def __init__(self, window: MainWindow, trigger: Callable[[str], None] | None = None) -> None:
-        """``trigger(action id)`` lets the tour fill empty panels; None where they are full."""
+    def __init__(self, window: MainWindow, fill: Callable[[], object] | None = None) -> None:
+        """``fill`` fills empty panels and begins the tour again; None where they are full."""
         super().__init__(window.widget, "tour", "A short tour")
         self.setWindowFlag(Qt.WindowType.Tool)  # the window's shortcuts, which the text names, work in it
         self.setFixedWidth(WIDTH)
@@ -73,10 +75,11 @@ class Tour(Popup):
         self._title, self._text, self._count = label(role="heading"), label(wrap=True), label(role="muted")
         self.back, self.skip = button("&Back", lambda: self._go(-1)), button("&Skip the Tour", self.reject)
         self.next = button("&Next", lambda: self._go(1))
-        tip = "Calibrate, score, search a plan and evaluate it now; the tour goes on meanwhile"
-        self.fill = button("&Fill the Panels", self._fill, tip)
-        self.fill.setVisible(bool(trigger))
-        self._trigger = trigger
+        tip = "Calibrate, score, search a plan and evaluate it now; the tour begins again on the results"
+        self.fill = button("&Fill the Panels", self.reject, tip)
+        self.fill.setVisible(bool(fill))
+        if fill is not None:
+            self.fill.clicked.connect(fill)
         line = row(self._count, None, self.fill, self.skip, self.back, self.next)
         fill_dialog(self, self._title, self._text, line)
         self.finished.connect(lambda _: self._end())
@@ -88,12 +91,6 @@ class Tour(Popup):
             self.accept()
         else:
             self._show()
-
-    def _fill(self) -> None:
-        self.fill.hide()
-        self._offer()
-        if self._trigger is not None:
-            self._trigger("run_all")
 
     def _show(self) -> None:
         stop = STOPS[self.at]
@@ -154,7 +151,7 @@ class Tour(Popup):
 
 
 class FirstRun:
-    """Starts the tour when this user opens the demo for the first time."""
+    """Finishes the demo when this user opens it for the first time, and shows the tour on what that gave."""
 
     def __init__(self, context: Context, window: MainWindow) -> None:
         self._context, self._window = context, window
@@ -165,19 +162,41 @@ class FirstRun:
         if session is None or is_first_look(session) or (old.session and old.session.model is session.model):
             return
         if session.model.source.path.startswith("demo:") and not settings.tour_ended():
-            self._context.tasks.start(self._begin())
+            self._context.tasks.start(begin_on_results(self._context, self._window))
 
-    async def _begin(self) -> None:
-        while not self._window.is_drawn:
+
+async def begin_on_results(context: Context, window: MainWindow) -> None:
+    """Show the tour once the open model is evaluated, which is done first if need be; not if that is not finished."""
+    state = context.workspace.state
+    model = state.session.model if state.session else None
+
+    def is_idle() -> bool:
+        return window.is_drawn and all(view.status.over for view in context.jobs.views)
+
+    while not is_idle():
+        await asyncio.sleep(SETTLE_SECONDS)
+    if not _is_evaluated(context):
+        context.messages.say("The demo is calibrated, scored, planned and evaluated now", "then a short tour begins")
+        context.trigger("run_all")
+        idle = 0.0
+        while idle < SECONDS_BETWEEN_JOBS and not _is_evaluated(context):
             await asyncio.sleep(SETTLE_SECONDS)
-        begin(self._context, self._window)
+            idle = idle + SETTLE_SECONDS if is_idle() else 0.0
+    session = context.workspace.state.session
+    if _is_evaluated(context) and session is not None and session.model is model:
+        begin(context, window)
+
+
+def _is_evaluated(context: Context) -> bool:
+    session = context.workspace.state.session
+    return session is not None and bool(session.evaluations)
 
 
 def begin(context: Context, window: MainWindow) -> None:
     """Show the tour; it offers to fill the panels where nothing is scored yet."""
     session = context.workspace.state.session
     empty = session is not None and not session.sensitivities
-    tour = Tour(window, context.trigger if empty else None)
+    tour = Tour(window, (lambda: context.tasks.start(begin_on_results(context, window))) if empty else None)
     forget = context.workspace.subscribe(lambda old, new: tour.reject() if new.session is None else None)
     tour.finished.connect(lambda _: forget())
     tour.show()
