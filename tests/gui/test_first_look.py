@@ -138,9 +138,9 @@ def test_an_open_document_stays_until_the_other_is_there(live: Callable[..., Non
         await person.open(before)
         await person.act(lambda: person.window.document.open_path(PATH))
         await asyncio.sleep(0.3)
-        assert person.state.session is before
+        assert person.state.session.model is before.model
         slow.go_on.set()
-        await person.until(lambda: person.state.session is not before, 10)
+        await person.until(lambda: person.state.session.model is not before.model, 10)
 
     live(story)
 

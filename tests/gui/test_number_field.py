@@ -114,3 +114,13 @@ def test_the_arrows_step_from_the_last_good_number(dialog: FormDialog, name: str
     QTest.keyClick(box, Qt.Key.Key_Up)
     assert getattr(dialog.findChild(Form).value(), name) == {"bits": 4.75, "steps": 301}[name]
     assert "," not in box.lineEdit().text()
+
+
+@pytest.mark.parametrize("text", ["4,5", "4.5", "four", "1,000"])
+def test_a_field_of_whole_numbers_asks_for_one(dialog: FormDialog, text: str) -> None:
+    """It proposed 4.5 where samples are counted."""
+    field = dialog.findChild(QAbstractSpinBox, "samples")
+    QTest.keyClick(field, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClicks(field, text)
+    shown = [line.text() for line in dialog.findChildren(QLabel) if f"“{text}”" in line.text()]
+    assert shown and all("is not a whole number: expected a number from 1" in line for line in shown)

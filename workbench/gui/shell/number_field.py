@@ -144,15 +144,16 @@ class NumberField(QDoubleSpinBox):
         text = self._bare(text)
         if self._is_special(text):
             return ""
+        low, high = f"{self._low:.12g}", f"{self.maximum():.12g}"
+        not_whole = f"“{text}” is not a whole number: expected a number from {low} to {high}"
         try:
             value = parse_number(text)
         except ValueError as error:
-            return str(error)
-        low, high = f"{self._low:.12g}", f"{self.maximum():.12g}"
+            return str(error) if self.decimals() or not text else not_whole
         if not self._low <= value <= self.maximum():
             return f"“{text}” is out of range: expected a number from {low} to {high}"
         if not self.decimals() and (value != round(value) or not {".", ","}.isdisjoint(text)):  # 1.000 is a thousand?
-            return f"“{text}” is not a whole number: expected a number from {low} to {high}"
+            return not_whole
         return ""
 
     def _bare(self, text: str) -> str:
