@@ -158,7 +158,12 @@ class DeviceLostError(DeviceError):
 
 
 class EngineDiedError(WorkbenchError):
-    """The engine process ended in the middle of a job; the window and the session live on."""
+    """The engine process ended in the middle of a job; the window and the session live on.
+
+    ``partial`` is what the job had by then, where its request keeps that.
+    """
+
+    partial: object = None
 
 
 class WorkerError(WorkbenchError):

@@ -366,6 +366,20 @@ def test_a_dead_engine_fails_the_job_and_the_queue_goes_on() -> None:
     run(main)
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_a_job_had_outlives_its_engine(keeps: bool) -> None:
+    """Scores that had been streamed for minutes were dropped with the process that had computed them."""
+
+    async def main() -> None:
+        async with spawned() as jobs:
+            doomed = jobs.submit(Fake(kill=9, steps=4, partials=True, deaf=0.5, keeps_partial=keeps))
+            with pytest.raises(EngineDiedError) as caught:
+                await doomed.result()
+            assert caught.value.partial == (("partial", 3) if keeps else None)
+
+    run(main)
+
+
 def test_late_messages_of_a_cancelled_job_never_reach_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         async with spawned() as jobs:

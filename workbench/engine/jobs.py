@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from workbench.engine.failure import portable
 from workbench.engine.request import OnProgress, Request
-from workbench.errors import CancelledError, WorkbenchError
+from workbench.errors import CancelledError, EngineDiedError, WorkbenchError
 from workbench.preflight import Estimate
 from workbench.progress import Notes
 
@@ -156,8 +156,9 @@ class Job(Generic[R]):
             return
         self._outcome.set_exception(error)
         self._outcome.exception()  # it was noted, whether anybody waits for the result or not
-        if isinstance(error, CancelledError):
+        if isinstance(error, CancelledError | EngineDiedError):
             error.partial = self.partial if self.request.keeps_partial else None
+        if isinstance(error, CancelledError):
             self._end(JobStatus.CANCELLED, self.view.fraction)
         else:
             self._end(JobStatus.FAILED, self.view.fraction, str(error))

@@ -86,9 +86,9 @@ class JobRunner:
     ) -> R | None:  # fmt: skip
         """Run a request as a job and return its result; None if it was cancelled or failed, which is reported.
 
-        ``again`` repeats the work for the retry button; ``keep`` gets the partial result of a cancelled job (None for
-        most) and returns what became of it; ``prepare`` updates the request when its turn comes; ``notes`` gets the
-        sentences on what the result leaves out.
+        ``again`` repeats the work for the retry button; ``keep`` gets the partial result of a job that was cancelled or
+        whose engine died (None for most) and returns what became of it; ``prepare`` updates the request when its turn
+        comes; ``notes`` gets the sentences on what the result leaves out.
         """
         try:
             return await self._trusting(request, again, prepare, [] if notes is None else notes)
@@ -97,6 +97,8 @@ class JobRunner:
             if request.listed:
                 self._messages.say(f"Cancelled: {request.title}", kept)
         except EngineDiedError as error:
+            if kept := keep(error.partial):
+                self._messages.say(request.title, kept)
             self._messages.report(request.title, error, dialog=False)
         except WorkbenchError as error:
             if on_error(error):
@@ -183,7 +185,7 @@ class JobRunner:
         return request.about(self._workspace.state.session).reduced()
 
     def _keep(self, request: Request[O, R], partial: object) -> str:
-        """Join the partial result of a cancelled job and say so; an empty text where there is nothing to join."""
+        """Join the partial result of a job that ended early and say so; an empty text where there is nothing to join."""
         session = self._workspace.state.session
         if partial is None or session is None or not request.fits(session):
             return ""
