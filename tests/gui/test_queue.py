@@ -164,7 +164,7 @@ def test_the_notes_of_a_job_are_said_and_kept(live: Callable[..., None]) -> None
 
 def test_messages_name_the_fields_of_forms_not_the_flags_of_the_command_line() -> None:
     labels = {each.flag.removeprefix("--"): each.info.label for step in STEPS for each in option_fields(step.options)}
-    labels |= {"device": "Device", "dtype": "Numbers", "memory": "Memory"}
+    labels |= {"device": "Device", "dtype": "Numbers", "memory": "Memory", "cluster": "Cluster"}
     assert {flag: labels[flag] for flag in words.FIELDS} == words.FIELDS
     assert words.tr("which column is meant? (--column)") == "which column is meant? (field “Column”)"
     assert words.tr("shorter samples (--window N)") == "shorter samples (field “Window”)"

@@ -185,7 +185,7 @@ class JobRunner:
         return request.about(self._workspace.state.session).reduced()
 
     def _keep(self, request: Request[O, R], partial: object) -> str:
-        """Join the partial result of a job that ended early and say so; an empty text where there is nothing to join."""
+        """Join the partial result of a job that ended early and say so; an empty text where there is none to join."""
         session = self._workspace.state.session
         if partial is None or session is None or not request.fits(session):
             return ""
