@@ -182,5 +182,8 @@ def test_losses_of_an_encoder_have_its_own_unit(live: Callable[..., None]) -> No
                 titles = [model.headerData(column, Qt.Orientation.Horizontal) for column in range(model.columnCount())]
                 units = {title.partition("(")[2].rstrip(")") for title in titles}
                 assert unit in units and not units & ({"nats", "1 - cosine", "½ d²"} - {unit})
+            header = person.window.panels["deploy"].table.horizontalHeader()
+            for column in range(header.count()):
+                assert header.sectionSize(column) >= header.sectionSizeHint(column), "no heading is cut"
 
     live(story)

@@ -191,7 +191,10 @@ class RecordsView(QTableView):
 
         Those of a short table only grow while it changes: fitting takes half a frame, and they would jump.
         """
-        self.records.show_unit(unit)
+        if unit != self.records.unit:
+            self.records.show_unit(unit)
+            if not records and not self.horizontalHeader().stretchLastSection():
+                self.resizeColumnsToContents()  # to the headings with their unit
         before = len(self.records.records)
         if len(records) == before:
             self.records.show_records(records)
