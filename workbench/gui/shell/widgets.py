@@ -134,7 +134,8 @@ class Combo(QComboBox):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setItemDelegate(Isolating(self))
+        if self.isRightToLeft():
+            self.setItemDelegate(Isolating(self))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the box and as much of its text as fits."""
