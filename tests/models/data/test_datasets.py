@@ -121,6 +121,15 @@ def write(path: Path) -> Path:
     return path
 
 
+def test_samples_that_repeat_others_are_counted(tmp_path: Path) -> None:
+    rows = np.arange(40, dtype=np.float32).reshape(10, 4)
+    np.savez(tmp_path / "some.npz", inputs=np.concatenate([rows, rows[:2]]), labels=np.arange(12) % 10)
+    (note,) = open_dataset(tmp_path / "some.npz", model(tokens=False)).notes
+    assert "2 of 12 samples repeat others" in note and "as sure as 10 samples" in note
+    np.savez(tmp_path / "other.npz", inputs=np.concatenate([rows, rows[:2]]), labels=np.arange(12))
+    assert not open_dataset(tmp_path / "other.npz", model(tokens=False)).notes  # the same pictures under other labels
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".pt", ".safetensors"])
 def test_pixels_become_floats(tmp_path: Path, suffix: str) -> None:
     normalized = model(tokens=False, channels=3, mean=(0.5, 0.4, 0.3), std=(0.2, 0.3, 0.4))

@@ -195,7 +195,7 @@ def test_what_is_larger_than_the_free_memory_is_not_read(
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.npz", "named.npz"])
 def test_masks_of_0_and_255_are_read_as_0_and_1_and_said(tmp_path: Path, folder: Path, name: str) -> None:
-    ids, mask = np.full((4, 6), 5), np.array([[255] * 4 + [0] * 2] * 4)
+    ids, mask = np.arange(24).reshape(4, 6), np.array([[255] * 4 + [0] * 2] * 4)
     file, spec = tmp_path / name, spec_of(folder)
     if name == "named.npz":
         spec = spec_of(folder, takes=("input_ids", "attention_mask", "position_ids"), main="input_ids")
@@ -203,7 +203,10 @@ def test_masks_of_0_and_255_are_read_as_0_and_1_and_said(tmp_path: Path, folder:
     elif name == "rows.npz":
         np.savez(file, input_ids=ids, attention_mask=mask.astype(np.uint8))
     else:
-        lines(file, [{"input_ids": [5] * 6, "attention_mask": row} for row in mask.tolist()])
+        lines(
+            file,
+            [{"input_ids": own, "attention_mask": row} for own, row in zip(ids.tolist(), mask.tolist(), strict=True)],
+        )
     data = open_dataset(file, spec)
     assert data.tensors["attention_mask"].tolist() == [[1, 1, 1, 1, 0, 0]] * 4
     assert data.notes == (f"{name}: the attention mask holds 255 for tokens, which is taken for 1",)

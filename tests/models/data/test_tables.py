@@ -312,7 +312,7 @@ def test_a_long_context_is_the_default_where_the_text_is_long_enough(tmp_path: P
     (tmp_path / "short.txt").write_text("w5 " * 5_000)
     short = open_dataset(tmp_path / "short.txt", roomy, usual_window=2048)
     assert short.tensors["input_ids"].shape[1] == 256
-    assert short.notes == ("short.txt gives 2 windows of 2048 tokens: windows of 256 are taken",)
+    assert short.notes[0] == "short.txt gives 2 windows of 2048 tokens: windows of 256 are taken"
 
 
 def test_texts_as_labels_are_the_models_classes(tmp_path: Path, folder: Path) -> None:

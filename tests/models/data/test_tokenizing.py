@@ -47,7 +47,7 @@ def tables(text: str, spec: InputSpec) -> dict[str, Callable[[], object]]:
     file = Path("texts.jsonl")
     return {
         "window": lambda: encode(text, spec, file),
-        "sentences": lambda: sentences([text], None, spec, file, None)[0]["input_ids"].tolist(),
+        "sentences": lambda: sentences([text], None, spec, file, [0], None)[0]["input_ids"].tolist(),
         "answers": lambda: answer_ids([text], spec, file, None)[0],
     }
 
@@ -172,7 +172,7 @@ def test_tables_of_every_size_come_back(tmp_path: Path) -> None:
 def test_a_longest_text_that_is_no_number_is_left_out(tmp_path: Path, longest: object) -> None:
     made = spec(tmp_path, model_max_length=longest)
     assert tokenizer_of(made, tmp_path).model_max_length == NO_LIMIT
-    assert sentences(["one two"], None, made, tmp_path, None)[0]["input_ids"].tolist() == [[1, 2]]
+    assert sentences(["one two"], None, made, tmp_path, [0], None)[0]["input_ids"].tolist() == [[1, 2]]
 
 
 @pytest.mark.parametrize("kind", ["RagTokenizer", "EvilTokenizer"])
