@@ -119,8 +119,8 @@ def _opened(
     )  # fmt: skip
     return Dataset(
         record=record, tensors=tensors, prepare=rows.prepare, paired=rows.paired,
-        notes=(*notes, *rows.notes, *_repeats(tensors, part)), trimmed=reading.text == SENTENCES and spec.length is None,
-        text=rows.text,
+        notes=(*notes, *rows.notes, *_repeats(tensors, part)), text=rows.text,
+        trimmed=reading.text == SENTENCES and spec.length is None,
     )  # fmt: skip
 
 
