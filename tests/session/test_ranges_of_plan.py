@@ -216,6 +216,18 @@ def test_a_run_in_a_runtime_is_one_of_the_ranges_that_it_had(
         assert known[-1] == identity(moved, moved.plan) and len({*known}) == len(known) == count
 
 
+def test_a_tied_layer_has_the_inputs_of_its_owner(session: Session) -> None:
+    """Where no rule of its own says another: its range by hand then makes another plan, too."""
+    name, owner = layer_of(session), next(layer.name for layer in session.model.stored if "q_proj" in layer.name)
+    layers = [replace(each, tied_to=owner if each.name == name else None) for each in session.model.layers]
+    tied = replace(session, model=replace(session.model, layers=tuple(layers)))
+    plan = Plan().assign([owner], inputs="int8-tensor-asym")
+    moved = set_by_hand(tied, name, -0.5, 0.25)
+    assert resolve(plan, layers)[name].inputs and ranges_of_plan(moved, plan)[name, "input"].method == "manual"
+    assert identity(moved, plan) != identity(tied, plan) == plan.hash
+    assert identity(moved, own := plan.assign([name], inputs=None)) == own.hash
+
+
 def test_an_error_budget_and_a_reconstruction_are_of_the_ranges_that_they_had(session: Session, model: Model) -> None:
     """They were known by the plan's hash alone, and passed for those of a range that had been moved since."""
     plan = Plan().assign([layer_of(session)], weights="int8-channel", inputs="int8-tensor-asym")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -436,7 +438,26 @@ def test_the_budget_of_a_search_comes_back_with_the_session(tmp_path: Path) -> N
     assert Session.load(file).budget == Budget(amount=2.5, unit=BudgetUnit.MEGABYTES)
 
 
-@pytest.mark.parametrize("written", [(None, None), ("nan", "bits per weight"), (-1, "bits per weight"), (4.5, "lb")])
+def test_nothing_of_a_document_stays_when_it_is_closed_or_another_is_opened() -> None:
+    """The assignments and sums of the one before stayed, with its tables, until the next edits."""
+    workspace = Workspace()
+    for leave in (workspace.close, lambda: workspace.open(session(), None)):
+        workspace.open(session(), None)
+        workspace.edit("Assign", assign(LAYERS[:1], SCHEMES[0]))
+        assert workspace.state.session is not None
+        plan = weakref.ref(workspace.state.session.plan)
+        leave()
+        gc.collect()
+        assert plan() is None
+
+
+ODD_BUDGETS = (
+    (None, None), ("nan", "bits per weight"), (-1, "bits per weight"), (4.5, "lb"), (1e305, "MB of the whole model"),
+    (1e-12, "predicted loss"), ("inf", "predicted loss"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("written", ODD_BUDGETS)
 def test_a_budget_that_is_none_is_not_read(written: tuple[object, object]) -> None:
     assert known_budget(*written) is None
 

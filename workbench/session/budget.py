@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+LOWEST, HIGHEST = 1e-9, 1e12
+"""What amounts may be, in any unit."""
+
 
 class BudgetUnit(StrEnum):
     """What a search is limited in; a loss is in the unit of the table that is shown."""
@@ -59,4 +62,4 @@ def known_budget(amount: object, unit: object) -> Budget | None:
         budget = Budget(amount=float(str(amount)), unit=BudgetUnit(str(unit)))
     except ValueError:
         return None
-    return budget if math.isfinite(budget.amount) and budget.amount > 0 else None
+    return budget if LOWEST <= budget.amount <= HIGHEST else None

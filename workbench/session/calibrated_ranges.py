@@ -131,11 +131,18 @@ def identity(session: Session, plan: Plan) -> str:
 
 def ranges_by_hand(session: Session, plan: Plan) -> dict[str, Range]:
     """Return the ranges set by hand that ``plan`` rounds inputs by, by layer in alphabetical order."""
-    inputs = {name: plan.of(name).inputs for name in _by_hand(session.active_ranges)}
+    inputs = {name: _inputs_of(session, plan, name) for name in _by_hand(session.active_ranges)}
     return {
         name: session.active_ranges[name, "input"] for name, scheme in inputs.items()
         if scheme is not None and takes_range(parse_scheme(scheme))
     }  # fmt: skip
+
+
+def _inputs_of(session: Session, plan: Plan, name: str) -> str | None:
+    """Return the scheme of a layer's inputs as :func:`resolve` does, which looks at the whole plan."""
+    layer = session.model.by_name.get(name)
+    rule = plan.first(name) or (plan.first(layer.tied_to) if layer and layer.tied_to else None)
+    return rule.assignment.inputs if rule else None
 
 
 @Latest

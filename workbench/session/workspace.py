@@ -265,7 +265,7 @@ class Workspace:
                 break
         else:
             state = _resolved(old, new)
-        if before and not old.plan_error:
+        if facts and before and facts[1] is before[1] and not old.plan_error:  # of another model nothing fits
             self._known.append((before, old.assignments, old.totals, old.ledger))
         return state
 

@@ -262,6 +262,7 @@ def test_one_json_object_may_be_columns(tmp_path: Path) -> None:
         rows, *({name: dict(zip(keys, column, strict=True)) for name, column in rows.items()} for keys in ("01", part)),
         dict(zip(part, entries, strict=True)),
         {"columns": [*rows], "index": part, "data": [[*entry.values()] for entry in entries]},
+        {"columns": [*rows], "data": [[*entry.values()] for entry in entries]},
     ):  # fmt: skip
         file.write_text(json.dumps(columns))
         assert read_columns(file, lambda table: ["text", "label"]) == rows

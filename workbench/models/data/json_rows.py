@@ -52,7 +52,7 @@ def _of_columns(value: Any) -> list[Any]:
             return [*columns.values()]
         numbered = alike and _are_numbers(names[0])
         columns = {name: [*column.values()] for name, column in columns.items()} if numbered else {}
-    elif columns.keys() == {"columns", "index", "data"}:
+    elif columns.keys() - {"index"} == {"columns", "data"}:
         names, rows = columns["columns"], columns["data"]
         whole = isinstance(names, list) and all(isinstance(name, str) for name in names) and isinstance(rows, list)
         if whole and all(isinstance(row, list) and len(row) == len(names) for row in rows):

@@ -11,10 +11,10 @@ from workbench.gui.shell.words import tr
 from workbench.insight.plan_differences import smallest_batch_time
 from workbench.insight.quantities import short
 from workbench.insight.sums import left_out
-from workbench.session.budget import Budget, BudgetUnit
+from workbench.session.budget import HIGHEST, LOWEST, Budget, BudgetUnit
 from workbench.session.workspace import State
 
-LOWEST, HIGHEST, WIDTH = 1e-9, 1e12, 96
+WIDTH = 96
 
 GOALS = {BudgetUnit.LOSS: "size"}
 """What a search minimises within a budget, where that is not the predicted loss."""
