@@ -7,6 +7,7 @@ from asyncio import sleep
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,12 +23,16 @@ from tests.gui.test_plan import drop
 from workbench.deployment.targets import target
 from workbench.engine.jobs import Jobs, JobStatus, JobView
 from workbench.gui.commands import run
+from workbench.gui.commands.action import ActionState
 from workbench.gui.commands.run import schemes_of
-from workbench.gui.commands.stages import STAGES
+from workbench.gui.commands.stages import STAGES, Stages
 from workbench.gui.context.runner import running_steps
 from workbench.gui.shell import settings
 from workbench.gui.shell.forms import Form
 from workbench.gui.shell.stepper import StageStatus
+from workbench.session.session import Session
+from workbench.session.workspace import State
+from workbench.steps.files.export import EXPORT, ExportOptions
 from workbench.steps.score import SCORE, ScoreOptions
 
 DONE, NEXT, LATER = StageStatus.DONE, StageStatus.NEXT, StageStatus.LATER
@@ -79,6 +84,21 @@ def test_stages_say_what_is_done_comes_next_and_why_not_yet(live: Callable[..., 
         person.picture("stages")
 
     live(story)
+
+
+def test_an_export_is_that_of_its_model_and_plan(qapp: QApplication) -> None:
+    """A plan that says the same of another model's layers was said to be exported."""
+    full = sessions.full(1)
+    request = EXPORT.request(full, ExportOptions(kind="gguf", out="x.gguf"))
+    view = SimpleNamespace(id=1, status=JobStatus.DONE)
+    stages = Stages(SimpleNamespace(views=(view,), request=lambda number: request))  # type: ignore[arg-type]
+
+    def deployed(session: Session) -> bool:
+        return stages.marks(ActionState(state=State(session=session)), {})[-1].status is DONE
+
+    assert deployed(full) and deployed(replace(full, plan=replace(full.plan, name="another name")))
+    assert not deployed(replace(full, model=replace(full.model, fingerprint="sha256:another")))
+    assert not deployed(replace(full, plan=full.plan.assign([full.model.layers[1].name], weights="int2-channel")))
 
 
 def test_weights_without_a_network_are_scored_by_weight_error_and_say_why_no_more_is_possible(

@@ -115,7 +115,7 @@ class Stages:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._exported: dict[int, str] = {}  # by the number of the job
+        self._exported: dict[int, tuple[str, str]] = {}  # models and plans by the number of the job
 
     def marks(self, now: ActionState, running: Mapping[str, str]) -> tuple[Mark, ...]:
         """Return what every stage shows now; ``running`` says what jobs are doing, by the name of their step."""
@@ -146,7 +146,8 @@ class Stages:
             request = self._jobs.request(view.id)
             is_new = view.status is JobStatus.DONE and view.id not in self._exported
             if is_new and isinstance(request, Request) and request.step is EXPORT and request.session is not None:
-                self._exported[view.id] = identity(request.session, request.session.plan)
+                exported = request.session
+                self._exported[view.id] = exported.model.fingerprint, identity(exported, exported.plan)
 
     def opening(self) -> JobView | None:
         """Return the job that opens a model or session now, None where there is none."""
@@ -157,4 +158,5 @@ class Stages:
     def _deployed_here(self, stage: Stage, session: Session | None) -> str:
         if stage.panel != "deploy" or session is None or not self._exported:
             return ""
-        return "this plan was exported" if _known_as(session) in self._exported.values() else ""
+        known = session.model.fingerprint, _known_as(session)
+        return "this plan was exported" if known in self._exported.values() else ""
