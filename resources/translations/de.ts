@@ -7116,6 +7116,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>{} enthält {n} Beispiele: {n} davon, zufällig gezogen, werden genommen (--samples)</translation>
     </message>
     <message>
+        <source>{}: {n} of {n} samples repeat others: losses are as sure as {n} samples make them, and intervals are narrower than that</source>
+        <translation>{}: {n} von {n} Beispielen wiederholen andere: Verluste sind so sicher, wie {n} Beispiele sie machen, und Intervalle sind enger</translation>
+    </message>
+    <message>
         <source>{}: labels are rows of 0 with a single 1, samples x {n}: its place is the class</source>
         <translation>{}: Labels sind Zeilen aus 0 mit einer einzigen 1, Beispiele x {n}: ihre Stelle ist die Klasse</translation>
     </message>
