@@ -4656,8 +4656,8 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Exponential des mittleren Verlusts je Token: die Zahl gleich wahrscheinlicher Token, die ebenso ungewiss wären; ohne Einheit, kleiner ist besser</translation>
     </message>
     <message>
-        <source>{w}: the layers' losses add up: together {} nats ({} to {}), one by one {}, predicted {w} ({w})</source>
-        <translation>{w}: die Verluste der Schichten addieren sich: zusammen {} nats ({} bis {}), einzeln {}, vorhergesagt {w} ({w})</translation>
+        <source>{w}: the layers' losses add up: together {} {w} ({} to {}), one by one {}, predicted {w} ({w})</source>
+        <translation>{w}: die Verluste der Schichten addieren sich: zusammen {} {w} ({} bis {}), einzeln {}, vorhergesagt {w} ({w})</translation>
     </message>
     <message>
         <source>the {n} most changed, {n} among them</source>

@@ -43,7 +43,7 @@ def test_the_largest_interactions_come_first_and_the_sentence_judges() -> None:
     )  # fmt: skip
     assert result.most_interacting(2) == ("b", "c")
     assert result.correction == 1.5
-    assert "do not add up" in result.sentence() and "4 samples" in result.sentence()
+    assert "do not add up" in result.sentence("nats") and "4 samples" in result.sentence("nats")
 
 
 def test_a_plan_that_keeps_everything_has_nothing_to_audit() -> None:
@@ -60,6 +60,7 @@ def test_an_audit_says_whether_a_uniform_plan_of_its_size_is_better() -> None:
     assert better.loss == pytest.approx(kl(model, fine, data), rel=1e-3) and better.low > 0
     assert same.loss == result.whole and same.low == same.high == 0.0
     assert result.low < result.whole < result.high
-    assert result.best_uniform == better and "WORSE than" in result.against_uniform()
+    assert result.best_uniform == better and "WORSE than" in result.against_uniform("nats")
+    assert "nats" not in result.sentence("½ d²") + result.against_uniform("½ d²")
     turned = audit_weights(model, fine, data, uniform={("int3-channel", 3.0): coarse}, batch_size=4)
-    assert "is better than" in turned.against_uniform() and turned.uniform[0].high < 0
+    assert "is better than" in turned.against_uniform("nats") and turned.uniform[0].high < 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import threading
 import time
@@ -17,6 +19,7 @@ from workbench.errors import SessionError
 from workbench.session import journal
 from workbench.session import newest as newest_of
 from workbench.session.autosave import journal_path, recoverable
+from workbench.session.budget import Budget
 from workbench.session.edits import EditableParts
 from workbench.session.journal import Journal, read_journal
 
@@ -141,6 +144,19 @@ def test_the_last_whole_line_counts(tmp_path: Path, failures: list[Exception]) -
     journal_path(file).write_bytes(whole)
     with pytest.raises(SessionError, match="another model"):
         read_journal(journal_path(file), other)
+
+
+def test_lines_of_before_budgets_leave_the_budget(tmp_path: Path, failures: list[Exception]) -> None:
+    file, written = tmp_path / "s.qwb", Journal(failures.append)
+    written.put(named("first"), None, file)
+    until(lambda: newest(file) == "first")
+    written.close()
+    content = json.loads(journal_path(file).read_bytes().partition(b" ")[2])
+    content.pop("budget")
+    text = json.dumps(content).encode()
+    journal_path(file).write_bytes(hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n")
+    searched = replace(full_session(), budget=Budget(amount=8.1))
+    assert read_journal(journal_path(file), searched).budget == Budget(amount=8.1)
 
 
 def test_a_long_journal_begins_again(

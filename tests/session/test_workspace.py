@@ -417,6 +417,16 @@ def test_edits_after_going_back_leave_the_other_branch_as_a_named_plan(tmp_path:
     assert Session.load(tmp_path / "s.qwb").plans["Branch 1"] == branch
 
 
+def test_a_budget_that_comes_with_an_edit_is_searched_within() -> None:
+    """Edits that are recovered after a crash are one step: the field showed 4.5 beside a session's 8.1."""
+    workspace = Workspace()
+    workspace.open(session(), None)
+    workspace.edit("Recovered Edits", lambda session: replace(session, budget=Budget(amount=8.1)))
+    assert workspace.state.budget == Budget(amount=8.1)
+    workspace.undo()
+    assert workspace.state.budget == workspace.state.session.budget == Budget()
+
+
 def test_the_budget_of_a_search_comes_back_with_the_session(tmp_path: Path) -> None:
     """A session for ONNX Runtime, searched within 8.1 bits, came back with 4.5, for which it has no plan."""
     workspace, file = Workspace(), tmp_path / "s.qwb"

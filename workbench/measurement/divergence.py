@@ -48,7 +48,7 @@ class Divergence:
         known: Iterable[torch.Tensor | None] = self.probabilities or [None] * len(self.reference)
         rows = zip(self.reference, candidate, known, strict=True)
         each = torch.stack([logit_divergence(r, c, p) for r, c, p in rows])
-        mask = None if self.kind is OutputKind.CLASS_LOGITS else output_mask(self.batch, each)
+        mask = None if self.kind is OutputKind.CLASS_LOGITS else output_mask(self.batch, self.reference)
         if mask is not None:
             each = each * mask
         return each.reshape(each.shape[0], -1).sum(dim=1)

@@ -108,8 +108,11 @@ class Audit:
         """The measured uniform plan of the least loss, None where none was measured."""
         return min(self.uniform, key=lambda plan: plan.loss, default=None)
 
-    def against_uniform(self) -> str:
-        """Return how the plan compares with the best uniform one of at most its size; empty where none was measured."""
+    def against_uniform(self, unit: str) -> str:
+        """Return how the plan compares with the best uniform one of at most its size; empty where none was measured.
+
+        ``unit`` is that of the losses.
+        """
         best = self.best_uniform
         if best is None:
             return ""
@@ -119,12 +122,12 @@ class Audit:
             verdict = "cannot be told by these samples from"
         advice = "; take that one, or calibrate on more samples and search again" if best.low > 0 else ""
         return (
-            f"the plan {verdict} the best uniform plan of at most its size: {self.whole:.4g} nats, {best.scheme} "
+            f"the plan {verdict} the best uniform plan of at most its size: {self.whole:.4g} {unit}, {best.scheme} "
             f"{best.loss:.4g} (difference {best.low:.3g} to {best.high:.3g}){advice}"
         )
 
-    def sentence(self) -> str:
-        """Return the finding in words."""
+    def sentence(self, unit: str) -> str:
+        """Return the finding in words; ``unit`` is that of the losses."""
         ratio = self.whole / self.alone_sum if self.alone_sum > 0 else float("nan")
         judged = "add up" if 0.8 <= ratio <= 1.25 else "do not add up"
         predicted = "not known" if np.isnan(self.predicted_sum) else f"{self.predicted_sum:.4g}"
@@ -132,7 +135,7 @@ class Audit:
             predicted = f"{self.predicted_whole:.4g} together and {predicted} one by one"
         bounds = "" if math.isnan(self.low) else f" ({self.low:.3g} to {self.high:.3g})"
         return (
-            f"the layers' losses {judged}: together {self.whole:.4g} nats{bounds}, one by one {self.alone_sum:.4g}, "
+            f"the layers' losses {judged}: together {self.whole:.4g} {unit}{bounds}, one by one {self.alone_sum:.4g}, "
             f"predicted {predicted} ({self.samples} samples)"
         )
 

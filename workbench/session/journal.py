@@ -21,7 +21,7 @@ from workbench.numerics.ranges import Range
 from workbench.plain_file import read_bytes
 from workbench.planning.plan import Plan
 from workbench.session.autosave import journal_path, write_note
-from workbench.session.budget import known_budget
+from workbench.session.budget import Budget, known_budget
 from workbench.session.columns import PIECE
 from workbench.session.edits import EditableParts, Ranges
 from workbench.session.newest import Newest
@@ -135,7 +135,7 @@ class Journal:
             "model": session.model.fingerprint, "plan": written(parts.plan, Plan.to_json),
             "plans": {name: written(plan, Plan.to_json) for name, plan in parts.plans.items()},
             "active_ranges": written(parts.active_ranges, _ranges_text), "locked": sorted(parts.locked),
-            "target": parts.target, "budget": (parts.budget.amount, parts.budget.unit) if parts.budget else None,
+            "target": parts.target, "budget": _amount(parts.budget),
         }  # fmt: skip
         text = json.dumps(content, separators=(",", ":")).encode()
         return hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n"
@@ -160,10 +160,14 @@ def read_journal(file: Path, session: Session) -> Session:
         content = json.loads(text)
         if content["model"] != session.model.fingerprint:
             raise SessionError("its edits belong to another model")
-        lacking = {"target": session.target, "budget": None}  # lines were without them
+        lacking = {"target": session.target, "budget": _amount(session.budget)}  # lines were without them
         return _parts(lacking | content, str(file)).into(session)
     except (ValueError, KeyError, TypeError, RecursionError, WorkbenchError) as error:
         raise SessionError(f"the journal {file} cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def _amount(budget: Budget | None) -> tuple[float, str] | None:
+    return (budget.amount, budget.unit) if budget else None
 
 
 def _ranges_text(ranges: Ranges) -> str:

@@ -240,6 +240,9 @@ class Workspace:
 
     def _set(self, state: State) -> None:
         old = self.state
+        before, kept = (each.session.budget if each.session else None for each in (old, state))
+        if kept and kept != before and kept != replace(state.budget, problem=""):  # it came with an edit
+            state = replace(state, budget=kept)
         if _data_hash(state) != _data_hash(old):
             state = replace(state, data_quality=None)
         if _searched(state) != _searched(old):

@@ -348,7 +348,7 @@ class Request(Generic[O, R]):
         return self.step.join(current, self.options, result)
 
     def with_partial(self, current: Session, partial: R) -> Session:
-        """Return ``current`` with what a cancelled run had computed; as it is where that is nothing."""
+        """Return ``current`` with what a run that was cancelled or lost its engine had computed."""
         return current if self.step.keep is None else self.step.keep(current, self.options, partial)
 
     def python(self, file: PurePath | None = None, current: Plan | None = None) -> str:

@@ -371,3 +371,4 @@ def test_a_uniform_plan_is_taken_where_measured_plans_do_not_tell_it_from_a_bett
     plan = search(summary, table, base=Plan(), budgets=Budgets(bits_per_weight=3.6))
     schemes = [assignment.weights for assignment in resolve(plan, summary.layers).values()]
     assert schemes == (["int4-g32-asym", "int2-g32-asym"] * 4 if mixed else ["int3-g32-asym"] * 8)
+    assert plan.name.endswith("(uniform: no mixed one is known to be better)") is not mixed

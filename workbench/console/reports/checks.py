@@ -9,6 +9,7 @@ from workbench.console.command import Outcome
 from workbench.console.report import Report, Row, Table, figure, percent, row
 from workbench.insight.compare import SessionComparison, Side
 from workbench.measurement.data_quality import CalibrationQuality
+from workbench.measurement.units import loss_unit
 from workbench.sensitivity.audit import Audit, PlanAudit
 from workbench.sensitivity.confidence import higher_orders, interval, resolution
 from workbench.sensitivity.error_budget import BudgetPair
@@ -20,7 +21,7 @@ def audited(outcome: Outcome[Any, PlanAudit]) -> Report:
     An audit leaves inputs, keys and values as they are, even where the plan rounds them.
     """
     audit, kinds = outcome.result.audit, ("predicted", "alone", "joined", "interaction")
-    index = {name: number for number, name in enumerate(audit.layers)}
+    index, unit = {name: number for number, name in enumerate(audit.layers)}, loss_unit(outcome.session.model.output)
     layers = [
         {"name": name, **{kind: float(getattr(audit, kind)[index[name]]) for kind in kinds}}
         for name in audit.most_interacting(outcome.flags.most)
@@ -32,17 +33,17 @@ def audited(outcome: Outcome[Any, PlanAudit]) -> Report:
     )
     return Report(
         facts=row(
-            audit, "samples correction notes low high", sentence=audit.sentence(), **sums,
+            audit, "samples correction notes low high", sentence=audit.sentence(unit), **sums,
             predicted_interval=interval(audit.predicted_whole, audit.predicted_error, _doubt(audit)),
-            uniform=[asdict(plan) for plan in audit.uniform], against_uniform=audit.against_uniform(),
+            uniform=[asdict(plan) for plan in audit.uniform], against_uniform=audit.against_uniform(unit),
             left_out=outcome.result.rounded_inputs, cache_left_out=outcome.result.cached,
         ),
         parts=[
-            *_audit_lines(outcome.result),
+            *_audit_lines(outcome.result, unit),
             *(f"note: {note}" for note in audit.notes),
             Table(rows=[sums], columns=columns),
             Table(
-                key="layers", rows=layers, above="losses in nats, the largest interaction first",
+                key="layers", rows=layers, above=f"losses in {unit}, the largest interaction first",
                 columns="name=layer | predicted | alone | joined=added last | interaction",
             ),
         ],
@@ -54,11 +55,11 @@ def _doubt(audit: Audit) -> float:
     return audit.predicted_doubt if known else higher_orders(audit.predicted_whole)
 
 
-def _audit_lines(checked: PlanAudit) -> list[str]:
+def _audit_lines(checked: PlanAudit, unit: str) -> list[str]:
     """Return the verdict, the correction, and what of the plan the audit leaves as it is."""
     audit, inputs, cached = checked.audit, checked.rounded_inputs, checked.cached
     sure = resolution(audit.predicted_whole, audit.predicted_error, audit.predicted_samples)
-    lines = [audit.sentence(), *filter(None, [sure and f"the prediction: {sure}", audit.against_uniform()])]
+    lines = [audit.sentence(unit), *filter(None, [sure and f"the prediction: {sure}", audit.against_uniform(unit)])]
     if audit.correction == audit.correction:
         lines.append(
             f"calibrated correction: predictions near this plan times {audit.correction:.3g} (fitted to this "

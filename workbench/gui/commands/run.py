@@ -18,7 +18,7 @@ from workbench.gui.panels.plan.best_target import BestTarget
 from workbench.gui.shell import settings, step_keys
 from workbench.insight.legality import rounding_of, target_schemes
 from workbench.insight.roles import lacks_schemes, role, schemes_to_score
-from workbench.measurement.units import short_unit
+from workbench.measurement.units import NATS, loss_unit, short_unit
 from workbench.models.data.files import PICTURES, SOUNDS, TEXT
 from workbench.models.data.table_paths import PACKED, SAVED, SUFFIXES
 from workbench.numerics.formats import activation_schemes
@@ -294,7 +294,9 @@ async def _audit(command: Command, request: Request[AuditOptions, PlanAudit]) ->
 
     result = await _shown(command, request, "accuracy", partial(_audit, command))
     if result is not None:
-        command.context.messages.say(f"Audit of “{result.plan_name}”", result.audit.sentence())
+        session = command.context.workspace.state.session
+        unit = NATS if session is None else loss_unit(session.model.output)
+        command.context.messages.say(f"Audit of “{result.plan_name}”", result.audit.sentence(unit))
         command.window.panel(AccuracyPanel).show_audit()
 
 

@@ -251,7 +251,8 @@ def _accuracy(session: Session, state: State) -> Section | None:
             tables.append(table("What quantization changed most", most_changed.FIELDS, changes))
     if audit is not None:
         unit = short_unit(loss_unit(session.model.output))
-        words.append(f"Audit of {audit.plan_name}{_since(session, audit.plan_hash)}: {audit.audit.sentence()}")
+        said = audit.audit.sentence(loss_unit(session.model.output))
+        words.append(f"Audit of {audit.plan_name}{_since(session, audit.plan_hash)}: {said}")
         tables.append(table("Layers by their interaction", audit_view.FIELDS, audit_view.rows_of(audit.audit), unit))
     return Section(title="Accuracy", words=words, figures=figures, tables=tables)
 

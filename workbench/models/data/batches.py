@@ -213,7 +213,7 @@ def _is_of_frames(batch: Batch, mask: torch.Tensor, output: torch.Tensor) -> boo
     of_points = (
         sounds is not None and sounds.is_floating_point() and mask.shape in (sounds.shape[:2], sounds.shape[::2])
     )
-    return of_points and output.ndim > 1 and len(output) == len(mask) and output.shape[1] < mask.shape[1]
+    return of_points and output.ndim > 2 and len(output) == len(mask) and output.shape[1] < mask.shape[1]
 
 
 def _frames(mask: torch.Tensor, count: int) -> torch.Tensor:

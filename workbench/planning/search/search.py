@@ -26,7 +26,7 @@ from workbench.planning.search.infeasible import as_stored, infeasible
 from workbench.planning.search.joint import Joint, joined
 from workbench.planning.search.limits import limits_of, matrix_of, problem_of
 from workbench.planning.search.solve import Problem, Solution, solve
-from workbench.planning.totals import layer_bits, totals
+from workbench.planning.totals import layer_bits
 from workbench.readable import few
 from workbench.sensitivity.table import Sensitivity
 
@@ -34,6 +34,7 @@ TRIES = 40
 """So often a search for a budget of loss is tightened where the interaction of layers exceeds it."""
 
 UNPROVEN = "(not proven to be the best: the time was up)"
+UNIFORM = "(uniform: no mixed one is known to be better)"
 """What the name of a plan ends with where the solver had no time to prove it."""
 
 
@@ -195,10 +196,10 @@ def search(
     ``times`` serve microseconds.  What :func:`workbench.planning.totals.totals` says of the plan never exceeds the
     budget, nor do, where the constraints say them, the bytes of the target's own form.  The choice is exact for the sum
     of the layers' losses (the plan's name ends with UNPROVEN where the solver had no time to prove that); where their
-    interaction is known (``table.directions``) exchanges improve it.  A uniform plan is taken instead where measured
-    plans of such a loss (``table.checks``) leave open which of both is better.  Raises BudgetError that tells the
-    smallest possible value, PlanError without a budget or for contradictory locks, MissingResultError for microseconds
-    without ``times``.
+    interaction is known (``table.directions``) exchanges improve it.  A uniform plan is taken instead, and its name
+    says so, where measured plans of such a loss (``table.checks``) leave open which of both is better.  Raises
+    BudgetError that tells the smallest possible value, PlanError without a budget or for contradictory locks,
+    MissingResultError for microseconds without ``times``.
     """
     timed = minimise == "microseconds" or budgets.microseconds is not None
     _require_goal(minimise, budgets, timed and times is None)
@@ -216,11 +217,12 @@ def search(
     joint = Joint.of(space, table, algorithms)
     if joint is not None:
         solution = _together(space, joint, minimise, limits, budgets, table)
+    picks = solution.picks
     if minimise == "loss" and budgets.loss is None:
-        picks = _or_uniform(space, table, problem_of(space, minimise, limits), solution.picks)
-        solution = replace(solution, picks=picks)
-    goal = "" if minimise == "loss" else f"least {TITLES[minimise]} "
-    return plan_of(space, solution.picks, f"{goal}within {budgets}{'' if solution.proven else f' {UNPROVEN}'}")
+        picks = _or_uniform(space, table, joint, problem_of(space, minimise, limits), picks)
+    title = f"{'' if minimise == 'loss' else f'least {TITLES[minimise]} '}within {budgets}"
+    notes = {UNPROVEN: not solution.proven, UNIFORM: picks is not solution.picks}
+    return plan_of(space, picks, " ".join([title, *(note for note, holds in notes.items() if holds)]))
 
 
 def _require_goal(minimise: str, budgets: Budgets, untimed: bool) -> None:
@@ -264,7 +266,9 @@ def _together(
     )
 
 
-def _or_uniform(space: SearchSpace, table: Sensitivity, problem: Problem, picks: np.ndarray) -> np.ndarray:
+def _or_uniform(
+    space: SearchSpace, table: Sensitivity, joint: Joint | None, problem: Problem, picks: np.ndarray
+) -> np.ndarray:
     """Return the uniform choice of the least loss where it differs from that of ``picks`` by less than plans of such a
     loss differ in what they cost beyond the second order; else ``picks``.
 
@@ -272,17 +276,17 @@ def _or_uniform(space: SearchSpace, table: Sensitivity, problem: Problem, picks:
     """
     if table.checks is None or not (uniform := _uniform(space, problem)):
         return picks
-    losses = [_second_order(space, table, choice) for choice in uniform]
-    least, best = _second_order(space, table, picks), min(losses)
+    loss = matrix_of(space, "loss")
+
+    def second_order(choice: np.ndarray) -> float:
+        own = math.fsum(loss[np.arange(len(choice)), choice]) + space.fixed_loss
+        return own if joint is None else own + joint.interaction(choice)
+
+    losses = [second_order(choice) for choice in uniform]
+    least, best = second_order(picks), min(losses)
     known = 0 < least < math.inf and 0 < best < math.inf
     alike = known and abs(math.log(best / least)) < table.checks.apart(best)
     return uniform[losses.index(best)] if alike else picks
-
-
-def _second_order(space: SearchSpace, table: Sensitivity, picks: np.ndarray) -> float:
-    """Return the second-order loss of the weights when the groups take ``picks``; infinity where a cell is missing."""
-    loss = totals(space.summary, assignments_of(space, picks), table).second_order
-    return math.inf if loss is None else loss
 
 
 def _uniform(space: SearchSpace, problem: Problem) -> list[np.ndarray]:

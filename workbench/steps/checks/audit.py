@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from workbench.memory import Spill
 from workbench.numerics.formats import parse_scheme
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import cached_layers, plan_totals, quantized_inputs
@@ -68,7 +69,7 @@ def _audit(context: Context, options: AuditOptions) -> Audit:
 def _uniform(context: Context, layers: list[str], nbytes: int) -> dict[tuple[str, float], dict[str, torch.Tensor]]:
     """Return the weights of the best predicted uniform plans of at most ``nbytes``, by scheme and bits per weight.
 
-    They quantize the audited plan's layers without its transforms.
+    They quantize the audited plan's layers without its transforms, and lie in files where memory has no room for them.
     """
     session, model = context.session, context.model()
     table = session.sensitivities.get("predicted_kl")
@@ -81,9 +82,10 @@ def _uniform(context: Context, layers: list[str], nbytes: int) -> dict[tuple[str
         if sums.predicted is not None and sums.nbytes <= nbytes and plan.rules != session.plan.rules:
             fitting.append((sums.predicted, scheme, sums.bits_per_weight, plan))
     best = sorted(fitting, key=lambda plan: plan[:2])[:UNIFORM]
+    spill = Spill.in_files(4 * len(best) * sum(session.model.by_name[name].parameters for name in layers))
     return {
         (scheme, bits): {
-            name: parse_scheme(stored.scheme).decode(stored)
+            name: spill.keep(parse_scheme(stored.scheme).decode(stored))
             for name, stored in quantize(model, plan, session=session).tensors.items()
         }
         for _, scheme, bits, plan in best

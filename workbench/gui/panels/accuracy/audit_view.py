@@ -81,10 +81,11 @@ class AuditView(PanelPart):
         if session is None or result is None:
             self.words.setText(WHAT_TO_DO)
         else:
-            self._say(result, changed=identity(session, session.plan) != result.plan_hash)
+            changed = identity(session, session.plan) != result.plan_hash
+            self._say(result, loss_unit(session.model.output), changed=changed)
 
-    def _say(self, result: PlanAudit, *, changed: bool) -> None:
-        sentence, left = quantities.marked_in(result.audit.sentence()), (
+    def _say(self, result: PlanAudit, unit: str, *, changed: bool) -> None:
+        sentence, left = quantities.marked_in(result.audit.sentence(unit)), (
             ("rounded inputs", result.rounded_inputs), ("rounded keys and values", result.cached),
         )  # fmt: skip
         notes = ["The plan has changed since"] if changed else []
