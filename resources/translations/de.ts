@@ -12613,5 +12613,13 @@ Auf {}.</translation>
         <source>then a short tour begins</source>
         <translation>dann beginnt ein kurzer Rundgang</translation>
     </message>
+    <message>
+        <source>The tour has not begun</source>
+        <translation>Der Rundgang hat nicht begonnen</translation>
+    </message>
+    <message>
+        <source>it needs the demo's results: Help &gt; Tour of the Demo begins it</source>
+        <translation>er braucht die Ergebnisse der Demo: Hilfe &gt; Rundgang durch die Demo beginnt ihn</translation>
+    </message>
 </context>
 </TS>

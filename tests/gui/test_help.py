@@ -236,6 +236,7 @@ def test_the_tour_of_the_first_run_begins_on_the_results_of_the_demo(live: Calla
         else:
             await person.settle(2 * SECONDS_BETWEEN_JOBS)
             assert person.dialog("tour") is None and not settings.tour_ended(), "it was cancelled"
+            assert "The tour has not begun" in person.window.status.message.text()
         first.end()
 
     live(story)

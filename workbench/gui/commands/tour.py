@@ -183,8 +183,12 @@ async def begin_on_results(context: Context, window: MainWindow) -> None:
             await asyncio.sleep(SETTLE_SECONDS)
             idle = idle + SETTLE_SECONDS if is_idle() else 0.0
     session = context.workspace.state.session
-    if _is_evaluated(context) and session is not None and session.model is model:
+    if session is None or session.model is not model:
+        return
+    if _is_evaluated(context):
         begin(context, window)
+    else:
+        context.messages.say("The tour has not begun", "it needs the demo's results: Help > Tour of the Demo begins it")
 
 
 def _is_evaluated(context: Context) -> bool:
