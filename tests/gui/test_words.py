@@ -261,7 +261,7 @@ def test_what_results_say_is_said_in_german(german: None) -> None:
 def test_what_labels_are_is_said_in_german(german: None, tmp_path: Path) -> None:
     model = open_model("demo:digits-classifier")
     for labels in (np.eye(8, 10), np.full((8, 10), 0.1)):
-        np.savez(tmp_path / "d.npz", x=np.zeros((8, 8, 8), np.float32), labels=labels.astype(np.float32))
+        np.savez(tmp_path / "d.npz", x=np.arange(512, dtype=np.float32).reshape(8, 8, 8), labels=np.float32(labels))
         (note,) = open_dataset(tmp_path / "d.npz", model, split="calibration").notes
         assert "Labels sind Zeilen" in words.tr(note) and not _words(words.tr(note)) & ENGLISH
 
@@ -400,6 +400,10 @@ def test_a_window_from_right_to_left(qapp: QApplication, live: Callable[..., Non
         listed = box.itemDelegate().displayText("5.5 bits (text)", QLocale())
         for text in (refine.text(), listed, person.window.actions_by_id["open_file"].text()):
             assert text[0] == "\u2068" and text[-1] == "\u2069", "its dots and numbers stay where they are"
+        assert not any("\u2068" in title for title, _ in person.window.bars.titled()), "the palette isolates its own"
+        await person.act(lambda: person.window.reveal("compare"))
+        compare = person.window.panels["compare"].next_step
+        assert compare.text().count("\u2068") == 1 and "\u2068" not in compare.accessibleName()
         assert elided(box.fontMetrics(), "model.layers.0.mlp", 60)[-2:] == "…\u2069"
         assert not person.window.panels["plan"].text.edit.isRightToLeft(), "JSON is written from the left"
 

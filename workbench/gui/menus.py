@@ -14,7 +14,7 @@ from workbench.gui.commands.action import Action, ActionState, plain
 from workbench.gui.commands.actions import ACTIONS, MENUS
 from workbench.gui.panels import PANELS
 from workbench.gui.shell import icons, settings
-from workbench.gui.shell.foreign import as_line, as_tip, isolated
+from workbench.gui.shell.foreign import as_line, as_tip, isolated, not_isolated
 from workbench.gui.shell.stepper import Stepper
 from workbench.gui.shell.theme import Colours
 from workbench.gui.shell.words import tr
@@ -76,7 +76,8 @@ class Menus:
         """Return everything that can be done with a title to search in: the menus' actions, then the panels."""
         actions = [(f"{plain(tr(spec.menu))}: {plain(tr(spec.text))}", self.actions[spec.id]) for spec in ACTIONS
                    if spec.id != "palette"]  # fmt: skip
-        return [*actions, *((tr("Go to {}").format(action.text()), action) for action in self.panel_actions)]
+        panels = ((tr("Go to {}").format(not_isolated(action.text())), action) for action in self.panel_actions)
+        return [*actions, *panels]
 
     def _add(self, spec: Action) -> None:
         action = QAction(isolated(tr(spec.text)), self._window)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 
 from workbench.gui.context.worker import Worker
-from workbench.gui.shell.foreign import isolated
+from workbench.gui.shell.foreign import isolated, not_isolated
 from workbench.gui.shell.isolated_layout import IsolatedPages
 from workbench.gui.shell.step_keys import BUTTONS
 from workbench.gui.shell.theme import Colours
@@ -137,7 +137,7 @@ class Panel(IsolatedPages):
 
     def _show_step(self) -> None:
         self._action, title = BUTTONS.get(self._step, ("", ""))
-        title = self._own.text() if self._own is not None else title
+        title = not_isolated(self._own.text()) if self._own is not None else title
         runs = self._step in self._running
         self.next_step.setText(isolated(tr("Running…" if runs and title else title)))
         self.next_step.setEnabled(not runs)

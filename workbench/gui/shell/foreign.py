@@ -27,6 +27,11 @@ def isolated(text: str) -> str:
     return f"\u2068{text}\u2069" if text and QGuiApplication.isRightToLeft() else text
 
 
+def not_isolated(text: str) -> str:
+    """Return a label's text as it was before it was :func:`isolated`."""
+    return text.strip("\u2068\u2069")
+
+
 def as_tip(text: str) -> str:
     """Return a text for a tooltip or a message box, where Qt would take what looks like tags for markup."""
     text = readable(text, LONGEST_TIP, lines=True)
