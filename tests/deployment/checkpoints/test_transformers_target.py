@@ -86,7 +86,7 @@ def test_what_the_target_refuses_does_not_and_the_export_says_so(
     assert target("transformers").legal(model.summary.by_name[UP], weights, inputs)
     assert difference(made, model, tmp_path / "out") > 1e-4
     (remark,) = CompressedTensors().remarks(made, model, tmp_path / "out")
-    assert UP in remark and "--target transformers --repair" in remark
+    assert UP in remark and "--repair of workbench check --target transformers" in remark
 
 
 @pytest.mark.parametrize("weights", UNPACKED)

@@ -48,7 +48,7 @@ class CompressedTensors(CheckpointExporter):
         remarks = [
             f"{len(refused):,} of the layers do not run in transformers as they were evaluated, beginning with {first} "
             f"({reason}); vLLM has its own rules, and a repair for transformers changes the plan "
-            "(--repair of workbench check)"
+            "(--repair of workbench check --target transformers)"
             for first, reason in list(refused.items())[:1]
         ]
         return rotated + (remarks or loads_in_transformers(out, model))
