@@ -220,7 +220,7 @@ def test_the_report_is_one_page_with_everything(
     headings = re.findall(r"<h2>(.*?)</h2>", text)
     expected = {"Summary", "Plan", "Sensitivity", "Pareto front", "Accuracy", "Distributions", "Channels", "Timing"}
     assert expected <= set(headings)
-    assert result.sentence() in unescape(text) and "Not checked yet" not in text
+    assert result.sentence("nats") in unescape(text) and "Not checked yet" not in text
     assert text.count("<figure><svg") >= 9 and 'src="data:image/png;base64,' in text
     assert "model.layers.1.mlp.down_proj" in text and "#171a1f" not in text, "light whatever the window's colours"
 
