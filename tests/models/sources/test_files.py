@@ -173,7 +173,7 @@ def test_another_factory_and_output(tmp_path: Path) -> None:
 
 def test_a_function_behind_a_colon_is_told_where_it_goes(tmp_path: Path) -> None:
     save_python(tmp_path, Images)
-    with pytest.raises(NotAModelError, match=r"net\.py:make: give .* apart, net\.py --factory make$"):
+    with pytest.raises(NotAModelError, match=r"net\.py:make: give .* apart, net\.py and make \(--factory\)$"):
         open_model(f"{tmp_path / 'net.py'}:make", trust=True)
 
 
