@@ -106,14 +106,14 @@ def test_an_audit_leaves_out_batches_and_layers_that_nothing_reaches(model: Netw
     assert result.whole == rest.whole and np.array_equal(result.alone, rest.alone, equal_nan=True)
     assert result.notes[0] == WARNING and "never reached the layer unused" in result.notes[1]
     assert np.isnan(result.alone[2]) and result.alone_sum == result.alone[:2].sum() > 0
-    assert result.predicted_sum == pytest.approx(0.3) and "nan" not in result.sentence()
+    assert result.predicted_sum == pytest.approx(0.3) and "nan" not in result.sentence("nats")
     assert result.most_interacting(3)[-1] == "unused"
 
 
 def test_a_prediction_that_lacks_a_cell_is_not_known() -> None:
     two = np.array([0.1, 0.2])
     result = Audit(layers=("a", "b"), predicted=np.array([0.1, np.nan]), alone=two, joined=two, whole=0.3, samples=1)
-    assert "predicted not known" in result.sentence() and np.isnan(result.correction)
+    assert "predicted not known" in result.sentence("nats") and np.isnan(result.correction)
 
 
 def test_an_evaluation_goes_on_without_the_batch(model: NetworkModel) -> None:
