@@ -65,7 +65,7 @@ SAYS = (
 
 @pytest.mark.parametrize(("error", "said"), SAYS)
 def test_what_the_system_refuses_is_said_in_german(german: None, error: OSError, said: str) -> None:
-    assert said in words.tr(f"the journal /tmp/a b.edits cannot be read: {error.strerror}")
+    assert said in words.tr(f"the journal /a/b c.edits cannot be read: {error.strerror}")
     text = words.tr(portable(error, "Export").args[0])
     assert said in text and error.strerror not in text and (not error.filename or error.filename in text)
 
