@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
+
 import numpy as np
 import pytest
 
@@ -48,6 +51,18 @@ def test_an_edit_makes_another_plan():
     edited = plan.assign(["a"], inputs="int8-token")
     assert plan.of("a").inputs is None and edited.of("a") == Assignment(weights="bf16", inputs="int8-token")
     assert edited.of("b") == plan.of("b") and plan.hash != edited.hash
+
+
+@pytest.mark.parametrize("transforms", [(), ("awq", "rotation")])
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_a_hash_is_that_of_the_canonical_text(count, transforms):
+    assignments = [Assignment(), Assignment(cache="int8-token", inputs="int8"), Assignment(weights='a"pattern":""\n')]
+    names = ["plain*", 'quote"pattern":""', "line\nbreak,", "\u2028ü\x00", "re:[a]", "b", "b"]
+    rules = [Rule(pattern=name, assignment=assignments[n % 3]) for n, name in enumerate(names[:count])]
+    content = [rule.document for rule in rules]
+    content = {"rules": content, "transforms": list(transforms)} if transforms else content
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    assert Plan(rules=tuple(rules), transforms=transforms).hash == f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
 def test_totals_count_every_bit_once():
