@@ -7346,6 +7346,22 @@ Auf {}.</translation>
         <translation>Hinweis zum Modell</translation>
     </message>
     <message>
+        <source>field “{w}” of Export</source>
+        <translation>Feld „{w}“ von „Exportieren“</translation>
+    </message>
+    <message>
+        <source>Options</source>
+        <translation>Optionen</translation>
+    </message>
+    <message>
+        <source>as usual</source>
+        <translation>wie üblich</translation>
+    </message>
+    <message>
+        <source>options of that form, separated by commas, such as tool=auto-round for a recipe</source>
+        <translation>Optionen dieser Form, durch Kommas getrennt, etwa tool=auto-round für ein Rezept</translation>
+    </message>
+    <message>
         <source>field “{w}”</source>
         <translation>Feld „{w}“</translation>
     </message>
@@ -11998,8 +12014,8 @@ Auf {}.</translation>
         <translation>die Sitzung {} ist beschädigt</translation>
     </message>
     <message>
-        <source>use a backup or an autosave, or save the undamaged parts on the command line: workbench repair {} --out OTHER.qwb</source>
-        <translation>eine Sicherung oder eine automatische Speicherung verwenden, oder die unbeschädigten Teile auf der Befehlszeile retten: workbench repair {} --out ANDERE.qwb</translation>
+        <source>use a backup or an autosave, or open the undamaged parts by a repair</source>
+        <translation>eine Sicherung oder eine automatische Speicherung verwenden, oder die unbeschädigten Teile durch eine Reparatur öffnen</translation>
     </message>
     <message>
         <source>{} is being written by {}</source>
@@ -12202,8 +12218,8 @@ Auf {}.</translation>
         <translation>llama.cpp hat keinen Namen dafür, wie der Tokenizer Text teilt ({w})</translation>
     </message>
     <message>
-        <source>if you know the one it goes by there, give it on the command line: --set pre_tokenizer=NAME</source>
-        <translation>wenn der Name dort bekannt ist, ihn auf der Befehlszeile angeben: --set pre_tokenizer=NAME</translation>
+        <source>if you know the one it goes by there, export with it (--set pre_tokenizer=NAME)</source>
+        <translation>wenn der Name dort bekannt ist, mit ihm exportieren (--set pre_tokenizer=NAME)</translation>
     </message>
     <message>
         <source>the tokenizer is a {}, which llama.cpp does not have</source>

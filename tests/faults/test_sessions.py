@@ -152,8 +152,9 @@ def test_a_repair_keeps_what_is_whole(tmp_path: Path, whole: bytes) -> None:
         place = content["sensitivity/predicted_kl/score"].id.get_offset()
     assert place is not None
     file.write_bytes(flipped(whole, 8 * place + 3))
-    with pytest.raises(SessionError, match="workbench repair"):
+    with pytest.raises(SessionError, match="damaged") as refused:
         Session.load(file)
+    assert refused.value.command == f"workbench repair {file} --out OTHER.qwb"
     session, lost = hdf5.repair_session(file, Session)
     full = full_session()
     assert "predicted_kl" in full.sensitivities and "predicted_kl" not in session.sensitivities
@@ -167,8 +168,9 @@ def test_a_repair_keeps_what_is_whole(tmp_path: Path, whole: bytes) -> None:
 def test_a_repair_finds_the_plans_where_hdf5_cannot_be_read(tmp_path: Path, whole: bytes, sector: int) -> None:
     file, full = tmp_path / "s.qwb", full_session()
     file.write_bytes(whole[: sector * 512] + bytes(512) + whole[sector * 512 + 512 :])
-    with pytest.raises(SessionError, match="workbench repair"):
+    with pytest.raises(SessionError, match="damaged") as refused:
         Session.load(file)
+    assert refused.value.command == f"workbench repair {file} --out OTHER.qwb"
     session, lost = hdf5.repair_session(file, Session)
     assert all(identical(getattr(session, name), getattr(full, name)) for name in ("model", *backup.EDITED))
     assert [line.split(":")[0] for line in lost] == [
@@ -181,8 +183,9 @@ def test_a_repair_does_not_need_the_end_that_a_file_says_it_has(tmp_path: Path, 
     """HDF5 reads nothing of a file that is shorter than it says, nor of one that says it is shorter than its parts."""
     file, full = tmp_path / "s.qwb", full_session()
     file.write_bytes(whole[:40] + end + whole[48:])
-    with pytest.raises(SessionError, match="workbench repair"):
+    with pytest.raises(SessionError, match="damaged") as refused:
         Session.load(file)
+    assert refused.value.command == f"workbench repair {file} --out OTHER.qwb"
     session, lost = hdf5.repair_session(file, Session)
     assert not lost and identical(session.plans, full.plans) and identical(session.statistics, full.statistics)
 

@@ -525,3 +525,22 @@ def test_the_mnemonic_of_every_label_goes_to_its_field_and_all_schemes_are_chose
 
 def _button(dialog: QWidget, text: str) -> QPushButton:
     return next(each for each in dialog.findChildren(QPushButton) if each.text().replace("&", "") == text)
+
+
+def test_the_options_of_an_export_are_typed_into_its_form(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.context.trigger("export"))
+        await person.until(lambda: person.dialog("form"), 10)
+        dialog = person.dialog("form")
+        form = dialog.findChild(Form)
+        kind = form.widgets["kind"]
+        await person.choose(kind, kind.findData("recipe"))
+        assert "--" not in kind.currentText() and "field “Options”" in kind.currentText()
+        await person.type(form.widgets["out"].findChild(QLineEdit), str(tmp_path / "recipe.json"))
+        await person.type(form.widgets["settings"], " tool=auto-round ")
+        assert form.value().settings == ("tool=auto-round",)
+        await person.act(dialog.accept)
+        await person.until(lambda: (tmp_path / "recipe.json").exists(), 20)
+
+    live(story)

@@ -168,4 +168,6 @@ def test_messages_name_the_fields_of_forms_not_the_flags_of_the_command_line() -
     assert {flag: labels[flag] for flag in words.FIELDS} == words.FIELDS
     assert words.tr("which column is meant? (--column)") == "which column is meant? (field “Column”)"
     assert words.tr("shorter samples (--window N)") == "shorter samples (field “Window”)"
+    assert words.tr("another (--set tool=NAME)") == "another (field “Options” of Export: tool=NAME)"
+    assert words.tr("name both (--column A,B)") == "name both (field “Column”: A,B)"
     assert words.tr("for llama.cpp's quantizer (--imatrix)") == "for llama.cpp's quantizer (--imatrix)"

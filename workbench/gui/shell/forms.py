@@ -155,7 +155,7 @@ class Form(QWidget):
             return self._check(value)
         if item.kind in (int, float):
             return self._number(item, value)
-        return self._text(item, "" if value is None else str(value))
+        return self._text(item, ", ".join(value) if item.several else "" if value is None else str(value))
 
     def _check(self, value: bool) -> Entry:
         box = QCheckBox()
@@ -221,9 +221,13 @@ class Form(QWidget):
             widget = QWidget()
             widget.setLayout(row(named(line, "Path"), button, stretch=line))
             widget.setFocusProxy(line)
-        return Entry(
-            widget, lambda: line.text() or (None if item.optional else ""), lambda: _text_problem(item, line.text())
-        )  # fmt: skip
+
+        def read() -> object:
+            if item.several:
+                return tuple(part.strip() for part in line.text().split(",") if part.strip())
+            return line.text() or (None if item.optional else "")
+
+        return Entry(widget, read, lambda: _text_problem(item, line.text()))
 
     def _browser(self, info: OptionInfo, line: QLineEdit) -> QToolButton:
         """Return the button that lets the user choose a path; data are a file or a folder."""

@@ -25,13 +25,16 @@ CONTEXT = "workbench"
 PLACE = re.compile(r"\{([a-z]*)(:[^}]*)?\}")
 """A place in a text of the catalogue."""
 
-FLAG = re.compile(r" ?\(--([a-z-]++)[^()]*+\)")
+FLAG = re.compile(r" ?\(--([a-z-]++) ?([^()]*+)\)")
 FIELDS = {
     "all-experts": "All tokens through all experts", "cluster": "Cluster", "column": "Column", "device": "Device",
-    "dtype": "Numbers", "factory": "Function", "inputs": "Inputs", "memory": "Memory", "weights": "Weights",
-    "window": "Window",
+    "dtype": "Numbers", "factory": "Function", "inputs": "Inputs", "memory": "Memory", "set": "Options",
+    "weights": "Weights", "window": "Window",
 }  # fmt: skip
 """What the fields of forms are called that are flags on the command line, where messages name these."""
+
+VALUED = frozenset({"column", "set"})
+"""Flags whose value is a text that is typed into the field as well."""
 
 UNSAID = frozenset({"metric", "repair", "session", "trust"})
 """Flags for which the window has no field: it asks, or the advice before them is all."""
@@ -140,7 +143,11 @@ def tr(text: str) -> str:
 def _field(flag: re.Match[str]) -> str:
     if flag[1] in UNSAID:
         return ""
-    return f" ({tr(f'field “{FIELDS[flag[1]]}”')})" if flag[1] in FIELDS else flag[0]
+    if flag[1] not in FIELDS:
+        return flag[0]
+    name = FIELDS[flag[1]]
+    field = tr(f"field “{name}” of Export" if flag[1] == "set" else f"field “{name}”")
+    return f" ({field}: {flag[2]})" if flag[1] in VALUED and flag[2] else f" ({field})"
 
 
 def whole(text: str) -> str:

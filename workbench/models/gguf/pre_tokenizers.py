@@ -81,5 +81,5 @@ def _steps(part: Any) -> list[dict[str, Any]]:
 def _unknown(error: type[WorkbenchError], reason: str) -> WorkbenchError:
     return error(
         f"llama.cpp has no name for how the tokenizer splits text ({reason}); if you know the one it goes by there, "
-        "give it on the command line: --set pre_tokenizer=NAME"
+        "export with it (--set pre_tokenizer=NAME)"
     )

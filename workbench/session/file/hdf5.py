@@ -126,21 +126,22 @@ def read_session(path: Path, kind: type[C]) -> C:
     """
     image, _, broken = contents(path)
     command = f"workbench repair {shlex.quote(str(path))} --out OTHER.qwb"
-    advice = f"use a backup or an autosave, or save the undamaged parts on the command line: {command}"
+    advice = "use a backup or an autosave, or open the undamaged parts by a repair"
     if broken:
-        raise DamagedSessionError(f"the session {path} is damaged: {broken}; {advice}")
+        raise DamagedSessionError(f"the session {path} is damaged: {broken}; {advice}", command=command)
     try:
         tree = read_tree(image, _room(path))
         if "sealed" in tree.attrs and len(image) == path.stat().st_size:
-            raise DamagedSessionError(f"{BROKEN}; {advice}")
+            raise DamagedSessionError(f"{BROKEN}; {advice}", command=command)
         _check_version(tree)
         with uncollected():
             session = session_of(tree, kind, Attempt())
             require_coherent(session)
     except SessionError as error:
-        raise type(error)(f"the session {path} cannot be read: {error}") from error
+        raise type(error)(f"the session {path} cannot be read: {error}", command=error.command) from error
     except DAMAGE as error:
-        raise DamagedSessionError(f"the session {path} is damaged: {_first_line(error)}; {advice}") from error
+        text = f"the session {path} is damaged: {_first_line(error)}; {advice}"
+        raise DamagedSessionError(text, command=command) from error
     check(session, f"the session {path}")
     return session
 

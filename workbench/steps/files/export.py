@@ -86,7 +86,8 @@ class ExportOptions:
     kind: str = field(metadata=KIND.metadata)
     out: str = field(metadata=OUT.metadata)
     settings: tuple[str, ...] = option((), OptionInfo(
-        label="Options", flag="set", metavar="OPTION=VALUE", form=False, help="options of that form"
+        label="Options", flag="set", metavar="OPTION=VALUE", empty="as usual",
+        help="options of that form, separated by commas, such as tool=auto-round for a recipe",
     ))  # fmt: skip
 
 
