@@ -94,7 +94,9 @@ def test_word_pieces_come_back(tmp_path: Path) -> None:
 def test_a_splitting_that_llama_cpp_does_not_know_is_refused_unless_it_is_named(tmp_path: Path) -> None:
     document = byte_level("qwen2")
     document["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = r"\d+|\w+|\W+"
-    with pytest.raises(ExportError, match="no name for how the tokenizer splits.*export with it .--set pre_tokenizer=NAME"):
+    with pytest.raises(
+        ExportError, match="no name for how the tokenizer splits.*export with it .--set pre_tokenizer=NAME"
+    ):
         written(document, tmp_path / "one")
     model = open_model(tmp_path / "one")
     exporter("gguf", ("pre_tokenizer=qwen2",)).export(quantize(model, Plan()), model, tmp_path / "m.gguf", silent)
