@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.numerics.formats.compiled.clip_kernels import FLOAT, INTEGER
+from workbench.numerics.formats.compiled.clip_kernels import FLOAT, INTEGER, of_sixteen
 from workbench.numerics.jit import compiled
 
 Array = Any
 Single = Any  # one float32
+Sixteen = Any  # see clip_kernels
 Kind = Any  # an element: see clip_compiled.kernel_element
 Affine = Any  # scale, zero and offset float32 [rows or 1, groups], the group of each column int64 [columns]
 
@@ -53,16 +54,10 @@ def _floats(x: Array, scale: Array, mantissa: int, normal: Single, lowest: Singl
 
 
 @compiled
-def _entries(x: Array, scale: Array, limits: Array, values: Array, out: Array) -> None:
+def _entries(x: Array, scale: Array, limits: Sixteen, values: Sixteen, out: Array) -> None:
     for r in range(LANES):
-        out[r] = values[0]
-    for level in range(limits.shape[0]):
-        limit, value = limits[level], values[level + 1]
-        for r in range(LANES):
-            divisor = _ONE if scale[r] == _ZERO else scale[r]
-            out[r] = value if x[r] / divisor > limit else out[r]
-    for r in range(LANES):
-        out[r] = out[r] * scale[r]
+        divisor = _ONE if scale[r] == _ZERO else scale[r]
+        out[r] = of_sixteen(x[r] / divisor, limits, values) * scale[r]
 
 
 @compiled

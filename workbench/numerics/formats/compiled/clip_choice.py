@@ -19,6 +19,7 @@ from workbench.numerics.jit import compiled
 
 Array = Any
 Single = Any  # one float32
+Sixteen = Any  # see clip_kernels
 
 EIGHT = 8
 """Candidates that are tried at once; there must be as many."""
@@ -179,14 +180,12 @@ def _load(
 
 @compiled
 def least_table_errors(
-    x: Array, width: int, scale: Array, limits: Array, values: Array, weights: Any, low: Array, high: Array, best: Array
-) -> None:
-    """Write the same for ascending ``values``; numbers above ``limits[n]`` go to ``values[n + 1]`` or beyond.
-
-    Candidates are tried one by one.
-    """
+    x: Array, width: int, scale: Array, limits: Sixteen, values: Sixteen, weights: Any, low: Array, high: Array,
+    best: Array,
+) -> None:  # fmt: skip
+    """Write the same for values out of a table, as ``of_sixteen`` chooses them.  Candidates are tried one by one."""
     columns, groups = x.shape[1], best.shape[1]
-    errors, scaled, pair = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32), np.empty(4, np.float32)
+    errors, pair = np.empty(CHUNK, np.float32), np.empty(4, np.float32)
     for row in range(x.shape[0]):
         for at in range(groups):
             begin = at * width
@@ -200,7 +199,7 @@ def least_table_errors(
                 total = 0.0
                 for first in range(begin, end, CHUNK):
                     part = x[row, first : min(first + CHUNK, end)]
-                    _table_errors(part, s, limits, values, scaled, errors)
+                    _table_errors(part, s, limits, values, errors)
                     if weights is not None:
                         for index in range(part.shape[0]):
                             errors[index] *= weights[row, first + index]
@@ -211,7 +210,7 @@ def least_table_errors(
 
 
 @compiled
-def _beyond(pair: Array, scale: Single, limits: Array, values: Array) -> Any:
+def _beyond(pair: Array, scale: Single, limits: Sixteen, values: Sixteen) -> Any:
     """Return the error of those extremes that go to an end of the table."""
     total = _ZERO
     for end in range(2):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 Array = Any
+Sixteen = tuple[Any, ...]  # float32
 
 BAND = 1 << 19
 """Elements of a band: enough work for each call, and parameters of a few megabytes."""
@@ -148,15 +149,17 @@ def _filled(member: torch.Tensor | None, like: torch.Tensor, value: float) -> Ar
     )
 
 
-def kernel_element(element: Element) -> tuple[int, Any, int, Any, Any, Any, Array, Array]:
-    """Return what the kernels take of an element."""
-    nothing, zero = np.empty(0, np.float32), np.float32(0)
+def kernel_element(element: Element) -> tuple[int, Any, int, Any, Any, Any, Sixteen, Sixteen]:
+    """Return what the kernels take of an element: of a table of fewer than 16 values the last is repeated."""
+    zero = np.float32(0)
+    nothing = (zero,) * 15, (zero,) * 16
     if element.shiftable:
         top = np.float32(2**element.bits - 1)
-        return clip_kernels.INTEGER, top, 0, zero, zero, zero, nothing, nothing
+        return clip_kernels.INTEGER, top, 0, zero, zero, zero, *nothing
     ends = np.float32(element.lowest), np.float32(element.highest)
     if element.binary is not None:
         normal = np.float32(2.0 ** (1 - element.binary.bias))
-        return clip_kernels.FLOAT, zero, element.binary.mantissa_bits, normal, *ends, nothing, nothing
+        return clip_kernels.FLOAT, zero, element.binary.mantissa_bits, normal, *ends, *nothing
     limits, values, _, _ = element_tables(element)
-    return clip_kernels.TABLE, zero, 0, zero, *ends, limits.reshape(-1), values.reshape(-1)
+    limits, values = (tuple(np.pad(each.reshape(-1), (0, 16 - values.size), "edge")) for each in (limits, values))
+    return clip_kernels.TABLE, zero, 0, zero, *ends, limits, values

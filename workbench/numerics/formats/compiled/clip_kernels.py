@@ -14,6 +14,7 @@ from workbench.numerics.jit import compiled
 
 Array = Any
 Single = Any  # one float32
+Sixteen = Any  # a tuple of sixteen float32, of limits one fewer
 
 INTEGER, FLOAT, TABLE = 0, 1, 2
 """Kinds of elements: evenly spaced codes, a small binary number, values out of a table."""
@@ -60,18 +61,31 @@ def _float_errors(
 
 
 @compiled
-def _table_errors(x: Array, scale: Single, limits: Array, values: Array, scaled: Array, errors: Array) -> None:
-    """Write the same for ascending ``values``; numbers above ``limits[n]`` go to ``values[n + 1]`` or beyond."""
+def of_sixteen(t: Single, limits: Sixteen, values: Sixteen) -> Any:
+    """Return the value to which ``t`` goes: beyond ``limits[n]`` it is ``values[n + 1]`` or a later one; both ascend.
+
+    Four comparisons choose it, each with the middle of what the one before has left, and without a jump.
+    """
+    a = t > limits[7]
+    b = t > (limits[11] if a else limits[3])
+    c = t > ((limits[13] if b else limits[9]) if a else (limits[5] if b else limits[1]))
+    low = (limits[6] if c else limits[4]) if b else (limits[2] if c else limits[0])
+    high = (limits[14] if c else limits[12]) if b else (limits[10] if c else limits[8])
+    d = t > (high if a else low)
+    first = (values[3] if d else values[2]) if c else (values[1] if d else values[0])
+    second = (values[7] if d else values[6]) if c else (values[5] if d else values[4])
+    third = (values[11] if d else values[10]) if c else (values[9] if d else values[8])
+    fourth = (values[15] if d else values[14]) if c else (values[13] if d else values[12])
+    return (fourth if b else third) if a else (second if b else first)
+
+
+@compiled
+def _table_errors(x: Array, scale: Single, limits: Sixteen, values: Sixteen, errors: Array) -> None:
+    """Write the same for values out of a table; see :func:`of_sixteen`."""
     divisor = _ONE if scale == _ZERO else scale
-    for index in range(x.shape[0]):
-        scaled[index] = x[index] / divisor
-        errors[index] = values[0]
-    for level in range(limits.shape[0]):
-        limit, value = limits[level], values[level + 1]
-        for index in range(x.shape[0]):
-            errors[index] = value if scaled[index] > limit else errors[index]
-    for index in range(x.shape[0]):
-        difference = errors[index] * scale - x[index]
+    for index in range(np.uint64(x.shape[0])):
+        exact = x[index]
+        difference = of_sixteen(exact / divisor, limits, values) * scale - exact
         errors[index] = difference * difference
 
 
@@ -96,7 +110,7 @@ def _sum(errors: Array, count: int) -> float:
 @compiled
 def add_errors(
     x: Array, width: int, height: int, scale: Array, zero: Array, offset: Array, kind: int, top: Single, mantissa: int,
-    normal: Single, lowest: Single, highest: Single, limits: Array, values: Array, weights: Array, totals: Array,
+    normal: Single, lowest: Single, highest: Single, limits: Sixteen, values: Sixteen, weights: Array, totals: Array,
 ) -> None:  # fmt: skip
     """Add the error of every candidate to ``totals``, float64 ``[bands, groups, candidates]``.
 
@@ -105,7 +119,7 @@ def add_errors(
     error counts the same.
     """
     columns, groups = x.shape[1], totals.shape[1]
-    errors, scaled = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
+    errors = np.empty(CHUNK, np.float32)
     for row in range(x.shape[0]):
         band = row // height
         for group in range(groups):
@@ -121,7 +135,7 @@ def add_errors(
                     elif kind == FLOAT:
                         _float_errors(part, s, mantissa, normal, lowest, highest, errors)
                     else:
-                        _table_errors(part, s, limits, values, scaled, errors)
+                        _table_errors(part, s, limits, values, errors)
                     if weights.shape[1]:
                         for index in range(part.shape[0]):
                             errors[index] *= weights[row, 0, start + index]
