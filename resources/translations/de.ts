@@ -4460,6 +4460,18 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>{w} repariert</translation>
     </message>
     <message>
+        <source>for {}: {} before, {} now</source>
+        <translation>für {}: {} zuvor, {} jetzt</translation>
+    </message>
+    <message>
+        <source>a search (F7) finds the best plan within the budget</source>
+        <translation>eine Suche (F7) findet den besten Plan innerhalb des Budgets</translation>
+    </message>
+    <message>
+        <source>Score (F6) tells what its schemes cost</source>
+        <translation>Bewerten (F6) zeigt, was seine Schemata kosten</translation>
+    </message>
+    <message>
         <source>for {}</source>
         <translation>für {}</translation>
     </message>
@@ -7322,8 +7334,8 @@ Auf {}.</translation>
         <translation>{n} Schichten gesperrt</translation>
     </message>
     <message>
-        <source>a search does not know what its own rounding of inputs costs</source>
-        <translation>eine Suche weiß nicht, was sein eigenes Runden der Eingaben kostet</translation>
+        <source>it rounds inputs as well, which a search does not count yet</source>
+        <translation>es rundet auch Eingaben, was eine Suche noch nicht zählt</translation>
     </message>
     <message>
         <source>llama.cpp rounds the inputs of quantized weights to 8 bits, in blocks of 32 or of 256 by the weights&apos; type, and the session does not know what that costs</source>

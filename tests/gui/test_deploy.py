@@ -76,6 +76,7 @@ def test_forms_say_what_is_refused_and_are_repaired_and_written(live: Callable[.
         person.picture("refused")
         before = person.state.session.plan
         await person.click(forms.repair)
+        assert person.context.messages.entries[-1].text.endswith("Score (F6) tells what its schemes cost")
         assert not forms.repair.isVisible() and forms.export.isEnabled()
         assert panel.entries["llama.cpp"].isEnabled() and not panel.entries["onnxruntime"].isEnabled()
         assert not refusals(person.state.session.plan, layers, "gguf")

@@ -18,6 +18,7 @@ from workbench.deployment.targets import target
 from workbench.gui.panels.plan.best_target import BestTarget
 from workbench.gui.shell.forms import Form
 from workbench.gui.tables.layer_columns import INPUTS, SCHEME
+from workbench.insight import quantities
 from workbench.insight.layer_facts import FLOATING
 from workbench.insight.legality import refusals
 from workbench.models.summary import quantizable
@@ -61,6 +62,9 @@ def test_a_person_chooses_a_target_and_repairs(live: Callable[..., None]) -> Non
         assert person.state.undo_name.startswith("Repair ") and "vLLM" in person.state.undo_name
         await person.until(lambda: line.verdict.text() == "runs the whole plan", 5)
         person.picture("repaired")
+        said = person.context.messages.entries[-1].text
+        size = quantities.data_size(person.state.totals.nbytes)
+        assert said.endswith(f" before, {size} now"), "what it made of the plan"
         await person.press(Qt.Key.Key_Z, person.window, control=True)
         assert person.state.session.plan == before
 
@@ -165,7 +169,7 @@ def test_the_front_counts_the_rounding_of_inputs_as_a_search_does(live: Callable
         await person.act(lambda: person.window.reveal("pareto"))
         await person.act(lambda: person.context.workspace.show_target("gguf"))
         panel, verdict = person.window.panels["pareto"], person.window.panels["plan"].target.verdict
-        assert "does not know what its own rounding of inputs costs" in verdict.text()
+        assert "rounds inputs as well, which a search does not count yet" in verdict.text()
         assert "in blocks of 32 or of 256" in verdict.toolTip() and "(F6)" in verdict.toolTip()
         assert {"q4_k", "q6_k"} <= {scheme for group in panel.front.space.groups for scheme in group.schemes}
         known = {**session.sensitivities, rounding.metric: rounding}

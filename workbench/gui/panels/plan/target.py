@@ -13,6 +13,7 @@ from workbench.gui.shell.words import tr
 from workbench.insight import quantities
 from workbench.insight.legality import Refusal, by_reason, latest_refusals, unknown_rounding
 from workbench.insight.legality import repair as repaired
+from workbench.insight.roles import lacks_schemes
 from workbench.planning.latest import same_objects
 from workbench.session.contents import ANY
 from workbench.session.workspace import State
@@ -55,7 +56,7 @@ class PlanTarget(PanelPart):
         short = "not this model" if unknown else refused if new.target else "every scheme is allowed"
         reasons = [unknown] if unknown else [refusal.sentence for refusal in self._refusals[:1]]
         if rounding and not reasons:
-            reasons = ["a search does not know what its own rounding of inputs costs"]
+            reasons = ["it rounds inputs as well, which a search does not count yet"]
         self.verdict.say(*(f"{tr(short)}: {tr(reason)}" for reason in reasons), short)
         lacking = rounding and f"{rounding}. Sensitivity (F6) by the predicted KL of inputs has a search count it."
         self.verdict.setToolTip("\n\n".join(filter(None, (unknown or by_reason(self._refusals), lacking))))
@@ -69,7 +70,10 @@ class PlanTarget(PanelPart):
 
 
 def repair(context: Context, state: State, name: str) -> None:
-    """Repair what the target ``name`` cannot run of the plan, as one undoable step; say what could not be repaired."""
+    """Repair what the target ``name`` cannot run of the plan, as one undoable step.
+
+    Say what it made of the size and what finds a better plan, or what could not be repaired.
+    """
     if state.session is None or not name or not state.assignments:
         return
     result = repaired(state.session.plan, state.session.model.layers, name, state.assignments)
@@ -79,4 +83,22 @@ def repair(context: Context, state: State, name: str) -> None:
     if result.left:
         context.messages.say("Not everything could be repaired", result.left[0].sentence, "warning")
     elif result.changes:
-        context.messages.say(f"Repaired {count}", tr("for {}").format(title))
+        context.messages.say(f"Repaired {count}", _outcome(state, context.workspace.state, name))
+
+
+def _outcome(before: State, after: State, name: str) -> str:
+    """Return what a repair for the target ``name`` made of the size, and what comes next."""
+    title, said = target(name).title, tr("for {}")
+    if before.totals is not None and after.totals is not None:
+        said = tr("for {}: {} before, {} now")
+        sizes = [quantities.data_size(each.totals.nbytes) for each in (before, after) if each.totals]
+        said = said.format(title, *sizes)
+    else:
+        said = said.format(title)
+    if after.session is None or after.session.table(after.metric) is None:
+        return said
+    scored = not lacks_schemes(after.session, after.metric, name)
+    search = (
+        "a search (F7) finds the best plan within the budget" if scored else "Score (F6) tells what its schemes cost"
+    )
+    return f"{said}; {tr(search)}"
