@@ -544,3 +544,15 @@ def test_the_options_of_an_export_are_typed_into_its_form(live: Callable[..., No
         await person.until(lambda: (tmp_path / "recipe.json").exists(), 20)
 
     live(story)
+
+
+def test_the_form_that_run_all_asks_says_that_it_runs_all(live: Callable[..., None], tmp_path: Path) -> None:
+    async def story(person: Person) -> None:
+        await person.open(fresh(tmp_path))
+        await person.act(lambda: person.context.trigger("run_all"))
+        await person.until(lambda: person.dialog("form"), 10)
+        dialog = person.dialog("form")
+        assert dialog.start_button.text().replace("&", "") == "Run All"
+        await person.act(dialog.reject)
+
+    live(story)

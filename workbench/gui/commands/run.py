@@ -236,7 +236,7 @@ async def _calibration_due(command: Command) -> AnyRequest | None:
     if command.session.calibration is not None or CALIBRATE.first is None:
         return None
     first = CALIBRATE.first(command.session)
-    return CALIBRATE.request(command.session, first) if first.data else await command.ask(CALIBRATE, "Calibrate")
+    return CALIBRATE.request(command.session, first) if first.data else await command.ask(CALIBRATE, "Run A&ll")
 
 
 async def _scoring_due(command: Command) -> AnyRequest | None:
