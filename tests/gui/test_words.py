@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QLocale, Qt, QTranslator
-from PySide6.QtWidgets import QApplication, QDialog, QTabWidget
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QTabWidget
 
 from tests.gui import sessions
 from tests.gui.conftest import Person
@@ -382,6 +382,8 @@ def test_a_window_from_right_to_left(qapp: QApplication, live: Callable[..., Non
         await person.open(sessions.full(1))
         first, *_, last = person.window.stepper.buttons
         assert first.x() > last.x()
+        arrows = {each.text() for each in person.window.stepper.findChildren(QLabel)}
+        assert arrows == {"‹"}, "from one stage to the next is to the left"
         await person.layer("model.layers.0.mlp.up_proj")
         heat = person.window.panels["sensitivity"].heatmap
         await person.click(heat.viewport(), heat.cell_rect(3, 4).center())

@@ -263,6 +263,7 @@ class Histogram(Plot):
             margins, text = area.adjusted(REASON_MARGIN, 0, -REASON_MARGIN, 0), as_line(tr(self.reason))
             fits = metrics.boundingRect(margins, Qt.TextFlag.TextWordWrap, text).height() <= margins.height()
             side = Qt.AlignmentFlag.AlignVCenter if fits else Qt.AlignmentFlag.AlignTop
+            painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a full stop stands at the text's end
             painter.drawText(margins, Qt.AlignmentFlag.AlignHCenter | side | Qt.TextFlag.TextWordWrap, text)
         painter.restore()
 

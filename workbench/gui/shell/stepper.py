@@ -47,13 +47,14 @@ class Stepper(QWidget):
         self._is_narrow = False
         self.buttons = [QToolButton(self) for _ in titles]
         items: list[QWidget] = []
+        onwards = "‹" if self.isRightToLeft() else "›"
         for place, button in enumerate(self.buttons):
             button.setText(titles[place])
             button.setIconSize(QSize(SIDE, SIDE))
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(partial(lambda place, _checked=False: chosen(place), place))
-            items += [label("›", "muted"), button] if place else [button]
+            items += [label(onwards, "muted"), button] if place else [button]
         content = row(*items)
         content.setSpacing(0)
         self.setLayout(content)
