@@ -163,6 +163,20 @@ def test_a_job_that_ends_leaves_the_panel_that_the_user_has_gone_to(live: Callab
     live(story)
 
 
+def test_what_was_new_of_a_closed_document_is_not_of_the_next(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        window, dock = person.window, person.window.docks["accuracy"]
+        await person.open(sessions.full(1))
+        await person.act(lambda: window.reveal("deploy"))
+        await person.act(lambda: window.area.show_result("accuracy", "sensitivity"))
+        await person.act(lambda: person.context.workspace.edit("Edit", lambda now: replace(now, locked=frozenset())))
+        assert dock.windowTitle() == "Accuracy (new)"
+        await person.open(sessions.full(2))
+        assert dock.windowTitle() == "Accuracy"
+
+    live(story)
+
+
 def test_run_all_goes_from_the_model_to_an_evaluated_plan(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))

@@ -55,6 +55,7 @@ class Docks(QMainWindow):
     def __init__(self, context: Context, colours: Colours) -> None:
         super().__init__()
         self._context, self.colours, self.state = context, colours, State()
+        self._document = context.workspace.document
         self._specs = {spec.id: spec for spec in PANELS}
         self.setWindowFlags(Qt.WindowType.Widget)
         self.setDockNestingEnabled(True)
@@ -132,6 +133,13 @@ class Docks(QMainWindow):
             self.bring_to_front(name)
         else:
             self.docks[name].setWindowTitle(tr("{} (new)").format(tr(self._specs[name].title)))
+
+    def follow(self, state: State) -> None:
+        """Take over the newest state; results of a document that was closed are not new any more."""
+        self.state, before, self._document = state, self._document, self._context.workspace.document
+        if before != self._document:
+            for name, dock in self.docks.items():
+                dock.setWindowTitle(tr(self._specs[name].title))
 
     def _visibility_changed(self, name: str, visible: bool) -> None:
         """Hide a panel behind another tab: Qt only moves its dock aside, and its mnemonic keys would still count."""

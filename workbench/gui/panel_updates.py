@@ -69,7 +69,7 @@ class PanelUpdates:
 
     def _begin(self) -> None:
         self._is_outdated = False
-        self._area.state = self._newest()
+        self._area.follow(self._newest())
         self._show_frame(self._newest())
         self._due = self._by_interest()
 
