@@ -38,9 +38,8 @@ def weights(tmp_path: Path) -> Path:
 
 def test_the_script_writes_the_same_file(weights: Path, tmp_path: Path) -> None:
     model = open_model(weights)
-    plan = Plan(name="a 'plan' \"\\ 100 % $x", fingerprint=model.summary.fingerprint).assign(
-        [model.summary.layers[0].name, "*"], weights="int4-g32-asym"
-    )
+    named = Plan(name="a 'plan' \"\\ 100 % $x", model="it's", fingerprint=model.summary.fingerprint)
+    plan = named.assign([model.summary.layers[0].name, "*"], weights="int4-g32-asym")
     result = quantize(model, plan)
     exporter("script").export(result, None, tmp_path / "replay.py", silent)
     exporter("safetensors").export(result, model, tmp_path / "direct.safetensors", silent)
@@ -50,6 +49,7 @@ def test_the_script_writes_the_same_file(weights: Path, tmp_path: Path) -> None:
     direct, replayed = load_file(tmp_path / "direct.safetensors"), load_file(tmp_path / "replayed.safetensors")
     assert direct.keys() == replayed.keys()
     assert all(torch.equal(direct[name], replayed[name]) for name in direct)
+    assert (tmp_path / "direct.safetensors").read_bytes() == (tmp_path / "replayed.safetensors").read_bytes()
     assert "--calibrate" in run(str(tmp_path / "replay.py"), "--help").stdout
 
 

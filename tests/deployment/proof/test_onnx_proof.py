@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,7 @@ for package in ("onnx", "onnxscript", "onnxruntime"):
 
 from tests.deployment.onnx.test_plans import MODELS, with_ranges  # noqa: E402
 from workbench.deployment.onnx.capture import _CAPTURED, capture  # noqa: E402
-from workbench.deployment.proof import onnx_proof  # noqa: E402
+from workbench.deployment.proof import onnx_process, onnx_proof  # noqa: E402
 from workbench.deployment.proof.child import bytes_of  # noqa: E402
 from workbench.deployment.targets import target  # noqa: E402
 from workbench.numerics.formats import all_schemes  # noqa: E402
@@ -141,6 +143,21 @@ def test_what_openvino_does_not_read_is_refused_by_name(
     with pytest.raises(ExportError, match="for OpenVINO cannot hold 1 tensor .*0.mlp.up_proj: ") as refused:
         onnx_proof.prove_in_onnx(quantize(llama, plan), llama, None, TOKENS, [2], runtime="openvino", data="tokens")
     assert "--target openvino --repair" in str(refused.value.command)
+
+
+@pytest.mark.parametrize("saturates, rounds, told", [(True, True, True), (True, False, False), (False, True, False)])
+def test_openvino_multiplies_codes_of_8_bits_only_where_the_sums_fit(
+    saturates: bool, rounds: bool, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = types.SimpleNamespace(inputs=[], outputs=[types.SimpleNamespace(get_any_name=lambda: "logits")])
+    given: list[dict[str, object]] = []
+    core = types.SimpleNamespace(compile_model=lambda file, device, settings: given.append(settings) or compiled)
+    fake = types.SimpleNamespace(Core=lambda: core, __version__="2026.4.1-1")
+    monkeypatch.setitem(sys.modules, "openvino", fake)
+    monkeypatch.setattr(onnx_process, "saturates", lambda: saturates)
+    (tmp_path / "m.onnx").write_bytes(b"QuantizeLinear" if rounds else b"DequantizeLinear")
+    *_, version = onnx_process._openvino(str(tmp_path / "m.onnx"), 1, False)
+    assert (given[0].get("LP_TRANSFORMS_MODE") is False) == told == ("no VNNI here" in version)
 
 
 @pytest.mark.skipif(not installed("openvino"), reason="openvino is not installed")

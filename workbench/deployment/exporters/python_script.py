@@ -53,7 +53,8 @@ def script(plan: Plan, summary: ModelSummary, file: str) -> str:
     template = importlib.resources.files("workbench_resources").joinpath("replay_script.txt").read_text("utf-8")
     constants = {
         "name": plan.name, "model": source.path, "factory": source.factory, "weights": source.weights,
-        "fingerprint": summary.fingerprint, "transforms": plan.transforms, "calibrate_help": calibrate_help,
+        "plan_model": plan.model, "fingerprint": summary.fingerprint, "transforms": plan.transforms,
+        "calibrate_help": calibrate_help,
     }  # fmt: skip
     return Template(template).substitute(
         {key: ascii(value) for key, value in constants.items()},
@@ -74,6 +75,6 @@ def _prove(text: str, plan: Plan, summary: ModelSummary) -> None:
         for node in ast.parse(text).body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    written = (constants["PLAN"], constants["FINGERPRINT"], constants["TRANSFORMS"], constants["RULES"])
-    if written != (plan.name, summary.fingerprint, plan.transforms, _rows(plan)):
+    written = [constants[name] for name in ("PLAN", "PLAN_MODEL", "FINGERPRINT", "TRANSFORMS", "RULES")]
+    if written != [plan.name, plan.model, summary.fingerprint, plan.transforms, _rows(plan)]:
         raise ExportError("the script did not read back as the plan that was written; please report")

@@ -28,6 +28,12 @@ REPEATS = 3
 IN_FLOATING_POINT = ("session.disable_quant_qdq", "1")
 """The option of a session with which ONNX Runtime multiplies what DequantizeLinear gives, as the file says."""
 
+OPENVINO_IN_FLOATING_POINT = ("LP_TRANSFORMS_MODE", False)
+"""The same of OpenVINO's processor plugin."""
+
+WITHOUT_VNNI = " (8-bit products in floating point: no VNNI here)"
+"""What stands behind the version of a runtime that these options hold back."""
+
 
 def main() -> None:
     """Carry out one request: ``file``, ``arrays``, ``out``, ``runtime``, ``positions``, ``threads``, ``memory``.
@@ -95,7 +101,7 @@ def _onnxruntime(file: str, threads: int, tapped: bool) -> tuple[Shapes, str, Ru
     options.intra_op_num_threads, options.log_severity_level = threads, 3
     if rounds_inputs(file) and saturates():
         options.add_session_config_entry(*IN_FLOATING_POINT)
-        version += " (8-bit products in floating point: no VNNI here)"
+        version += WITHOUT_VNNI
     try:
         session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     except Exception:  # its errors have no common type
@@ -118,9 +124,9 @@ def rounds_inputs(file: str) -> bool:
 
 
 def saturates() -> bool:
-    """Return whether ONNX Runtime's products of 8-bit codes may saturate here, as they do on x86 without VNNI.
+    """Return whether products of 8-bit codes may saturate here, as ONNX Runtime's and OpenVINO's do without VNNI.
 
-    Two products of codes are added in 16 bits there, and what does not fit is cut
+    Two products of codes are added in 16 bits on such an x86 processor, and what does not fit is cut
     (https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html).
     """
     if platform.machine().lower() not in ("x86_64", "amd64"):
@@ -139,6 +145,10 @@ def _openvino(file: str, threads: int, tapped: bool) -> tuple[Shapes, str, Run, 
     settings: dict[str, Any] = {
         "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
     }  # fmt: skip
+    version = f"OpenVINO {openvino.__version__.split('-')[0]}"
+    if rounds_inputs(file) and saturates():
+        settings |= dict([OPENVINO_IN_FLOATING_POINT])
+        version += WITHOUT_VNNI
     try:
         compiled = openvino.Core().compile_model(file, "CPU", settings)
     except RuntimeError as error:  # of many lines; the first say in which of its sources
@@ -155,7 +165,7 @@ def _openvino(file: str, threads: int, tapped: bool) -> tuple[Shapes, str, Run, 
         values = compiled(arrays)
         return [np.array(values[name]) for name in names]
 
-    return names, compiled.outputs[0].get_any_name(), run, f"OpenVINO {openvino.__version__.split('-')[0]}"
+    return names, compiled.outputs[0].get_any_name(), run, version
 
 
 if __name__ == "__main__":
