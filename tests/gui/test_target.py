@@ -71,6 +71,26 @@ def test_a_person_chooses_a_target_and_repairs(live: Callable[..., None]) -> Non
     live(story)
 
 
+def test_more_and_fewer_bits_go_through_the_scored_schemes_of_a_target(live: Callable[..., None]) -> None:
+    """A scheme that the target runs and nothing has scored leaves the plan without a prediction."""
+    session = sessions.opened(sessions.summary(2))
+    table = sessions.table(session.model)
+    scored = replace(table, schemes=("q4_0", "q5_0"), score=table.score[:, :2])
+    session = replace(session, sensitivities={"predicted_kl": scored}, plan=session.plan.assign([Q], weights="q4_0"))
+
+    async def story(person: Person) -> None:
+        await person.open(session)
+        await _choose_target(person, "gguf")
+        await person.act(lambda: person.context.workspace.select([Q]))
+        for action, expected in (("more_bits", "q5_0"), ("fewer_bits", "q4_0")):
+            await person.act(lambda action=action: person.window.trigger(action))
+            await person.until(lambda expected=expected: person.state.assignments[Q].weights == expected, 5)
+        await person.act(lambda: person.window.trigger("fewer_bits"))  # beyond them, what the target runs
+        await person.until(lambda: person.state.assignments[Q].weights not in scored.schemes, 5)
+
+    live(story)
+
+
 def test_inputs_are_edited_in_the_tree_with_what_the_target_allows(live: Callable[..., None]) -> None:
     session = sessions.opened(sessions.summary(2))
     session = replace(session, plan=session.plan.assign([UP], weights="int8-channel"))

@@ -89,8 +89,9 @@ def next_decision(command: Command) -> None:
 
 
 def change_bits(command: Command, direction: int) -> None:
-    """Give the selected layers the next larger (1) or smaller (-1) scheme."""
+    """Give the selected layers the next larger (1) or smaller (-1) scheme, of those that are scored where one is."""
     state = command.context.workspace.state
+    table = command.session.table(state.metric)
     kinds: dict[tuple[object, ...], list[str]] = {}
     for name in state.selection:
         kinds.setdefault(legality.kind_of(command.session.model.by_name[name], state.assignments), []).append(name)
@@ -99,7 +100,9 @@ def change_bits(command: Command, direction: int) -> None:
         choices = legality.weight_choices(
             state.session, state.assignments, target=state.target, metric=state.metric, layers=names[:1]
         )  # fmt: skip
-        scheme = schemes.neighbour(state.assignments[names[0]].weights, choices, direction)
+        now = state.assignments[names[0]].weights
+        known = [name for name in choices if table is None or name == KEEP or name in table.column]
+        scheme = schemes.neighbour(now, known, direction) or schemes.neighbour(now, choices, direction)
         if scheme is not None:
             changes.setdefault(scheme, []).extend(names)
     if not changes:
