@@ -24,6 +24,7 @@ from workbench.numerics.rounding import algorithm as find_algorithm
 from workbench.progress import Progress, part_of, rising, silent
 from workbench.readable import few
 from workbench.sensitivity.activations import scored_layers
+from workbench.sensitivity.checks.measured_parts import share_filled
 from workbench.sensitivity.checks.plan_checks import PlanChecks
 from workbench.sensitivity.interaction import Directions
 from workbench.sensitivity.metrics import find_metric
@@ -34,9 +35,6 @@ from workbench.sensitivity.worker_scoring import can_spread, fill_spread
 
 SAVED = (Sensitivity, Directions, PlanChecks)
 """What a table that is not full is made of."""
-
-FILLED = 0.8
-"""The share of the progress at which the table is full, where a few measurements check it afterwards."""
 
 
 def score(
@@ -86,7 +84,8 @@ def score(
         algorithm=table.algorithm, progress=saved.saving("table", rising(progress)), ranges=ranges or {},
         finite=FiniteBatches(model=model, notes=[] if notes is None else notes),
     )  # fmt: skip
-    whole, filled = scoring.progress, 1.0 if record.check is None or dataset is None else FILLED
+    whole, cells = scoring.progress, sum(map(len, open_cells.values()))
+    filled = 1.0 if record.check is None or dataset is None else share_filled(scoring, dataset, cells)
     scoring.progress = part_of(whole, 0.0, filled)
     if open_cells:
         _fill(scoring, record, open_cells)

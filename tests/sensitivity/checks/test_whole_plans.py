@@ -72,6 +72,7 @@ def test_measuring_plans_has_its_share_of_the_progress() -> None:
     )  # fmt: skip
     plans = [fraction for fraction, text in seen if text.startswith("measuring whole plans")]
     assert len(plans) > 1 and all(before < after for before, after in zip(plans, plans[1:], strict=False))
+    assert all(fraction < 1 for fraction, text in seen if text.startswith(("measuring", "checking")))
     assert max(plans) < 1 == seen[-1][0] and [each for each, _ in seen] == sorted(each for each, _ in seen)
 
 

@@ -34,8 +34,8 @@ def correct_embeddings(scoring: Scoring, reference: Reference, names: Sequence[s
     is lost already, as whole plans are that the measured ones correct: it is left to them.
     """
     changed: dict[str, float] = {}
-    for name in names:
-        scoring.progress(1.0, f"measuring {name}")
+    for number, name in enumerate(names):
+        scoring.progress(number / len(names), f"measuring {name}")
         checks = _measured(scoring, reference, name)
         row = scoring.table.row[name]
         losses = scoring.table.score[row].copy()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.memory import available_memory
-from workbench.models.data.batches import Data
+from workbench.models.data.batches import Data, units_of
 from workbench.models.summary import embeddings
+from workbench.progress import part_of
 from workbench.sensitivity.checks.embedding_cells import correct_embeddings
 from workbench.sensitivity.checks.measured_losses import Reference, samples_measured
 from workbench.sensitivity.checks.small_networks import measure_cells
-from workbench.sensitivity.checks.whole_plans import measured_plans
+from workbench.sensitivity.checks.whole_plans import BITS, measured_plans
 from workbench.sensitivity.interaction import FEWEST
 from workbench.sensitivity.scoring import Scoring
 
@@ -19,6 +20,25 @@ LEAST = 0.01
 
 ROOM = 0.5
 """A plan's weights may take so much of the free memory; else nothing is measured, and ranges stay wide."""
+
+FILLED = 0.8
+"""The share of the time after which a table is full, where slopes take passes with gradients."""
+
+ROUNDING = 500
+"""To round a weight to a scheme takes as long as it takes in a pass of so many positions: 490 on SmolLM2-135M."""
+
+PASSES = len(BITS) + 2
+"""So many passes over the reference's samples are taken: as it is, each plan, and an embedding."""
+
+
+def share_filled(scoring: Scoring, data: Data, cells: int) -> float:
+    """Return the share of the time after which a table with so many open ``cells`` is full."""
+    output, count = scoring.model.summary.output, samples_measured(len(data), scoring.model.summary.output)
+    if not output.per_token or not count:
+        return FILLED
+    positions = count * units_of(next(data.batches(scoring.model.inputs.batch or 1)), scoring.model.summary)
+    filling = ROUNDING * cells / max(len(scoring.table.layers), 1)
+    return filling / (filling + ROUNDING * len(BITS) + PASSES * positions)
 
 
 def measure_parts(scoring: Scoring, data: Data) -> None:
@@ -45,5 +65,8 @@ def measure_parts(scoring: Scoring, data: Data) -> None:
     if not weights or count < FEWEST or 4 * weights > ROOM * available_memory():
         return
     reference = Reference.of(scoring, data, count, weights)
+    whole, done = scoring.progress, 1 - 1 / PASSES
+    scoring.progress = part_of(whole, 1 / PASSES, done)
     scoring.checks = measured_plans(scoring, reference, plain) if plain else None
+    scoring.progress = part_of(whole, done, 1.0)
     correct_embeddings(scoring, reference, looked_up)

@@ -22,6 +22,9 @@ pass with gradients over the data, on a small Llama as long as all others."""
 ROUTERS = 0.3
 """The share of the progress for the margins of routers: up to 64 passes back and as many forward."""
 
+MEASURED = 0.95
+"""The share of the check's progress at which whole plans are measured; a few cells follow where these disagree."""
+
 
 def _fill(scoring: Scoring, cells: OpenCells) -> None:
     from workbench.sensitivity.predicted import directional_rows, kronecker_rows, split_forms
@@ -136,8 +139,11 @@ def _check(scoring: Scoring, cells: OpenCells) -> None:
         _fill_choosing(scoring, still)
     if scoring.dataset is None:
         return
+    whole = scoring.progress
+    scoring.progress = part_of(whole, 0.0, MEASURED)
     measure_parts(scoring, scoring.dataset)
-    scoring.progress(1.0, "checking the prediction by a few measurements")
+    scoring.progress = whole
+    scoring.progress(MEASURED, "checking the prediction by a few measurements")
     message = disagreement(scoring, scoring.dataset)
     if message:
         scoring.finite.notes.append(message)
