@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.deployment.proof.onnx_process import IN_FLOATING_POINT, saturates
+from tests.deployment.onnx.running import session_of
 from workbench.models.sources import open_model
 from workbench.models.summary import quantizable
 from workbench.planning.plan import Plan
 from workbench.session.calibrated_ranges import ranges_in_force
 
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 ROOT = Path(__file__).parents[2]
 LLAMA = Path(os.environ.get("WORKBENCH_CASES", ROOT / ".." / "shared" / "cases")) / "llama-260k"
@@ -34,10 +34,7 @@ def test_static_int8_of_a_llama(tmp_path: Path) -> None:
     session = replace(session, active_ranges=ranges_in_force(model.summary, plan, session.ranges, {}))
     wb.apply(model, replace(plan, transforms=("smoothquant",)), "onnx", tmp_path / "m.onnx", session=session)
     windows = np.load(LLAMA / "evaluation_tokens.npy").astype(np.int64)
-    options = onnxruntime.SessionOptions()
-    if saturates():  # sums of 8-bit products cut off: 3.691
-        options.add_session_config_entry(*IN_FLOATING_POINT)
-    running = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), options)
+    running = session_of(tmp_path / "m.onnx")  # where sums of 8-bit products saturate, it would be 3.691
     losses = []
     for ids in np.split(windows, 8):
         arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids)}

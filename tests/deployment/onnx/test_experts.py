@@ -10,6 +10,7 @@ import torch
 import transformers
 
 from tests.deployment.exporters.llamas import folder_of
+from tests.deployment.onnx.running import session_of
 from tests.models.onnx.made import refusal
 from workbench.deployment.exporters import exporter
 from workbench.deployment.targets import target
@@ -55,8 +56,6 @@ def opened(kind: str, folder: Path) -> Model:
     ("qwen3moe", "int8-channel", "int8-token"), ("mixtral", "int8-tensor", "int8-tensor-asym"),
 ])  # fmt: skip
 def test_a_mixture_runs_as_it_was_evaluated(kind: str, scheme: str, inputs: str | None, tmp_path: Path) -> None:
-    import onnxruntime
-
     model = opened(kind, tmp_path)
     names = [layer.name for layer in model.summary.stored if layer.kind in ("linear", "experts")]
     names = [name for name in names if target("onnxruntime").legal(model.summary.layer(name), scheme, inputs) is None]
@@ -65,7 +64,7 @@ def test_a_mixture_runs_as_it_was_evaluated(kind: str, scheme: str, inputs: str 
     ranges = {(name, "input"): Range(low=-3.0, high=2.0, method="manual", clipped=0.0) for name in names}
     quantized = quantize(model, plan, ranges=ranges if inputs else None)
     exporter("onnx").export(quantized, model, tmp_path / "m.onnx", silent)
-    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    session = session_of(tmp_path / "m.onnx")
     for samples, tokens in ((3, 9), (1, 5)):
         ids = np.random.default_rng(0).integers(0, 128, (samples, tokens))
         feed = {each.name: ids if each.name == "input_ids" else np.ones_like(ids) for each in session.get_inputs()}

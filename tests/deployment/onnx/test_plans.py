@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.deployment.exporters.models import tensor_model
 from tests.deployment.onnx.networks import IMAGES, TOKENS, pictures, tagger
+from tests.deployment.onnx.running import session_of
 from tests.models.networks import Rows, model_of
 from workbench.deployment.exporters import exporter
 from workbench.deployment.onnx import capture as capturing
-from workbench.deployment.proof.onnx_process import IN_FLOATING_POINT, saturates
 from workbench.deployment.targets import target
 from workbench.deployment.tensors import check, expected_nbytes
 from workbench.errors import CannotRunError, ExportError
@@ -33,7 +33,7 @@ from workbench.quantization.quantize import quantize
 from workbench.quantization.quantized_model import QuantizedModel
 
 onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
 MODELS: dict[str, tuple[Model, Batch]] = {"tagger": (tagger(), TOKENS), "pictures": (pictures(), IMAGES)}
@@ -65,12 +65,7 @@ def with_ranges(model: Model, batch: Batch, plan: Plan) -> QuantizedModel:
 
 
 def answers(file: Path, batch: Batch) -> np.ndarray:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    if saturates():
-        options.add_session_config_entry(*IN_FLOATING_POINT)
-    session = onnxruntime.InferenceSession(str(file), options)
-    return np.asarray(session.run(None, {name: tensor.numpy() for name, tensor in batch.items()})[0])
+    return np.asarray(session_of(file).run(None, {name: tensor.numpy() for name, tensor in batch.items()})[0])
 
 
 def apart(quantized: QuantizedModel, model: Model, batch: Batch, file: Path) -> float:
@@ -277,8 +272,6 @@ def test_a_graph_takes_its_inputs_in_the_order_of_the_network(tmp_path: Path) ->
 @pytest.mark.parametrize("scheme", ["fp8-e4m3-channel", "int8-channel", "fp8-e4m3-channel-sfp16", "fp8-e4m3-tensor"])
 def test_zeros_of_a_tied_table_are_zero_in_the_runtime(scheme: str, tmp_path: Path) -> None:
     """Their scale was 0, by which ONNX Runtime divided: the logit of the padding token was no number."""
-    import onnxruntime
-
     from tests.zoo.architectures import save
 
     save(tmp_path / "opt", "OPTForCausalLM")
@@ -290,7 +283,7 @@ def test_zeros_of_a_tied_table_are_zero_in_the_runtime(scheme: str, tmp_path: Pa
             model.body.network.get_parameter(model.summary.by_name[name].parameter)[rows] = 0
     made = quantize(model, Plan().assign(tables, weights=scheme, algorithm="rtn"))
     exporter("onnx", ["standard=true"]).export(made, model, out, silent)
-    session, batch = onnxruntime.InferenceSession(str(out)), model.sample(2)
+    session, batch = session_of(out), model.sample(2)
     assert batch is not None
     ones = torch.ones_like(batch["input_ids"])  # the mask, which is none
     taken = {each.name: batch.get(each.name, ones).numpy() for each in session.get_inputs()}
