@@ -293,7 +293,7 @@ def _canonical_rules(rules: Sequence[Rule]) -> Iterator[str]:
     objects = {id(rule.assignment): rule.assignment for rule in rules}
     texts = {
         each: _canonical(Rule(pattern="", assignment=each).document).split('"pattern":""')
-        for each in set(objects.values())
+        for each in _distinct(objects.values())
     }
     around = {key: texts[each] for key, each in objects.items()}
     patterns = json.dumps([rule.pattern for rule in rules], separators=("\n", ":"))[1:-1].split("\n")
