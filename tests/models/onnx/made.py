@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tests.deployment.onnx.running import session_of
 from workbench.models.model import Model
 
 
@@ -47,12 +48,7 @@ def initializers(tensors: Mapping[str, np.ndarray]) -> list[Any]:
 
 def onnxruntime_output(path: Path, batch: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the first output that ONNX Runtime gives for the whole file."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, dict(batch))[0])
+    return np.asarray(session_of(path).run(None, dict(batch))[0])
 
 
 def output_of(model: Model, batch: Mapping[str, np.ndarray]) -> np.ndarray:

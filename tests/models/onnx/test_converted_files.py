@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.deployment.onnx.running import session_of
 from tests.models.onnx.made import output_of, save
 from tests.models.onnx.test_dynamic_files import RNG, numbers, written
 from workbench.deployment.exporters import exporter
@@ -41,10 +42,7 @@ def pictures(out: Path, *, most: float | None = None) -> Path:
 
 
 def ran(path: Path, values: np.ndarray) -> np.ndarray:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, {"x": values})[0])
+    return np.asarray(session_of(path).run(None, {"x": values})[0])
 
 
 @pytest.mark.parametrize("most", [None, 1.0])

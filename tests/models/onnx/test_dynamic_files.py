@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.deployment.onnx.running import session_of
 from workbench.deployment.exporters import exporter
 from workbench.deployment.proof.onnx_process import saturates
 from workbench.models.model import Model
@@ -96,10 +97,7 @@ def integers(source: Path, out: Path, **options: Any) -> Path:
 
 
 def run(path: Path, values: np.ndarray) -> np.ndarray:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, {"x": values})[0])
+    return np.asarray(session_of(path).run(None, {"x": values})[0])
 
 
 def as_planned(path: Path, values: np.ndarray, again: Path) -> tuple[Model, np.ndarray, np.ndarray]:
