@@ -7934,10 +7934,6 @@ Auf {}.</translation>
         <translation>Rauschen und Gradienten</translation>
     </message>
     <message>
-        <source>Ended: {w}</source>
-        <translation>Beendet: {w}</translation>
-    </message>
-    <message>
         <source>took {} and {} of memory ({} and {} were estimated)</source>
         <translation>dauerte {} und brauchte {} Speicher ({} und {} waren geschätzt)</translation>
     </message>

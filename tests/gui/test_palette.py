@@ -87,7 +87,7 @@ def test_memory_is_this_process(live: Callable[..., None]) -> None:
 
 def ended(person: Person) -> list[str]:
     """Return the titles of the messages that a job has ended."""
-    return [message.title for message in person.context.messages.entries if message.title.startswith("Ended: ")]
+    return [message.title for message in person.context.messages.entries if message.title.startswith("Done: ")]
 
 
 def test_a_long_job_is_spoken_of_once_and_copied_as_python(live: Callable[..., None]) -> None:
@@ -97,7 +97,7 @@ def test_a_long_job_is_spoken_of_once_and_copied_as_python(live: Callable[..., N
         await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
         await person.until(lambda: ended(person))
         await person.settle(0.1)
-        assert ended(person) == ["Ended: Open demo:digits-classifier"]
+        assert ended(person) == ["Done: Open demo:digits-classifier"]
         await person.act(lambda: person.window.reveal("jobs"))
         assert "Window" in person.window.panels["jobs"].memory.text()
         panel = person.window.panels["jobs"]

@@ -43,7 +43,7 @@ def test_a_name_in_an_error_stays_as_it_is(german: None, name: str) -> None:
 def test_no_text_is_too_long_or_too_deep_for_the_catalogue(german: None) -> None:
     listed = "there is no layer q in m; the closest are " + ", ".join(f"model.layers.{each}" for each in range(400))
     assert words.tr(listed).startswith("es gibt keine Schicht q in m; am nächsten kommen model.layers.0, model")
-    for text in (", " * 2000, ". " * 2000, ": " * 2000, "a; " * 1300, "a and 2 more, " * 280, "Ended: " * 500):
+    for text in (", " * 2000, ". " * 2000, ": " * 2000, "a; " * 1300, "a and 2 more, " * 280, "Done: " * 500):
         assert words.tr(text).count(" ") >= text.count(" ")
 
 

@@ -227,8 +227,8 @@ def test_why_a_target_refuses_a_scheme_is_said_in_german(german: None) -> None:
 
 
 def test_what_ended_and_what_it_took_is_said_in_german(german: None) -> None:
-    ended = Message(level="warning", title="Ended: Evaluate “p” on d", text="it took 2 min", when=0.0)
-    assert MESSAGES[1].shown(ended) == "⚠ Beendet: “p” mit d auswerten: es dauerte 2 min"
+    ended = Message(level="warning", title="Done: Evaluate “p” on d", text="it took 2 min", when=0.0)
+    assert MESSAGES[1].shown(ended) == "⚠ Fertig: “p” mit d auswerten: es dauerte 2 min"
     spent = Estimate(seconds=60, memory=10**9, took=90.0, peak=10**9, compiling=9.0)
     for outcome in (spent.outcome, replace(spent, compiling=0.0).outcome):
         assert words.tr(f"Evaluate: {outcome}").startswith("Evaluieren: dauerte 2 min und brauchte 1 GB")

@@ -22,12 +22,7 @@ from workbench.measurement.gini_impurity import impurities_of
 from workbench.measurement.gradients import GradientPass, fitting_batch, sample_generators
 from workbench.measurement.partial_results import pieces_of
 from workbench.measurement.token_outliers import BatchPlaces, PlacedPeaks, TokenSums
-from workbench.measurement.weight_gradients import (
-    ConvolutionGeometry,
-    Sketches,
-    Squares,
-    row_and_column_squares,
-)
+from workbench.measurement.weight_gradients import ConvolutionGeometry, Sketches, Squares, row_and_column_squares
 from workbench.models.data.batches import (
     Data,
     numbered_batches,

@@ -21,13 +21,7 @@ from workbench.session.session import Session
 from workbench.steps.options import BITS_PER_WEIGHT, SCHEMES, Choice, OptionInfo, choices_of, option, scheme_name
 from workbench.steps.requirements import SCORED, tables, without_results
 from workbench.steps.score import metric_name
-from workbench.steps.search_rules import (
-    constraints_of,
-    correction_of,
-    input_names,
-    with_activations,
-    with_range_method,
-)
+from workbench.steps.search_rules import constraints_of, correction_of, input_names, with_activations, with_range_method
 from workbench.steps.step import Step
 from workbench.steps.timing.candidates import candidate_timings
 from workbench.steps.timing.kernels import BATCH

@@ -25,12 +25,7 @@ from workbench.deployment.proof.child import (
     require_package,
     threads_of_machine,
 )
-from workbench.deployment.proof.losses import (
-    cosine_distance,
-    divergence,
-    log_softmax,
-    relative_squared_error,
-)
+from workbench.deployment.proof.losses import cosine_distance, divergence, log_softmax, relative_squared_error
 from workbench.deployment.proof.onnx_layers import by_layers
 from workbench.deployment.proof.record import RuntimeProof, require_as_evaluated
 from workbench.deployment.proof.rounding import as_in_onnx_runtime, repeated

@@ -16,6 +16,8 @@ from workbench.version import crash_details
 MAX_MESSAGES = 200
 LONG_SECONDS = 10.0
 """Who waits for longer works elsewhere meanwhile."""
+SAME_END = 5.0
+"""Within so many seconds, two lines that a job is done are about one end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,15 @@ class MessageLog:
         message = Message(level=level, title=title, text=text, when=time.time())
         self.entries = [*self.entries[-MAX_MESSAGES + 1 :], message]
         self.on_message(message)
+
+    def done(self, title: str, text: str = "") -> None:
+        """Say that a job has ended; of two lines about one end, that with a text stays."""
+        last = self.entries[-1] if self.entries else None
+        if last and last.title == f"Done: {title}" and time.time() - last.when < SAME_END:
+            if not text:
+                return
+            self.entries = self.entries[:-1]
+        self.say(f"Done: {title}", text)
 
     def report(self, title: str, error: BaseException, *, dialog: bool = True) -> None:
         """Log an error and, with ``dialog``, show it; a fault of the workbench itself comes with its traceback."""
@@ -77,4 +88,4 @@ class Notices:
             self.announced.add(view.id)
             QApplication.alert(self._window)
             if view.status == "done":
-                self._messages.say(f"Ended: {view.title}", f"it took {quantities.duration(seconds)}")
+                self._messages.done(view.title, f"it took {quantities.duration(seconds)}")

@@ -129,7 +129,7 @@ class JobRunner:
         if not self._join(request, result, notes):
             self._messages.say(f"Dropped: {request.title}", "another model was opened in the meantime", "warning")
             return None
-        self._messages.say(f"Done: {request.title}")
+        self._messages.done(request.title)
         after = self._workspace.state.session or before
         more = (*notes, *getattr(result, "notes", ()), *after.notes)
         for note in dict.fromkeys(note for note in more if note not in before.notes):

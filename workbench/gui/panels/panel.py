@@ -38,9 +38,27 @@ def _draws_colours(kind: type) -> bool:
     return issubclass(kind, Coloured)
 
 
-class Panel(IsolatedPages):
-    """A dock's content.  ``_build`` makes its parts; ``redraw(old, new)`` compares two snapshots; ``say_empty(text,
-    step)`` covers the parts.
+class Drawn:
+    """What draws the document: ``_build`` makes its parts; ``redraw(old, new)`` compares two snapshots."""
+
+    context: Context
+    _drawn: State
+
+    @property
+    def state(self) -> State:
+        """The document as it is now, for handlers; what is drawn may be older by a turn of the event loop."""
+        return self.context.workspace.state
+
+    def _build(self) -> None:
+        """Make the parts."""
+
+    def redraw(self, old: State, new: State) -> None:
+        """Redraw what differs between the two snapshots."""
+        raise NotImplementedError
+
+
+class Panel(IsolatedPages, Drawn):
+    """A dock's content; ``say_empty(text, step)`` covers its parts.
 
     A panel may ask for at least ``smallest``, and squeezes what it holds where it gets no more.
     """
@@ -63,14 +81,6 @@ class Panel(IsolatedPages):
         self._is_empty = self._recolour_due = self._is_due = False
         self._drawn = State()
         self._build()
-
-    @property
-    def state(self) -> State:
-        """The document as it is now, for handlers; what is drawn may be older by a turn of the event loop."""
-        return self.context.workspace.state
-
-    def _build(self) -> None:
-        """Make the parts."""
 
     def minimumSizeHint(self) -> QSize:
         """Return the least size, small enough that four panels fit a screen of 1920 x 1080 at 200 %."""
@@ -155,10 +165,6 @@ class Panel(IsolatedPages):
         """What covers the body now, or an empty string."""
         return self._hint.text() if self._is_empty else ""
 
-    def redraw(self, old: State, new: State) -> None:
-        """Redraw what differs between the two snapshots."""
-        raise NotImplementedError
-
     def recolour(self, colours: Colours) -> None:
         """Redraw every part that has colours of its own: at once where the panel is seen, else when it is."""
         self.colours = colours
@@ -182,7 +188,7 @@ class Panel(IsolatedPages):
         self.redraw(old, state)
 
 
-class PanelPart(QWidget):
+class PanelPart(QWidget, Drawn):
     """A part of a panel in a file of its own."""
 
     def __init__(self, context: Context) -> None:
@@ -191,19 +197,7 @@ class PanelPart(QWidget):
         self._drawn = State()
         self._build()
 
-    @property
-    def state(self) -> State:
-        """The document as it is now, for handlers."""
-        return self.context.workspace.state
-
-    def _build(self) -> None:
-        """Make the parts."""
-
     def show_state(self, state: State) -> None:
         """Show a snapshot."""
         old, self._drawn = self._drawn, state
         self.redraw(old, state)
-
-    def redraw(self, old: State, new: State) -> None:
-        """Redraw what differs between the two snapshots."""
-        raise NotImplementedError

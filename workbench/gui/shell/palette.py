@@ -8,14 +8,7 @@ from heapq import nsmallest
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QPainter
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QListWidget,
-    QListWidgetItem,
-    QStyle,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QStyle, QStyleOptionViewItem, QWidget
 
 from workbench.gui.shell import settings
 from workbench.gui.shell.dialogs import Popup

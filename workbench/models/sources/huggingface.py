@@ -40,13 +40,7 @@ from workbench.models.sources.layers import find_layers, stored_dtypes
 from workbench.models.sources.network_sizes import LEAST, require_possible
 from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
-from workbench.models.sources.stored import (
-    TensorStore,
-    contents_of,
-    fits,
-    memory_to_run,
-    tensors_in_files,
-)
+from workbench.models.sources.stored import TensorStore, contents_of, fits, memory_to_run, tensors_in_files
 from workbench.models.summary import ModelSource, OutputKind
 from workbench.plain_file import read_json, require_files
 from workbench.readable import few

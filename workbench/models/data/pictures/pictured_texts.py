@@ -23,14 +23,7 @@ from workbench.models.data.inputs import IN_A_ROW, NOTHING, InputSpec
 from workbench.models.data.pictures.images import LEAST, ROOM, contents_of, decode, load_codecs
 from workbench.models.data.pictures.pictured_rows import Row, read_pictured_rows
 from workbench.models.data.pictures.processor import FILES
-from workbench.models.data.sounds import (
-    POINTS_A_SECOND,
-    ROOM_A_POINT,
-    SECONDS_A_SOUND,
-    heard_at,
-    rate_of,
-    resampled,
-)
+from workbench.models.data.sounds import POINTS_A_SECOND, ROOM_A_POINT, SECONDS_A_SOUND, heard_at, rate_of, resampled
 from workbench.models.data.text import SETTINGS, answer_ids, padded, tokenizer_of
 from workbench.models.data.tried import in_one_thread, tried
 from workbench.readable import few
