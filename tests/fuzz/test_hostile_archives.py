@@ -119,6 +119,28 @@ def test_a_graph_that_fills_the_memory_does_so_aside(
         open_model(path)
 
 
+@pytest.mark.parametrize(
+    ("size", "reason"),
+    [("*".join(["(s0 + s1 + s2 + s3 + s4 + s5)"] * 60), "takes more than"), ("~s0", "torch.export cannot load")],
+)
+def test_sizes_that_take_long_do_so_aside_and_write_nothing(
+    tmp_path: Path, honest: archives.Members, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+    size: str, reason: str,
+) -> None:  # fmt: skip
+    monkeypatch.undo()
+    monkeypatch.setattr(exported_program, "SECONDS", 1.0)
+    program = json.loads(honest[archives.GRAPH])
+    program["range_constraints"] = {f"s{each}": {"min_val": 2, "max_val": 64} for each in range(6)}
+    sizes = [value["tensor_meta"]["sizes"] if "tensor_meta" in value else value["sizes"]
+             for value in program["graph_module"]["graph"]["tensor_values"].values()]  # fmt: skip
+    for each in sizes:
+        each[0] = {"as_expr": {"expr_str": size, "hint": {"as_int": 4}}}
+    path = archives.write(tmp_path / "net.pt2", honest | {archives.GRAPH: json.dumps(program).encode()})
+    with pytest.raises(NotAModelError, match=reason):
+        open_model(path)
+    assert "".join(capfd.readouterr()) == ""
+
+
 class Bits(nn.Module):
     """Operators of Python on masks, which are written with two underscores."""
 

@@ -375,7 +375,11 @@ def test_an_exported_program_that_would_run_code_is_refused(
         ("Mul(Integer(2), Symbol('s58', positive=True, integer=True))", True),
         ("Mod(s0, 8)**2 + FloorDiv(s58, 2)", True), ("2**s0", False), ("Pow(9, Pow(9, 9))", False),
         ("open(name)", False), ("().__class__", False), ("Symbol.mro()", False), ("Symbol('s').func", False),
-        ("(lambda: 0)()", False), ("eval('x')", False),
+        ("(lambda: 0)()", False), ("eval('x')", False), ("Pow(s0, Integer(2))", True), ("s0**-1", True),
+        ("Pow(9, Mul(8, 99999999999))", False), ("Pow(2, Max(8, 10000000000))", False), ("9**(8 + 99999999)", False),
+        ("Float('0.5', precision=53)", True), ("Float('1e999999999')", False), ("Float(5, precision=10**9)", False),
+        ("Float(5, 100000000)", False), ("Float(s0, precision=53)", True), ("RoundDecimal(s0, -999999999)", False),
+        ("RoundDecimal(s0, 2)", True),
     ],
 )  # fmt: skip
 def test_expressions_over_sizes(text: str, plain: bool) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import NotAModelError, UnsafeModelError
-from workbench.models.sources.exported_graph import LARGEST, NAME, Unsafe, plain_program
+from workbench.models.sources.exported_graph import LARGEST, NAME, Unsafe, is_involved, plain_program
 from workbench.plain_file import read_bytes
 
 GRAPH = "models/model.json"
@@ -57,10 +57,15 @@ ELEMENT_BYTES = {
 
 @dataclass(frozen=True, slots=True)
 class PlainArchive:
-    """A fresh archive of checked bytes, to be loaded from memory, and the bytes of its weights."""
+    """A fresh archive of checked bytes, to be loaded from memory, and the bytes of its weights and of its graph.
+
+    ``involved``: it has sizes to work out that are more than a few operations.
+    """
 
     image: io.BytesIO
     weights: int
+    graph: int
+    involved: bool
 
 
 def plain_archive(path: Path, require: Callable[[int], None]) -> PlainArchive:
@@ -137,7 +142,8 @@ def _packed(members: Mapping[str, bytes]) -> PlainArchive:
     with zipfile.ZipFile(image, "w", zipfile.ZIP_STORED) as packed:
         for name, value in HEADERS.items():
             packed.writestr(f"model/{name}", value)
-        packed.writestr(f"model/{GRAPH}", json.dumps(plain_program(json.loads(members[GRAPH]))))
+        program = plain_program(json.loads(members[GRAPH]))
+        packed.writestr(f"model/{GRAPH}", json.dumps(program))
         packed.writestr("model/data/sample_inputs/model.pt", b"")
         for kind, name in CONFIGS.items():
             config = json.loads(members[name])["config"]
@@ -151,7 +157,7 @@ def _packed(members: Mapping[str, bytes]) -> PlainArchive:
     if weights > ALIASES * total:
         raise Unsafe(f"its tensors take {weights} bytes of {total} in the file")
     image.seek(0)
-    return PlainArchive(image, weights)
+    return PlainArchive(image, weights, len(members[GRAPH]), is_involved(program))
 
 
 def _tensors(

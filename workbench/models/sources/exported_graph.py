@@ -58,11 +58,20 @@ FUNCTIONS = frozenset({
 """What an expression over sizes may call."""
 
 POWERS = ("Pow", "PowByNatural", "FloatPow")
+TEXTS = re.compile(r"\w{1,40}|[0-9.e+-]{1,40}", re.ASCII)
+DECIMAL = re.compile(r"-?\d{0,30}\.?\d{0,30}(e[+-]?\d{1,3})?", re.ASCII)
+DIGITS = 1000
+"""Names and numbers within expressions, and the most digits that a number may be asked for."""
+
 PLAIN_NODES = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Load, ast.Add, ast.Sub, ast.Mult, ast.Div,
     ast.FloorDiv, ast.Mod, ast.USub, ast.UAdd, ast.Invert, ast.BitAnd, ast.BitOr, ast.Eq, ast.NotEq, ast.Lt, ast.LtE,
     ast.Gt, ast.GtE, ast.And, ast.Or, ast.Pow, ast.keyword,
 )  # fmt: skip
+
+
+OPERATIONS, SIMPLE = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call), 24
+"""What computes in an expression, and how many of these end in time whatever they are, symbols included."""
 
 
 class Unsafe(Exception):
@@ -162,6 +171,18 @@ def _container(tree: Mapping[str, Any], depth: int) -> dict[str, Any]:
     return {"type": kind, "context": context, "children_spec": children}
 
 
+def is_involved(program: Any) -> bool:
+    """Return whether a checked program has an expression that could take long or fill the memory: what its operations
+    become when they are multiplied out grows with each of them."""
+    if isinstance(program, Mapping):
+        return any(
+            sum(isinstance(node, OPERATIONS) for node in ast.walk(ast.parse(entry.strip(), mode="eval"))) > SIMPLE
+            if name == "expr_str" and isinstance(entry, str) else is_involved(entry)
+            for name, entry in program.items()
+        )  # fmt: skip
+    return isinstance(program, list) and any(map(is_involved, program))
+
+
 def is_plain_expression(text: str) -> bool:
     """Return whether an expression over sizes is arithmetic of known functions, small powers, numbers and symbols."""
     if len(text) > LENGTH:
@@ -178,28 +199,43 @@ def _is_plain(node: ast.AST) -> bool:
     if isinstance(node, ast.Name):
         return node.id in FUNCTIONS or re.fullmatch(r"[A-Za-z]{1,5}\d{1,9}", node.id, re.ASCII) is not None
     if isinstance(node, ast.Constant):
-        text = isinstance(node.value, str) and re.fullmatch(r"\w{1,40}", node.value, re.ASCII) is not None
+        text = isinstance(node.value, str) and TEXTS.fullmatch(node.value) is not None
         return text or isinstance(node.value, bool | float) or _is_small(node.value, LARGEST)
     if isinstance(node, ast.Call):
-        if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS:
-            return False
-        power = node.func.id in POWERS
-        named = all(each.arg and isinstance(each.value, ast.Constant) for each in node.keywords)
-        text = any(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in node.args)
-        return named and (not text or node.func.id in ("Symbol", "Float")) and not (power and not _bounded(node.args))
+        return isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and _is_plain_call(node.func.id, node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         return _bounded([node.left, node.right])
     return isinstance(node, PLAIN_NODES)
 
 
+def _is_plain_call(name: str, node: ast.Call) -> bool:
+    """Return whether a call of a known function has arguments whose value has few digits; texts are symbols' names and
+    decimal numbers."""
+    if not all(each.arg and isinstance(each.value, ast.Constant) for each in node.keywords):
+        return False
+    texts = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    if name == "Float":
+        first = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else 0
+        digits = (*node.args[1:], *(each.value for each in node.keywords))
+        decimal = not texts or DECIMAL.fullmatch(str(first)) is not None
+        return decimal and all(isinstance(each, ast.Constant) and _is_small(each.value, DIGITS) for each in digits)
+    if name == "RoundDecimal":
+        return not texts and all(_exponent(each) for each in node.args[1:])
+    return (not texts or name == "Symbol") and (name not in POWERS or _bounded(node.args))
+
+
 def _bounded(operands: list[ast.expr]) -> bool:
     """Return whether a power has a small exponent and no power below it, so that its value has few digits."""
-    base, exponent = operands if len(operands) == 2 else (ast.Constant(0), ast.Constant(None))
-    while isinstance(exponent, ast.Call | ast.UnaryOp):
-        inner = exponent.operand if isinstance(exponent, ast.UnaryOp) else (exponent.args or [ast.Constant(None)])[0]
-        exponent = inner
-    small = isinstance(exponent, ast.Constant) and _is_small(exponent.value, 8)
-    return small and not any(_is_power(node) for node in ast.walk(base))
+    return len(operands) == 2 and _exponent(operands[1]) and not any(_is_power(node) for node in ast.walk(operands[0]))
+
+
+def _exponent(node: ast.expr) -> bool:
+    """Return whether a number is written out, and small: that of a sum or a product is not."""
+    while isinstance(node, ast.UnaryOp) or (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Integer" and node.args
+    ):
+        node = node.operand if isinstance(node, ast.UnaryOp) else node.args[0]
+    return isinstance(node, ast.Constant) and _is_small(node.value, 8)
 
 
 def _is_power(node: ast.AST) -> bool:

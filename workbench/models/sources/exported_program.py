@@ -5,17 +5,22 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+import torch._export.serde.serialize
 from torch import nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
-from workbench.errors import DataError, NotAModelError, first_line
+from workbench.errors import DataError, NotAModelError, first_line, out_of_memory
+from workbench.limited import FORKS, MEMORY, SECONDS, limited
 from workbench.models.data.inputs import InputSpec, arguments_for, main_of
+from workbench.models.data.tried import in_one_thread
 from workbench.models.execution.first_run import require_run
 from workbench.models.execution.network import Call, Forward
 from workbench.models.execution.products import CONVOLUTIONS
@@ -44,6 +49,9 @@ MODULE_KINDS = {
     "linear": LayerKind.LINEAR, "conv1d": LayerKind.CONV1D, "conv2d": LayerKind.CONV2D, "conv3d": LayerKind.CONV3D,
 }  # fmt: skip
 """What the operations of aten that take a weight as their second argument do."""
+
+GRAPH_A_SECOND, GRAPH_ROOM, WEIGHTS_A_SECOND = 1e5, 200, 1e8
+"""Bytes of a graph that are loaded in a second at least, the memory that each takes, and bytes of weights likewise."""
 
 INTEGERS = (torch.int64, torch.int32)
 HALF = (torch.float16, torch.bfloat16)
@@ -85,23 +93,60 @@ class ExportedProgramFile:
 
 
 def _load(archive: PlainArchive, path: Path) -> tuple[Any, nn.Module]:
-    """Return the program and its modules, from the bytes that were checked."""
-    log = logging.getLogger("torch.export")  # it writes tracebacks
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    """Return the program and its modules, from the bytes that were checked.
+
+    Sizes that are more than a few operations are worked out in a limited process first.
+    """
+    if archive.involved and FORKS:
+        seconds = SECONDS + archive.graph / GRAPH_A_SECOND + archive.weights / WEIGHTS_A_SECOND
+        memory = MEMORY + 4 * archive.image.getbuffer().nbytes + GRAPH_ROOM * archive.graph
+        library = [Path(torch.__file__).parent]  # of which it may import more
+        limited(partial(_try, archive), str(path), NotAModelError, seconds=seconds, memory=memory, reads=library)
+    with quiet():
         try:
-            log.disabled = True
-            program = torch.export.load(archive.image)
-            args, kwargs = tree_unflatten([*program.graph_signature.user_inputs], program.call_spec.in_spec)
-            if not (isinstance(args, Sequence) and isinstance(kwargs, Mapping)):
-                raise ValueError("its inputs have no structure")
-            return program, torch.export.unflatten(program)
+            return _loaded(archive)
         except Exception as error:  # the reader raises nearly everything for an archive that it does not understand
             raise NotAModelError(
                 f"torch.export cannot load {path}: {first_line(error)}; export the model again"
             ) from error
+
+
+def _try(archive: PlainArchive) -> list[np.ndarray]:
+    """Load a program for nothing; what it raises it raises again outside of the limited process."""
+    in_one_thread()
+    try:
+        _loaded(archive)
+    except MemoryError:
+        raise
+    except Exception as error:
+        if out_of_memory(error):
+            raise MemoryError from error
+    return []
+
+
+def _loaded(archive: PlainArchive) -> tuple[Any, nn.Module]:
+    archive.image.seek(0)
+    program = torch.export.load(archive.image)
+    args, kwargs = tree_unflatten([*program.graph_signature.user_inputs], program.call_spec.in_spec)
+    if not (isinstance(args, Sequence) and isinstance(kwargs, Mapping)):
+        raise ValueError("its inputs have no structure")
+    return program, torch.export.unflatten(program)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep torch's warnings and logs off the terminal: of a file that cannot be loaded they write tracebacks."""
+    logs = [log for name, log in list(logging.root.manager.loggerDict.items())
+            if name.partition(".")[0] == "torch" and isinstance(log, logging.Logger) and not log.disabled]  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            for log in logs:
+                log.disabled = True
+            yield
         finally:
-            log.disabled = False
+            for log in logs:
+                log.disabled = False
 
 
 def in_single_precision(network: nn.Module) -> None:
