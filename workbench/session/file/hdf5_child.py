@@ -130,7 +130,7 @@ class Reader:
     def __init__(self, settings: Settings, output: BinaryIO, trace: BinaryIO) -> None:
         self._settings, self._output, self._trace = settings, output, trace
         self._repair, self._skip = settings["repair"], frozenset(settings["skip"])
-        self._objects, self._written = 0, 0
+        self._objects, self._written, self._met = 0, 0, set[int]()
         self.lost: list[str] = []
 
     def group(self, group: h5py.Group, depth: int) -> Node:
@@ -141,6 +141,7 @@ class Reader:
             raise Refused(f"its groups nest deeper than {DEPTH} levels")
         if depth == 0:
             self._show("/")
+            self._meet(group, "/")
         members: dict[str, Node] = {}
         answer: Node = {"attributes": self._attributes(group), "members": members}
         for name in group:
@@ -155,6 +156,7 @@ class Reader:
                 if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
                     raise Refused(f"{place} is a link to another place, which a session never has")
                 item = group[name]
+                self._meet(item, place)
                 read = self.group(item, depth + 1) if isinstance(item, h5py.Group) else self._dataset(item, place)
                 members[name] = read
             except Exception as error:
@@ -162,6 +164,15 @@ class Reader:
                     raise
                 self.lost.append(f"{place}: {_line(error)}")
         return answer
+
+    def _meet(self, item: h5py.HLObject, place: str) -> None:
+        """Refuse a second name of a part: of a few that hold one another there would be more than anybody can read."""
+        import h5py
+
+        address = h5py.h5o.get_info(item.id).addr
+        if address in self._met:
+            raise Refused(f"{place} is a second name of another part, which a session never has")
+        self._met.add(address)
 
     def _show(self, place: str) -> None:
         """Report to the caller what is read next: if this process dies of it, a repair goes on without it."""
