@@ -12178,12 +12178,24 @@ Auf {}.</translation>
         <translation>die Aktivierung des Netzes ist {}, in llama.cpp rechnet {} mit {}</translation>
     </message>
     <message>
-        <source>rotary embeddings of the kind {} cannot be written as GGUF yet</source>
-        <translation>Rotary Embeddings der Art {} können noch nicht als GGUF geschrieben werden</translation>
+        <source>llama.cpp takes the long rotary factors for every text where its context has more than {} tokens, transformers for texts that have more</source>
+        <translation>llama.cpp nimmt die langen Faktoren der Rotary Embeddings für jeden Text, wenn sein Kontext mehr als {} Tokens hat, transformers für Texte, die mehr haben</translation>
     </message>
     <message>
-        <source>default, linear, yarn and llama3 can</source>
-        <translation>default, linear, yarn und llama3 können es</translation>
+        <source>{} pools by {}; llama.cpp takes the mean, the first or the last token, so it cannot be written as GGUF</source>
+        <translation>{} fasst durch {} zusammen; llama.cpp nimmt das Mittel, das erste oder das letzte Token, daher lässt es sich nicht als GGUF schreiben</translation>
+    </message>
+    <message>
+        <source>the tokenizer in {} has no tokenizer.json, and transformers makes none of it</source>
+        <translation>der Tokenizer in {} hat keine tokenizer.json, und transformers macht keine daraus</translation>
+    </message>
+    <message>
+        <source>its architecture has no place for {}</source>
+        <translation>ihre Architektur hat keinen Platz für {}</translation>
+    </message>
+    <message>
+        <source>it scales rotary embeddings (rope.scaling.attn_factor), which this network does not</source>
+        <translation>sie skaliert Rotary Embeddings (rope.scaling.attn_factor), was dieses Netz nicht tut</translation>
     </message>
     <message>
         <source>its header is cut short or garbled ({w})</source>

@@ -20,8 +20,11 @@ from workbench.deployment.gguf_tensors import FileTensor, file_tensors, file_typ
 from workbench.deployment.proof.llama_cpp_blocks import decoded
 from workbench.errors import ExportError, ModelError
 from workbench.memory import let_go, passing, put_away_again
+from workbench.models.data.converted import converted_tokenizer
 from workbench.models.dtypes import dtype_name, tensor_bytes
 from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of, window_of
+from workbench.models.gguf.pooling import pooling_of
+from workbench.models.gguf.rotary import LONG, rope_of, rotary_factors
 from workbench.models.gguf.tensors import gguf_names, library, names_of
 from workbench.models.gguf.values import Value, value_of
 from workbench.models.gguf.vocabulary import vocabulary
@@ -74,7 +77,12 @@ def content_of(quantized: QuantizedModel, model: Model, pre_tokenizer: str = "")
     folder, config, architecture, settings, blocks = fitting(model.summary, schemes)
     tensors = list(file_tensors(quantized, model, architecture, config, blocks))
     rows = next(tensor.shape[0] for tensor in tensors if tensor.name == "token_embd.weight")
-    words = vocabulary(folder, rows, pre_tokenizer, ExportError)
+    words = vocabulary(
+        folder, rows, pre_tokenizer, ExportError, kinds=int(config.get("type_vocab_size") or 2),
+        converted=converted_tokenizer(folder, ExportError),
+    )  # fmt: skip
+    if architecture.name == "bert":
+        settings = settings | {"bert.pooling_type": pooling_of(folder, ExportError)}
     plain = {
         "general.architecture": architecture.name, "general.type": "model",
         "general.name": _named(model.summary, words),
@@ -121,16 +129,24 @@ def tensor_types(summary: ModelSummary, schemes: Mapping[str, str]) -> dict[str,
 
 
 def remarks_on(summary: ModelSummary) -> list[str]:
-    """Return a sentence where the network has sliding windows that llama.cpp does not compute."""
+    """Return a sentence for what llama.cpp computes otherwise: sliding windows, factors that depend on the length."""
     if summary.source.kind == "gguf":
         return []
     config = configuration(summary)[1]
     architecture, window = architecture_of(str(config.get("model_type")), ExportError), window_of(config)
+    remarks = []
+    if LONG in rotary_factors(config):
+        original = rope_of(config)["original_max_position_embeddings"]
+        remarks.append(
+            f"llama.cpp takes the long rotary factors for every text where its context has more than {original:,} "
+            "tokens, transformers for texts that have more"
+        )
     if window is None or architecture.windows:
-        return []
+        return remarks
     return [
+        *remarks,
         f"llama.cpp computes no sliding windows for {architecture.name}: the file ends the context where the first "
-        f"window does, at {window:,} tokens"
+        f"window does, at {window:,} tokens",
     ]
 
 

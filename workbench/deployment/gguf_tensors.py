@@ -13,9 +13,9 @@ from workbench.deployment.tensors import require_that_all_fit
 from workbench.memory import let_go
 from workbench.models.checkpoints.experts import rows_of as matrix_rows
 from workbench.models.dtypes import FLOATING
-from workbench.models.gguf.architectures import Architecture, rope_factors
+from workbench.models.gguf.architectures import Architecture
+from workbench.models.gguf.rotary import rotary_factors
 from workbench.models.gguf.tensors import (
-    ROPE_FACTORS,
     UNUSED,
     gguf_names,
     is_float32_only,
@@ -141,9 +141,8 @@ def file_tensors(
         if vector is not None:
             order = row_order(architecture, config, tensor.name)
             yield vector_tensor(quantized, model, architecture, tensor, vector, order)
-    factors = rope_factors(config)
-    if factors is not None:
-        yield constant(ROPE_FACTORS, np.array(factors, np.float32))
+    for name, factors in (rotary_factors(config) if architecture.ropes else {}).items():
+        yield constant(name, np.array(factors, np.float32))
 
 
 def matrix_tensor(

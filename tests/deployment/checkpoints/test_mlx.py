@@ -118,6 +118,7 @@ def test_what_mlx_cannot_hold_is_named_by_layer(model: Model, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("kind", "changes", "message"), [
     ("bert", {}, "the architecture bert cannot be written for mlx-lm yet; supported are llama, mistral"),
+    ("qwen2", {"head_dim": 32}, "mlx-lm's qwen2 computes no network with head_dim 32"),
     ("qwen3", {"attention_bias": True}, "mlx-lm's qwen3 computes no network with attention_bias True"),
     ("llama", {"hidden_act": "gelu"}, "with hidden_act gelu"),
     ("starcoder2", {"use_bias": False}, "with use_bias False"),

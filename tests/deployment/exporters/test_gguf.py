@@ -19,8 +19,10 @@ from tests.deployment.exporters.llamas import folder_of
 from workbench.deployment import gguf_tensors
 from workbench.deployment.exporters import exporter
 from workbench.errors import ExportError
+from workbench.models.data.converted import converted_tokenizer
 from workbench.models.execution.network import NetworkModel
-from workbench.models.gguf.architectures import ARCHITECTURES
+from workbench.models.gguf.architectures import ARCHITECTURES, by_name, scale_size
+from workbench.models.gguf.pooling import pooling_of
 from workbench.models.gguf.vocabulary import vocabulary
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -123,6 +125,13 @@ def test_every_layer_that_does_not_fit_is_named_with_its_reason(tmp_path: Path) 
       ("qwen3", "qwen3moe", "gemma2", "gemma3", "olmo", "olmo2")],
     ("starcoder2", {"use_bias": False}, "with use_bias False"),
     ("gemma2", {"attn_logit_softcapping": None}, "with attn_logit_softcapping None"),
+    *[(each, {"head_dim": 32}, "with head_dim 32") for each in ("qwen2", "phi3", "starcoder2", "olmo", "olmo2")],
+    *[(each, {"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0,
+                                  "high_freq_factor": 4.0, "original_max_position_embeddings": 32}}, "kind llama3")
+      for each in ("qwen2", "qwen3", "olmo2")],
+    *[("llama", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0,
+                                     "original_max_position_embeddings": 32, member: value}}, f"{member} {value}")
+      for member, value in (("beta_fast", 16.0), ("truncate", False))],
 ])  # fmt: skip
 def test_a_configuration_that_llama_cpp_does_not_compute_is_refused(
     name: str, changes: dict[str, Any], message: str, tmp_path: Path
@@ -178,3 +187,40 @@ def test_a_tokenizer_that_makes_no_sense_is_one_line(document: dict[str, Any], t
     with pytest.raises(ExportError) as caught:
         vocabulary(tmp_path, 8, "", ExportError)
     assert "\n" not in str(caught.value)
+
+
+def test_a_tokenizer_in_other_files_is_converted(tmp_path: Path) -> None:
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123)), "hello", "##ing"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"}))
+    keys = vocabulary(
+        tmp_path, len(words), "", ExportError, kinds=1, converted=converted_tokenizer(tmp_path, ExportError)
+    )
+    assert keys["tokenizer.ggml.model"] == "bert" and keys["tokenizer.ggml.token_type_count"] == 1
+    assert keys["tokenizer.ggml.tokens"][-2:] == ["▁hello", "ing"]
+
+
+def test_how_an_encoder_pools_is_the_folders_own(tmp_path: Path) -> None:
+    assert pooling_of(tmp_path, ExportError) == 1
+    modules = [{"type": "sentence_transformers.models.Transformer", "path": ""},
+               {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]  # fmt: skip
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "1_Pooling").mkdir()
+    place = tmp_path / "1_Pooling" / "config.json"
+    for stated, number in (
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, 2), ({"pooling_mode": "lasttoken"}, 3),
+    ):  # fmt: skip
+        place.write_text(json.dumps(stated))
+        assert pooling_of(tmp_path, ExportError) == number
+    place.write_text(json.dumps({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}))
+    with pytest.raises(ExportError, match="pools by max_tokens and mean_tokens"):
+        pooling_of(tmp_path, ExportError)
+
+
+def test_gemmas_of_27_billion_divide_attention_by_the_hidden_size_for_each_head() -> None:
+    for name, blocks in (("gemma2", 46), ("gemma3", 62)):
+        architecture = by_name(name)
+        assert architecture is not None
+        sizes = {"hidden_size": 4608, "num_attention_heads": 32, "head_dim": 128}
+        assert scale_size(architecture, {**sizes, "num_hidden_layers": blocks}) == 144
+        assert scale_size(architecture, {**sizes, "num_hidden_layers": 26}) == 128

@@ -23,6 +23,7 @@ from workbench.quantization.quantize import quantize
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 
+YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 32}
 TOKENS = torch.arange(3, 27).reshape(1, 24)
 
 
@@ -50,16 +51,23 @@ def test_llama_cpp_computes_every_architecture(name: str, tmp_path: Path) -> Non
     ("llama", {"attention_bias": True, "mlp_bias": True}),
     ("llama", {"tie_word_embeddings": True}),
     ("phi3", {"partial_rotary_factor": 0.5}),
-], ids=["llama3", "linear", "biases", "tied", "partly turned"])  # fmt: skip
+    ("llama", {"rope_parameters": {**YARN, "attention_factor": 1.5}}),
+    ("qwen2", {"rope_parameters": {**YARN, "mscale": 0.7, "mscale_all_dim": 1.0}}),
+    ("phi3", {"max_position_embeddings": 1024, "original_max_position_embeddings": 256, "rope_parameters": {
+        "rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 256,
+        "short_factor": [1 + place / 9 for place in range(8)], "long_factor": [4.0] * 8}}),
+    ("bert", {"type_vocab_size": 1}),
+], ids=["llama3", "linear", "biases", "tied", "partly turned", "yarn", "mscale", "longrope", "type"])  # fmt: skip
 def test_variants_and_the_way_back(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
     model = open_model(folder_of(name, tmp_path / "folder", **changes))
     assert proof(model, Plan()).difference < 1e-6
+    tokens = {"input_ids": TOKENS, "attention_mask": torch.ones_like(TOKENS)}
     out = tmp_path / "model.gguf"
     exporter("gguf").export(quantize(model, Plan()), model, out, silent)
     again = open_model(out)
     assert again.summary.cannot_run is None
     with torch.no_grad():
-        assert torch.allclose(again.run({"input_ids": TOKENS}), model.run({"input_ids": TOKENS}), rtol=1e-4, atol=1e-4)
+        assert torch.allclose(again.run(tokens), model.run(tokens), rtol=1e-4, atol=1e-4)
 
 
 def test_every_type_is_run(tmp_path: Path) -> None:

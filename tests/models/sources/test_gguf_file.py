@@ -226,3 +226,28 @@ def test_metadata_that_do_not_fit_the_tensors_leave_the_weights(
     assert summary.layers and "\n" not in (summary.cannot_run or "")
     if key == "attention.head_count":
         assert summary.cannot_run
+
+
+@pytest.mark.parametrize("added, message", [
+    ("blk.0.attn_q.scale", "no place for blk.0.attn_q.scale"), ("rope.scaling.attn_factor", "attn_factor"),
+])  # fmt: skip
+def test_what_the_network_would_leave_out_leaves_the_weights(
+    file: Path, tmp_path: Path, added: str, message: str
+) -> None:
+    reader, out = gguf.GGUFReader(file), tmp_path / "m.gguf"
+    writer = gguf.GGUFWriter(out, "llama")
+    for key, field in reader.fields.items():
+        if key.startswith("llama."):
+            writer.add_key_value(key, field.contents(), field.types[0])
+    if added.startswith("rope"):
+        writer.add_float32(f"llama.{added}", 1.5)
+    else:
+        writer.add_tensor(added, np.ones(4, np.float32))
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    summary = open_model(out).summary
+    assert summary.layers and message in str(summary.cannot_run)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import ExportError
-from workbench.models.gguf.architectures import rope_of, window_of
+from workbench.models.gguf.architectures import window_of
+from workbench.models.gguf.rotary import head_size, rope_of
 from workbench.readable import few
 
 
@@ -19,13 +20,15 @@ class Network:
     """What mlx-lm computes for a model type, whatever the configuration says.
 
     ``activations`` and ``ropes`` are transformers' names.  ``tied``: whether the head is the table of embeddings, None
-    for either.  ``windows``: sliding windows are computed.  ``computed``: the values of members that are computed;
+    for either.  ``sized``: heads may have another width than their share of the hidden size.  ``windows``: sliding
+    windows are computed.  ``computed``: the values of members that are computed;
     ``stated``: members that may not be None.
     """
 
     activations: tuple[str, ...] = ("silu",)
     ropes: tuple[str, ...] = ("default",)
     tied: bool | None = None
+    sized: bool = True
     windows: bool = False
     computed: Mapping[str, object] = field(default_factory=dict)
     stated: tuple[str, ...] = ()
@@ -39,30 +42,30 @@ CAPS = ("attn_logit_softcapping", "final_logit_softcapping")
 NETWORKS: dict[str, Network] = {
     "llama": Network(ropes=SCALED),
     "mistral": Network(ropes=SCALED),
-    "qwen2": Network(ropes=SCALED),
-    "qwen2_moe": Network(tied=False, computed={"qkv_bias": True}),
+    "qwen2": Network(sized=False, ropes=SCALED),
+    "qwen2_moe": Network(sized=False, tied=False, computed={"qkv_bias": True}),
     "qwen3": Network(ropes=SCALED, computed=NO_BIASES),
     "qwen3_moe": Network(computed=NO_BIASES),
-    "mixtral": Network(),
+    "mixtral": Network(sized=False),
     "olmoe": Network(ropes=SCALED),
     "gemma": Network(activations=GELU, tied=True, computed=NO_BIASES),
     "gemma2": Network(activations=GELU, tied=True, computed=NO_BIASES, stated=CAPS),
     "gemma3_text": Network(activations=GELU, ropes=SCALED, windows=True, computed=NO_BIASES | dict.fromkeys(CAPS)),
-    "phi": Network(activations=GELU, tied=False, computed={"qk_layernorm": False}),
-    "phi3": Network(),
-    "gptj": Network(activations=GELU, tied=False),
-    "gpt_neox": Network(activations=GELU, tied=False, computed={"attention_bias": True}),
-    "starcoder2": Network(activations=GELU, computed={"use_bias": True}),
+    "phi": Network(sized=False, activations=GELU, tied=False, computed={"qk_layernorm": False}),
+    "phi3": Network(sized=False),
+    "gptj": Network(sized=False, activations=GELU, tied=False),
+    "gpt_neox": Network(sized=False, activations=GELU, tied=False, computed={"attention_bias": True}),
+    "starcoder2": Network(sized=False, activations=GELU, computed={"use_bias": True}),
     "olmo2": Network(ropes=SCALED),
     "olmo3": Network(ropes=SCALED, windows=True),
-    "cohere": Network(tied=True),
+    "cohere": Network(sized=False, tied=True),
     "cohere2": Network(tied=True, windows=True),
-    "granite": Network(ropes=SCALED),
-    "granitemoe": Network(ropes=SCALED),
+    "granite": Network(sized=False, ropes=SCALED),
+    "granitemoe": Network(sized=False, ropes=SCALED),
     "smollm3": Network(computed=NO_BIASES),
-    "stablelm": Network(tied=False),
+    "stablelm": Network(sized=False, tied=False),
     "glm4": Network(tied=False),
-    "helium": Network(),
+    "helium": Network(sized=False),
     "ernie4_5": Network(computed={"use_bias": False}),
     "seed_oss": Network(ropes=SCALED),
     "hunyuan_v1_dense": Network(),
@@ -106,6 +109,8 @@ def _not_computed(network: Network, config: Mapping[str, Any]) -> list[tuple[str
     other += [(member, None) for member in network.stated if config.get(member) is None]
     if config["model_type"] == "gpt_neox" and config["intermediate_size"] != 4 * config["hidden_size"]:
         other.append(("intermediate_size", config["intermediate_size"]))
+    if not network.sized and head_size(config) != int(config["hidden_size"]) // int(config["num_attention_heads"]):
+        other.append(("head_dim", head_size(config)))
     kind = rope_of(config).get("rope_type", "default")
     other += [("rotary embeddings of the kind", kind)] if kind not in network.ropes else []
     pattern = pattern_of(config)

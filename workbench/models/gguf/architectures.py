@@ -7,12 +7,12 @@ ggml-org/llama.cpp, ``convert_hf_to_gguf.py`` and ``src/llama-model.cpp``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import WorkbenchError
+from workbench.models.gguf.rotary import head_size, not_computed, rope_of, rotary_metadata, rotary_of
 from workbench.readable import few
 
 COMMON = {
@@ -22,6 +22,7 @@ COMMON = {
 }  # fmt: skip
 GROUPED = COMMON | {"attention.head_count_kv": "num_key_value_heads"}
 RMS = {"attention.layer_norm_rms_epsilon": "rms_norm_eps"}
+SCALED = ("default", "linear", "yarn")
 HEADS = {"attention.key_length": "head_dim", "attention.value_length": "head_dim"}
 PLAIN_RMS = GROUPED | RMS | HEADS
 GEMMA = PLAIN_RMS | {"attention.sliding_window": "sliding_window", "final_logit_softcapping": "final_logit_softcapping",
@@ -44,8 +45,9 @@ class Architecture:
 
     ``model_types`` and ``network`` are transformers' names; ``keys`` maps a metadata key (without the architecture's
     name before it) to a member of the configuration, ``constants`` to what is always written.  ``activations`` are
-    the activation functions that llama.cpp computes.  ``rotary``: there are rotary embeddings.  ``permuted``: rows of
-    query and key weights lie in another order.  ``shifted_norms``: norms are stored with the 1 that transformers adds.
+    the activation functions that llama.cpp computes, ``ropes`` the kinds of rotary embeddings (none: the network has
+    none), ``turned`` whether a head may be turned in part.  ``permuted``: rows of query and key weights lie in another
+    order.  ``shifted_norms``: norms are stored with the 1 that transformers adds.
     ``windows``: sliding windows are computed; otherwise the context ends with the window.  ``computed``: members of
     configurations whose other values llama.cpp does not compute, ``stated`` those for which it has a value of its own
     where they are None.  ``opens``: files of it open as a network here.
@@ -58,7 +60,8 @@ class Architecture:
     constants: Mapping[str, object] = field(default_factory=dict)
     activations: tuple[str, ...] = ("silu",)
     activation_member: str = "hidden_act"
-    rotary: bool = True
+    ropes: tuple[str, ...] = SCALED
+    turned: bool = False
     permuted: bool = False
     shifted_norms: bool = False
     windows: bool = False
@@ -69,7 +72,7 @@ class Architecture:
 
 ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="llama", model_types=("llama", "mistral"), network="LlamaForCausalLM", keys=PLAIN_RMS,
-                 permuted=True),
+                 permuted=True, ropes=(*SCALED, "llama3")),
     Architecture(name="qwen2", model_types=("qwen2",), network="Qwen2ForCausalLM", keys=GROUPED | RMS),
     Architecture(name="qwen3", model_types=("qwen3",), network="Qwen3ForCausalLM", keys=PLAIN_RMS,
                  computed=NO_BIASES),
@@ -84,8 +87,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="gemma3", model_types=("gemma3_text",), network="Gemma3ForCausalLM", keys=GEMMA,
                  activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
                  windows=True, computed=NO_BIASES | {"attn_logit_softcapping": None}),
-    Architecture(name="phi3", model_types=("phi3",), network="Phi3ForCausalLM", keys=GROUPED | RMS),
-    Architecture(name="gpt2", model_types=("gpt2",), network="GPT2LMHeadModel", keys=GPT2, rotary=False,
+    Architecture(name="phi3", model_types=("phi3",), network="Phi3ForCausalLM", keys=GROUPED | RMS,
+                 ropes=("default", "longrope"), turned=True),
+    Architecture(name="gpt2", model_types=("gpt2",), network="GPT2LMHeadModel", keys=GPT2, ropes=(),
                  activations=("gelu_new", "gelu_pytorch_tanh"), activation_member="activation_function"),
     Architecture(name="starcoder2", model_types=("starcoder2",), network="Starcoder2ForCausalLM",
                  keys=GROUPED | {"attention.layer_norm_epsilon": "norm_epsilon"}, activations=("gelu_pytorch_tanh",),
@@ -95,9 +99,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
                  constants={"attention.layer_norm_epsilon": 1e-5}),
     Architecture(name="olmo2", model_types=("olmo2",), network="Olmo2ForCausalLM", keys=GROUPED | RMS,
                  computed=NO_BIASES | {"tie_word_embeddings": False}),
-    Architecture(name="bert", model_types=("bert",), network="BertModel", rotary=False, activations=("gelu",),
+    Architecture(name="bert", model_types=("bert",), network="BertModel", ropes=(), activations=("gelu",),
                  keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps"},
-                 constants={"attention.causal": False, "pooling_type": 1}),
+                 constants={"attention.causal": False}),
 )  # fmt: skip
 """A new one is an entry here, checked by a test that runs a small network of it in llama.cpp."""
 
@@ -130,8 +134,8 @@ def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: ty
         values.setdefault("feed_forward_length", 4 * config["n_embd"])
     if (window := window_of(config)) and not architecture.windows:
         values["context_length"] = window
-    if architecture.rotary:
-        values |= _rotary(architecture, config, error)
+    if architecture.ropes:
+        values |= _rotary(architecture, config)
     return {f"{architecture.name}.{key}": value for key, value in values.items()}
 
 
@@ -156,15 +160,15 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
     other = {member: value for member, value in stated.items() if value not in (usual_of[member], None)}
     other |= {member: None for member in architecture.stated if config.get(member) is None}
     if architecture.name.startswith("gemma"):
-        blocks, scale, size = config["num_hidden_layers"], config.get("query_pre_attn_scalar"), head_size(config)
-        if blocks == {"gemma2": 46, "gemma3": 62}[architecture.name]:  # by these llama.cpp knows those of 27 billion
-            size = config["hidden_size"] // config["num_attention_heads"]
-        if scale not in (None, size):
+        blocks, scale = config["num_hidden_layers"], config.get("query_pre_attn_scalar")
+        if scale not in (None, scale_size(architecture, config)):
             other["query_pre_attn_scalar"] = scale
         step = 2 if architecture.name == "gemma2" else 6
         usual = ["full_attention" if (at + 1) % step == 0 else "sliding_attention" for at in range(blocks)]
         if config.get("layer_types") not in (None, usual):
             other["layer_types"] = config["layer_types"]
+    if architecture.ropes:
+        other |= _turned_otherwise(architecture, config)
     if other:
         listed = few((f"{member} {value}" for member, value in other.items()), 8)
         raise error(f"llama.cpp's {architecture.name} computes no network with {listed}; it cannot be written as GGUF")
@@ -176,80 +180,46 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
         )
 
 
-def _rotary(architecture: Architecture, config: Mapping[str, Any], error: type[WorkbenchError]) -> dict[str, Any]:
-    """Return the keys of rotary embeddings; frequencies that are stored as a tensor are :func:`rope_factors`."""
-    values: dict[str, Any] = {}
-    rope = rope_of(config)
-    share = rope.get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1
-    values["rope.dimension_count"] = int(head_size(config) * float(share))
-    if rope.get("rope_theta") is not None:
-        values["rope.freq_base"] = float(rope["rope_theta"])
+def scale_size(architecture: Architecture, config: Mapping[str, Any]) -> int:
+    """Return the number by whose root llama.cpp divides Gemma's attention: it knows those of 27 billion by blocks."""
+    if config["num_hidden_layers"] == {"gemma2": 46, "gemma3": 62}[architecture.name]:
+        return int(config["hidden_size"]) // int(config["num_attention_heads"])
+    return head_size(config)
+
+
+def _turned_otherwise(architecture: Architecture, config: Mapping[str, Any]) -> dict[str, object]:
+    """Return what of a configuration's heads and rotary embeddings llama.cpp does not compute."""
+    other, kind = not_computed(config), rope_of(config).get("rope_type", "default")
+    if kind not in architecture.ropes:
+        other["rotary embeddings of the kind"] = kind
+    usual = int(config["hidden_size"]) // int(config["num_attention_heads"])
+    if "attention.key_length" not in architecture.keys and head_size(config) != usual:
+        other["head_dim"] = head_size(config)
+    return other
+
+
+def _rotary(architecture: Architecture, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of rotary embeddings."""
+    share = rope_of(config).get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1
+    values = rotary_metadata(config, int(head_size(config) * float(share if architecture.turned else 1)))
     local = dict(config.get("rope_parameters") or {}).get("sliding_attention")
     if local and architecture.name == "gemma3":
         values["rope.freq_base_swa"] = float(local["rope_theta"])
-    kind = rope.get("rope_type", "default")
-    if kind in ("linear", "yarn"):
-        values |= {"rope.scaling.type": kind, "rope.scaling.factor": float(rope["factor"])}
-        if original := rope.get("original_max_position_embeddings"):
-            values["rope.scaling.original_context_length"] = int(original)
-    elif kind not in ("default", "llama3"):
-        raise error(f"rotary embeddings of the kind {kind} cannot be written as GGUF yet; default, linear, yarn and "
-                    "llama3 can")  # fmt: skip
     return values
 
 
-def rope_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration's rotary parameters, those of full attention where layers differ."""
-    rope = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
-    rope = dict(rope.get("full_attention") or rope)
-    rope.setdefault("rope_theta", config.get("rope_theta"))
-    return rope
-
-
-def head_size(config: Mapping[str, Any]) -> int:
-    """Return the width of an attention head."""
-    size = config.get("head_dim")
-    return int(size) if size else int(config["hidden_size"]) // int(config["num_attention_heads"])
-
-
-def rope_factors(config: Mapping[str, Any]) -> list[float] | None:
-    """Return the divisors of the frequencies of Llama 3's rotary embeddings, which GGUF stores as a tensor, or None.
-
-    Formula: transformers' ``_compute_llama3_parameters``.
-    """
-    rope = rope_of(config)
-    if rope.get("rope_type") != "llama3":
-        return None
-    size, factor = head_size(config), float(rope["factor"])
-    low, high = float(rope["low_freq_factor"]), float(rope["high_freq_factor"])
-    original = float(rope["original_max_position_embeddings"])
-    factors = []
-    for index in range(0, size, 2):
-        length = 2 * math.pi * float(rope["rope_theta"]) ** (index / size)
-        if length < original / high:
-            factors.append(1.0)
-        elif length > original / low:
-            factors.append(factor)
-        else:
-            smooth = (original / length - low) / (high - low)
-            factors.append(1 / ((1 - smooth) / factor + smooth))
-    return factors
-
-
-def config_of(architecture: Architecture, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a transformers configuration that ``metadata`` (``<name>.<key>``) states."""
+def config_of(
+    architecture: Architecture, metadata: Mapping[str, Any], factors: Mapping[str, list[float]]
+) -> dict[str, Any]:
+    """Return the members of a transformers configuration that ``metadata`` (``<name>.<key>``) states, with a file's
+    ``factors`` of rotary frequencies by tensor."""
     head = f"{architecture.name}."
     stated = {member: metadata.get(head + key) for key, member in architecture.keys.items()}
     members = {member: value for member, value in stated.items() if value is not None}
-    theta = metadata.get(head + "rope.freq_base")
-    if architecture.rotary:
-        rope: dict[str, Any] = {"rope_type": "default", "rope_theta": 10000.0 if theta is None else theta}
-        kind = metadata.get(head + "rope.scaling.type")
-        if kind in ("linear", "yarn"):
-            rope |= {"rope_type": kind, "factor": metadata[head + "rope.scaling.factor"]}
-            original = metadata.get(head + "rope.scaling.original_context_length")
-            rope |= {"original_max_position_embeddings": original} if original else {}
-        if architecture.name == "phi3" and (turned := metadata.get(head + "rope.dimension_count")):
+    if architecture.ropes:
+        own = {key.removeprefix(head): value for key, value in metadata.items() if key.startswith(head)}
+        rope = rotary_of(own, factors)
+        if architecture.turned and (turned := own.get("rope.dimension_count")):
             rope["partial_rotary_factor"] = turned / head_size(members)
         members["rope_parameters"] = rope
     local = metadata.get(head + "rope.freq_base_swa")

@@ -10,12 +10,10 @@ import numpy as np
 from workbench.errors import BackendUnavailableError, NotAModelError
 from workbench.installed import require_new
 from workbench.models.gguf.architectures import Architecture
+from workbench.models.gguf.rotary import TENSORS as ROTARY
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-ROPE_FACTORS = "rope_freqs.weight"
-"""The tensor of :func:`workbench.models.gguf.architectures.rope_factors`."""
 
 UNUSED = frozenset({"pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids"})
 """Tensors of an encoder that its embeddings do not depend on; no GGUF file holds them."""
@@ -23,7 +21,7 @@ UNUSED = frozenset({"pooler.dense.weight", "pooler.dense.bias", "embeddings.posi
 FUSED = {"gate_up_proj": ("gate_proj", "up_proj")}
 """Experts' matrices that are one parameter in transformers and several tensors in a file."""
 
-FLOAT32_ONLY = ("position_embd.weight", "token_types.weight", "_norm.weight", "rope_freqs.weight",
+FLOAT32_ONLY = ("position_embd.weight", "token_types.weight", "_norm.weight", *ROTARY,
                 "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight")  # fmt: skip
 """Endings of matrices that llama.cpp reads in float32 alone."""
 

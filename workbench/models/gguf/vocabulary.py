@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,24 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _PREFIX = "▁"
 
 
-def vocabulary(folder: Path, size: int, pre: str, error: type[WorkbenchError]) -> dict[str, Any]:
+def vocabulary(
+    folder: Path, size: int, pre: str, error: type[WorkbenchError], *, kinds: int = 2,
+    converted: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Return the keys ``tokenizer.*`` for the tokenizer in ``folder``, of ``size`` tokens as the embedding has rows.
 
     ``pre`` names llama.cpp's pre-tokenizer; empty: the one that splits text as tokenizer.json says.  A folder without
-    a tokenizer gives the model "none", which llama.cpp runs on token ids.  Raises ``error`` for a tokenizer that
-    llama.cpp does not have.
+    that file has ``converted`` in its place; one without a tokenizer gives the model "none", which llama.cpp runs on
+    token ids.  ``kinds`` is the rows of the table of token types.  Raises ``error`` for a tokenizer
+    that llama.cpp does not have.
     """
     file = folder / "tokenizer.json"
-    document = _read(file, error)
+    document = _read(file, error) or converted
     if document is None:
         return {"tokenizer.ggml.model": "none"}
     with naming_damage(file, error):
-        return _keys(document, folder, size, pre, error)
+        keys = _keys(document, folder, size, pre, error)
+    return keys | ({"tokenizer.ggml.token_type_count": kinds} if keys["tokenizer.ggml.model"] == "bert" else {})
 
 
 def _keys(
@@ -49,7 +55,7 @@ def _keys(
         keys = _unigram(document, size)
     elif kind == "bert":
         tokens = [_word_piece(token, types[place]) for place, token in enumerate(tokens)]
-        keys = {"tokenizer.ggml.pre": pre or "default", "tokenizer.ggml.token_type_count": 2}
+        keys = {"tokenizer.ggml.pre": pre or "default"}
     else:
         raise error(
             f"the tokenizer is a {model.get('type')}, which llama.cpp does not have; BPE, Unigram and WordPiece can be "
@@ -59,7 +65,7 @@ def _keys(
         keys["tokenizer.ggml.add_space_prefix"] = _adds_space(document)
     return {
         "tokenizer.ggml.model": kind, "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types, **keys,
-        **_special(folder, size),
+        **_special(document, folder, size),
     }  # fmt: skip
 
 
@@ -163,14 +169,14 @@ def _adds_space(document: Mapping[str, Any]) -> bool:
     return False
 
 
-def _special(folder: Path, size: int) -> dict[str, Any]:
+def _special(document: Mapping[str, Any], folder: Path, size: int) -> dict[str, Any]:
     """Return special tokens and the chat template, found by the package ``gguf``, and what is put around a text."""
     vocabulary = library().SpecialVocab(folder, n_vocab=size)
     keys: dict[str, Any] = {}
     names = {"unk": "unknown", "sep": "seperator", "pad": "padding"}
     for kind, place in vocabulary.special_token_ids.items():
         keys[f"tokenizer.ggml.{names.get(kind, kind)}_token_id"] = int(place)
-    before, after = _around(folder)
+    before, after = _around(document)
     keys |= {"tokenizer.ggml.add_bos_token": before, "tokenizer.ggml.add_eos_token": after}
     template = vocabulary.chat_template
     if isinstance(template, list):
@@ -180,11 +186,11 @@ def _special(folder: Path, size: int) -> dict[str, Any]:
     return keys
 
 
-def _around(folder: Path) -> tuple[bool, bool]:
+def _around(document: Mapping[str, Any]) -> tuple[bool, bool]:
     """Return whether the tokenizer puts a token before and one after a text."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_str(json.dumps(document))
     bare, whole = tokenizer.encode("a", add_special_tokens=False).ids, tokenizer.encode("a").ids
     if not bare:
         return False, False

@@ -14,9 +14,11 @@ import torch
 from workbench.errors import ModelTooLargeError, NotAModelError, first_line
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.execution.network import Body, NetworkModel
-from workbench.models.gguf.architectures import Architecture, by_name, config_of, head_size
+from workbench.models.gguf.architectures import Architecture, by_name, config_of, scale_size
 from workbench.models.gguf.container import GgufFile, StoredBlocks, read_gguf
-from workbench.models.gguf.tensors import ROPE_FACTORS, gguf_names, row_order
+from workbench.models.gguf.rotary import FREQUENCIES
+from workbench.models.gguf.rotary import TENSORS as ROTARY
+from workbench.models.gguf.tensors import gguf_names, row_order
 from workbench.models.gguf.tokenizer import has_tokenizer
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.model import Model, Overrides
@@ -37,6 +39,9 @@ from workbench.readable import few
 PLAIN = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64", "I8": "int8", "I16": "int16",
          "I32": "int32", "I64": "int64"}  # fmt: skip
 """The types that are torch's own dtypes."""
+
+FACTORS = 1 << 16
+"""The most bytes of rotary embeddings' factors: those of heads of 32,768 numbers."""
 
 NO_MODELS = {
     "adapter": "is an adapter (LoRA), which changes another model; join the two with llama-export-lora and open that",
@@ -216,7 +221,9 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
     """Return the configuration; NotAModelError for metadata that are missing or do not belong to the tensors."""
     stated = file.plain
     try:
-        settings = config_of(architecture, stated)
+        small = (name for name in ROTARY if name in file.tensors and file.tensors[name].nbytes <= FACTORS)
+        factors = {name: Reader(file)(name).float().tolist() for name in small}
+        settings = config_of(architecture, stated, factors)
     except (KeyError, TypeError, ValueError) as error:
         raise NotAModelError(f"its metadata lack {error}") from None
     table = file.tensors.get("token_embd.weight")
@@ -234,7 +241,7 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
     if architecture.name == "llama":
         settings["mlp_bias"] = "blk.0.ffn_up.bias" in file.tensors
     if architecture.name.startswith("gemma"):
-        settings["query_pre_attn_scalar"] = head_size(settings)
+        settings["query_pre_attn_scalar"] = scale_size(architecture, settings)
     if architecture.name == "bert":
         settings["type_vocab_size"] = file.tensors["token_types.weight"].matrix[0] if "token_types.weight" in \
             file.tensors else 2  # fmt: skip
@@ -262,14 +269,16 @@ def _mapped(file: GgufFile, architecture: Architecture, config: Mapping[str, Any
         order = row_order(architecture, config, parameter)
         if order is not None:
             orders[parameter] = order
+    if spare := sorted(file.tensors.keys() - set(names.values()) - set(ROTARY)):
+        raise NotAModelError(f"its architecture has no place for {few(spare, 4)}")
     return Mapped(file=file, architecture=architecture, config=config, names=names, orders=orders)
 
 
 def _scale_rotary(network: Any, file: GgufFile) -> None:
     """Divide the rotary frequencies by the file's factors, where it has them (Llama 3)."""
-    if ROPE_FACTORS not in file.tensors:
+    if FREQUENCIES not in file.tensors:
         return
-    factors = Reader(file)(ROPE_FACTORS).float()
+    factors = Reader(file)(FREQUENCIES).float()
     for module in network.modules():
         if hasattr(module, "inv_freq") and module.inv_freq.shape == factors.shape:
             module.inv_freq = module.inv_freq / factors
