@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.faults.endings import hears
-from tests.session.sessions import full_session
+from tests.session.sessions import small_session
 from workbench.session.session import Session
 
 SEED = 10
@@ -23,7 +23,7 @@ SEED = 10
 @pytest.mark.skipif(sys.platform != "linux", reason="the system says which signals a process answers")
 @pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, count: int) -> None:
-    full_session().save(tmp_path / "s.qwb")
+    small_session().save(tmp_path / "s.qwb")
     command = [sys.executable, "-m", "workbench", "info", str(tmp_path / "s.qwb")]
     start = time.monotonic()
     subprocess.run(command, capture_output=True, check=True)
@@ -78,7 +78,7 @@ def test_a_finalizer_that_a_signal_interrupted_says_nothing(signals: int) -> Non
 def test_closed_standard_streams_are_no_file_s_place(tmp_path: Path, closed: str) -> None:
     """The limited process of a session, and the session itself, would get the number of a stream that is closed."""
     session = tmp_path / "s.qwb"
-    full_session().save(session)
+    small_session().save(session)
     repaired, words = tmp_path / "r.qwb", f"{sys.executable} -m workbench"
     for command in (f"{words} info {session}", f"{words} repair {session} --out {repaired}", f"{words} --help"):
         ended = subprocess.run(["sh", "-c", f"{command} {closed}"], capture_output=True, text=True)
@@ -92,7 +92,7 @@ def test_closed_standard_streams_are_no_file_s_place(tmp_path: Path, closed: str
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 def test_a_full_standard_output_is_one_line(tmp_path: Path) -> None:
-    full_session().save(tmp_path / "s.qwb")
+    small_session().save(tmp_path / "s.qwb")
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "workbench", "info", str(tmp_path / "s.qwb")]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)

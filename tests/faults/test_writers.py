@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.session.sessions import full_session
+from tests.session.sessions import small_session
 from workbench import atomic
 from workbench.atomic import replacing, replacing_folder, replacing_with_data, temporary_folder
 from workbench.errors import ExportError, SessionError
@@ -36,7 +36,7 @@ def added(session: Session, name: str) -> Session:
 @pytest.mark.parametrize("count", [2, 8])
 def test_every_writer_keeps_its_result(tmp_path: Path, count: int) -> None:
     path = tmp_path / "s.qwb"
-    full_session().save(path)
+    small_session().save(path)
     context = multiprocessing.get_context("fork")
     ready = context.Barrier(count)
 
@@ -99,7 +99,7 @@ def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path, left: Sequence[str]
 def test_a_lock_that_is_a_link_harms_nothing(tmp_path: Path) -> None:
     """A stranger's folder may hold a session, and a link with its lock's name that leads to a file of the user's."""
     session, lock, own = tmp_path / "s.qwb", tmp_path / ".s.qwb.lock", tmp_path / "own.txt"
-    full_session().save(session)
+    small_session().save(session)
     own.write_text("the user's")
     for make in (lambda: lock.symlink_to(own), lambda: lock.symlink_to("missing"), lambda: os.link(own, lock),
                  lambda: os.mkfifo(lock), lambda: lock.mkdir()):  # fmt: skip
@@ -160,10 +160,10 @@ def test_a_dead_holder_is_noticed_without_locks(tmp_path: Path, monkeypatch: pyt
 
 
 def test_another_model_in_the_file_is_told(tmp_path: Path) -> None:
-    full_session().save(tmp_path / "s.qwb")
+    small_session().save(tmp_path / "s.qwb")
     file = SharedFile.open(tmp_path / "s.qwb")
-    model = dataclasses.replace(full_session().model, fingerprint="sha256:" + "1" * 64)
-    dataclasses.replace(full_session(), model=model).save(tmp_path / "s.qwb")
+    model = dataclasses.replace(small_session().model, fingerprint="sha256:" + "1" * 64)
+    dataclasses.replace(small_session(), model=model).save(tmp_path / "s.qwb")
     with pytest.raises(SessionError, match="another model now"):
         file.save(lambda session: session)
 
@@ -294,7 +294,7 @@ def test_the_folder_of_a_killed_proof_goes_with_the_next(tmp_path: Path) -> None
 def test_a_name_may_be_as_long_as_the_system_takes(tmp_path: Path, name: str) -> None:
     """The parts and the lock beside it have the beginning of its name, counted in bytes as systems do."""
     file, folder = tmp_path / f"{name}.qwb", tmp_path / f"{name}.dir"
-    full_session().save(file)
+    small_session().save(file)
     SharedFile.open(file).save(lambda current: current)
     with replacing_folder(folder, ExportError, "it") as part:
         (part / "x").write_text("whole")

@@ -190,6 +190,12 @@ def timing(random: np.random.Generator, repeats: int) -> Timing:
     )  # fmt: skip
 
 
+def small_session() -> Session:
+    """Return a session of a model and a plan alone, saved in half the time of a full one."""
+    layers = (layer("first", 8, 8), layer("second", 8, 8))
+    return Session(model=summary(layers), environment=environment(), plan=Plan().assign(["first"], weights="int4-g32"))
+
+
 def large_session(layers: int, channels: int = 256) -> Session:
     """Return a session of many layers, with statistics of every tap, curvature and a table of ten schemes."""
     random = np.random.default_rng(1)
