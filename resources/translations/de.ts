@@ -8466,8 +8466,12 @@ Auf {}.</translation>
         <translation>{} wird von {} geschrieben; darauf warten und es wieder versuchen{w}</translation>
     </message>
     <message>
-        <source>{} holds another model now; the result was not written</source>
-        <translation>{} enthält jetzt ein anderes Modell; das Ergebnis wurde nicht geschrieben</translation>
+        <source>{} holds another model now</source>
+        <translation>{} enthält jetzt ein anderes Modell</translation>
+    </message>
+    <message>
+        <source>{w}; the result is in {}</source>
+        <translation>{w}; das Ergebnis steht in {}</translation>
     </message>
     <message>
         <source>no model is open; open a model or a session first</source>
@@ -12432,6 +12436,10 @@ Auf {}.</translation>
     <message>
         <source>it holds more than {} parts</source>
         <translation>die Datei enthält mehr als {} Teile</translation>
+    </message>
+    <message>
+        <source>{} is a second name of another part, which a session never has</source>
+        <translation>{} ist ein zweiter Name eines anderen Teils, den eine Sitzung nie hat</translation>
     </message>
     <message>
         <source>{}/{} is a link to another place, which a session never has</source>

@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.session.sessions import small_session
+from tests.session.sessions import identical, small_session
 from workbench import atomic
 from workbench.atomic import replacing, replacing_folder, replacing_with_data, temporary_folder
 from workbench.errors import ExportError, SessionError
@@ -159,13 +159,25 @@ def test_a_dead_holder_is_noticed_without_locks(tmp_path: Path, monkeypatch: pyt
     assert held.exists()
 
 
-def test_another_model_in_the_file_is_told(tmp_path: Path) -> None:
-    small_session().save(tmp_path / "s.qwb")
-    file = SharedFile.open(tmp_path / "s.qwb")
+def test_a_result_is_not_lost_with_the_file(tmp_path: Path) -> None:
+    """The file was removed, replaced by one of another model, or damaged while a step ran."""
+    path, other = tmp_path / "s.qwb", tmp_path / "s-result.qwb"
+    small_session().save(path)
+    file = SharedFile.open(path)
+    path.unlink()
+    file.save(lambda session: added(session, "removed"))
+    assert "removed" in Session.load(path).plans
     model = dataclasses.replace(small_session().model, fingerprint="sha256:" + "1" * 64)
-    dataclasses.replace(small_session(), model=model).save(tmp_path / "s.qwb")
-    with pytest.raises(SessionError, match="another model now"):
-        file.save(lambda session: session)
+    replaced = dataclasses.replace(small_session(), model=model)
+    replaced.save(path)
+    with pytest.raises(SessionError, match=f"another model now; the result is in {other}"):
+        file.save(lambda session: added(session, "replaced"))
+    assert "replaced" in Session.load(other).plans and identical(Session.load(path), replaced)
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(SessionError, match="the result is in .*s-result1.qwb"):
+        file.save(lambda session: added(session, "damaged"))
+    assert "damaged" in Session.load(tmp_path / "s-result1.qwb").plans
+    assert sorted(os.listdir(tmp_path)) == ["s-result.qwb", "s-result1.qwb", "s.qwb"]
 
 
 def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:

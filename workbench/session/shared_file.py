@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import platform
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from workbench.atomic import require_writable, shortened
 from workbench.content_kind import SESSION
-from workbench.errors import SessionError
+from workbench.errors import SessionError, WorkbenchError
 from workbench.plain_file import read_bytes
 from workbench.session.session import Session
 
@@ -52,19 +53,39 @@ class SharedFile:
     def save(self, change: Callable[[Session], Session], out: str | Path | None = None) -> Session:
         """Write ``change`` of what the file holds by now to ``out`` (default: the file itself), and return it.
 
-        What other programs added since it was read is kept.  Raises SessionError, also where the file holds another
-        model by now.
+        What other programs added since it was read is kept; a file that was removed is written again.  Raises
+        SessionError, also where the file is damaged or holds another model by now: the result is in a file beside it.
         """
         target = Path(out or self.path)
         with writing(target):
-            current = self.session
-            if os.path.realpath(target) == os.path.realpath(self.path) and stamp_of(self.path) != self.stamp:
-                current = Session.load(self.path)
-                if current.model.fingerprint != self.session.model.fingerprint:
-                    raise SessionError(f"{self.path} holds another model now; the result was not written")
+            current, refusal = self.session, ""
+            if os.path.realpath(target) == os.path.realpath(self.path):
+                current, refusal = self._now()
             after = change(current)
+            if refusal:
+                target = _beside(target)
             after.save(target)
+        if refusal:
+            raise SessionError(f"{refusal}; the result is in {target}")
         return after
+
+    def _now(self) -> tuple[Session, str]:
+        """Return what the file holds by now, or what it held and why the result must not replace it."""
+        if not self.path.exists() or stamp_of(self.path) == self.stamp:
+            return self.session, ""
+        try:
+            current = Session.load(self.path)
+        except WorkbenchError as error:
+            return self.session, str(error)
+        if current.model.fingerprint != self.session.model.fingerprint:
+            return self.session, f"{self.path} holds another model now"
+        return current, ""
+
+
+def _beside(path: Path) -> Path:
+    """Return the first free name of the result of ``path``."""
+    names = (path.with_name(f"{path.stem}-result{number or ''}{path.suffix}") for number in itertools.count())
+    return next(name for name in names if not os.path.lexists(name))
 
 
 @contextlib.contextmanager
