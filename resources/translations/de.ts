@@ -8302,6 +8302,10 @@ Auf {}.</translation>
         <translation>{} ist keine Schicht des Modells</translation>
     </message>
     <message>
+        <source>its patterns have {} wildcards and {} characters of regular expressions; at most {} and {} are read: give layers by their names</source>
+        <translation>seine Muster haben {} Platzhalter und {} Zeichen regulärer Ausdrücke; höchstens {} und {} werden gelesen: Schichten mit ihren Namen angeben</translation>
+    </message>
+    <message>
         <source>the rule {}... is longer than {} characters; use a pattern with *</source>
         <translation>die Regel {}... ist länger als {} Zeichen; ein Muster mit * verwenden</translation>
     </message>

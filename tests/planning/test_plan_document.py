@@ -203,3 +203,17 @@ def test_an_algorithm_may_have_its_name_from_a_paper() -> None:
     plan = Plan.from_json(document(rules=rules))
     assert plan.rules[0].assignment.algorithm == "learned" and '"adaround"' not in plan.to_json()
     assert plan.assign(["a/c"], algorithm="gptaq").of("a/c").algorithm == "gptq-sequential"
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 50, "?" * 100, "[a]b" * 40, "re:(a|b)*" * 10])
+def test_patterns_that_take_minutes_together_are_refused(pattern: str) -> None:
+    rules = [{"pattern": f"{pattern}{number}", "weights": "int4-g32"} for number in range(30_000)]
+    start = time.process_time()
+    with pytest.raises(PlanError, match="characters of regular expressions; at most .* are read: give layers by their"):
+        Plan.from_json(json.dumps(document(rules=rules)))
+    assert time.process_time() - start < 4
+
+
+def test_a_plan_of_many_names_with_brackets_is_read() -> None:
+    rules = [{"pattern": f"layers[{number}].experts[{number}].up", "weights": "int4-g32"} for number in range(60_000)]
+    assert len(Plan.from_json(json.dumps(document(rules=rules))).rules) == 60_000

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.errors import PlanError, SchemeError, nearest
 from workbench.numerics.formats import parse_scheme
 from workbench.plain_file import LARGEST_JSON, read_bytes
-from workbench.planning.patterns import EXPRESSION, compiled
+from workbench.planning.patterns import EXPRESSION, compiled, require_few
 
 TYPE = "quantization-workbench/plan"
 VERSION = 1
@@ -60,6 +60,10 @@ def read_document(source: str | Mapping[str, Any], where: str) -> Mapping[str, A
             f"{where} has version {version}, this workbench reads version {VERSION} and older; update the workbench"
         )
     _check_schema(document, where)
+    try:
+        require_few(rule["pattern"] for rule in document["rules"])
+    except PlanError as error:
+        raise PlanError(f"{where}: {error}") from None
     for index, rule in enumerate(document["rules"]):
         _check_rule(rule, f"{where}, /rules/{index}")
     return document
