@@ -7252,6 +7252,14 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>sie teilt ihren Tensor mit einer anderen Schicht, und nur eine von beiden kann quantisiert werden</translation>
     </message>
     <message>
+        <source>it lies in one tensor with {}, in {}, and cannot be in {}</source>
+        <translation>sie liegt in einem Tensor mit {}, in {}, und kann nicht in {} sein</translation>
+    </message>
+    <message>
+        <source>mlx-lm loads one tensor for each projection of the experts, which cannot be made of what the checkpoint stores of {}</source>
+        <translation>mlx-lm lädt für jede Projektion der Experten einen Tensor, der sich aus dem, was der Checkpoint von {} speichert, nicht machen lässt</translation>
+    </message>
+    <message>
         <source>the checkpoint stores it in several tensors or in another shape</source>
         <translation>der Checkpoint speichert sie in mehreren Tensoren oder in anderer Form</translation>
     </message>

@@ -16,6 +16,7 @@ from workbench.models.layer import Layer, LayerKind
 from workbench.planning.acceptance import Acceptance, refusal
 from workbench.planning.groups import (
     EXPERTS,
+    EXPERTS_OF_PROJECTION,
     FUSED_EXPERTS,
     FUSED_GATE_UP,
     FUSED_QKV,
@@ -29,7 +30,7 @@ from workbench.planning.plan import KEEP
 
 SHARING: dict[str, Sharing] = {
     "fused-qkv": FUSED_QKV, "fused-gate-up": FUSED_GATE_UP, "fused-w1-w3": FUSED_W1_W3, "experts": EXPERTS,
-    "fused-experts": FUSED_EXPERTS,
+    "fused-experts": FUSED_EXPERTS, "experts-of-projection": EXPERTS_OF_PROJECTION,
 }  # fmt: skip
 
 

@@ -14,18 +14,18 @@ Bond = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
-    """Layers that share one scheme: those whose whole names match ``pattern`` with the same first group."""
+    """Layers that share one scheme: those whose whole names match ``pattern`` with the same groups."""
 
     title: str
     pattern: str
 
     def bonds(self, layers: Iterable[Layer]) -> tuple[Bond, ...]:
         """Return the groups of two or more layers, in model order."""
-        names_by_group: dict[str, list[str]] = {}
+        names_by_group: dict[tuple[str, ...], list[str]] = {}
         whole = re.compile(self.pattern).fullmatch  # looked up once: there can be 10,000 layers
         for layer in layers:
             if match := whole(layer.name):
-                names_by_group.setdefault(match[1], []).append(layer.name)
+                names_by_group.setdefault(match.groups(), []).append(layer.name)
         return tuple(tuple(names) for names in names_by_group.values() if len(names) > 1)
 
 
@@ -34,6 +34,8 @@ FUSED_GATE_UP = Sharing(title="fused gate and up", pattern=r"(.*\.|)(?:gate|up)_
 FUSED_W1_W3 = Sharing(title="fused gate and up", pattern=r"(.*\.|)w[13]")
 EXPERTS = Sharing(title="experts of one mixture", pattern=r"(.*\bexperts)\.\d+\..*")
 """They run as one grouped product."""
+EXPERTS_OF_PROJECTION = Sharing(title="experts of one projection", pattern=r"(.*\bexperts)\.\d+\.(.+)")
+"""They are one tensor."""
 FUSED_EXPERTS = Sharing(title="experts of all mixtures", pattern=r"(?:.*\.)?(experts)\.(?:gate_up|down)_proj")
 """transformers decodes those of a whole checkpoint by one scheme."""
 

@@ -58,6 +58,17 @@ def test_the_words_hold_the_codes_and_the_settings_say_how(model: Model, tmp_pat
             assert torch.equal(tensors[f"{name}.weight"].float(), torch.from_numpy(values))
 
 
+@pytest.mark.parametrize("scheme", ["int2-g32-sfp32", "int3-g32-sfp32", "int8-g64-sfp32"])
+def test_scales_of_32_bits_pass_the_proof(scheme: str, model: Model, tmp_path: Path) -> None:
+    """Their products with codes are rounded before half the range is subtracted, and every such export failed."""
+    names = [layer.name for layer in model.summary.stored if layer.name.endswith("_proj")]
+    quantized = quantize(model, Plan().assign(names, weights=scheme, algorithm="rtn"))
+    exporter("mlx").export(quantized, model, tmp_path / "out", silent)
+    ids = {"input_ids": torch.arange(12)[None], "attention_mask": torch.ones(1, 12, dtype=torch.int64)}
+    there, ours = open_model(tmp_path / "out").run(ids), quantized.bind(model).run(ids)
+    assert (there - ours).norm() < 1e-5 * ours.norm()
+
+
 @pytest.mark.parametrize(("kind", "changes", "expected"), [
     ("qwen2", {"rope_parameters": {"rope_type": "default", "rope_theta": 5e4}}, {"rope_theta": 5e4}),
     ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 2e4, "factor": 4.0}},

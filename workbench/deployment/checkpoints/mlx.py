@@ -2,6 +2,7 @@
 
 Layout of ``mlx.core.quantize``, mode ``affine``: ``weight`` uint32 ``[outputs, inputs * bits / 32]``, a stream of bits
 from the least significant on, ``scales`` and ``biases`` ``[outputs, groups]`` of one dtype; ``scale * code + bias``.
+Experts have an axis more, in front.
 Modes ``mxfp4`` and ``mxfp8``: ``scales`` uint8, powers of two, no biases.
 """
 
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.deployment.checkpoints.mlx_networks import pattern_of, require_network
+from workbench.deployment.checkpoints.mlx_networks import module_of_experts, pattern_of, require_network
+from workbench.deployment.checkpoints.origin import Origin
+from workbench.deployment.checkpoints.switched import with_experts_together
 from workbench.deployment.checkpoints.write import Job, Method, unpacked_words
 from workbench.deployment.targets import is_linear, is_table, what_it_is
 from workbench.deployment.tensors import DTYPES, Entry
@@ -52,13 +55,21 @@ class MlxMethod(Method):
 
         require_network(configuration(summary)[1])
 
+    def arranged(self, origin: Origin, summary: ModelSummary) -> Origin:
+        """See the contract: with the experts of a projection in one tensor, as mlx-lm loads them."""
+        from workbench.deployment.gguf_file import configuration
+
+        config = configuration(summary)[1]
+        owner = "" if "text_config" in config else module_of_experts(config)
+        return with_experts_together(origin, summary.stored, owner) if owner else origin
+
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         if assignment.inputs is not None or assignment.cache is not None:
             return "MLX checkpoints quantize weights alone, neither inputs nor keys and values"
         stored = job.quantized.tensors.get(layer.name)
         if stored is None:
             return None
-        if not is_linear(layer) and not is_table(layer):
+        if not is_linear(layer) and not is_table(layer) and layer.parameter not in job.origin.stacked:
             return f"MLX quantizes embeddings and linear modules stored outputs x inputs, not {what_it_is(layer)}"
         return _scheme_refusal(stored.scheme, layer)
 
@@ -116,7 +127,8 @@ class MlxMethod(Method):
         groups = torch.arange(columns) // int(settings["group_size"])
         codes = unpacked_words(tensors["weight"][rows], columns, int(settings["bits"]))
         if settings["mode"] == "affine":
-            return scales.float()[:, groups] * codes + tensors["biases"][rows].float()[:, groups], 0
+            values = scales.float()[:, groups] * codes + tensors["biases"][rows].float()[:, groups]
+            return values, _ulps(stored.scheme)
         return torch.ldexp(_small_float(codes, settings["mode"]), scales.int()[:, groups] - 127), 0
 
 
@@ -154,6 +166,16 @@ def _biases(scheme: ScaledScheme, stored: QuantizedTensor) -> np.ndarray:
 
     scales = torch.from_numpy(scheme.scale_format.load(stored.arrays["scales"]))
     return scheme.scale_format.store(scales * -(2.0 ** (scheme.element.bits - 1)))
+
+
+def _ulps(name: str) -> int:
+    """Return by how much a value may differ because MLX multiplies before it subtracts half the range of the codes.
+
+    Products with scales of 16 bits are exact.  Others are rounded, at up to twice that half times the scale.
+    """
+    scheme = parse_scheme(name)
+    assert isinstance(scheme, ScaledScheme)
+    return 2 ** (scheme.element.bits - 1) + 1 if scheme.symmetric and scheme.scale_format.name == "fp32" else 0
 
 
 def _settings_of(name: str) -> dict[str, Any]:

@@ -20,14 +20,15 @@ class Network:
     """What mlx-lm computes for a model type, whatever the configuration says.
 
     ``activations`` and ``ropes`` are transformers' names.  ``tied``: whether the head is the table of embeddings, None
-    for either.  ``sized``: heads may have another width than their share of the hidden size.  ``windows``: sliding
-    windows are computed.  ``computed``: the values of members that are computed;
-    ``stated``: members that may not be None.
+    for either.  ``experts`` is the module around those of a block.  ``sized``: heads may have another width than their
+    share of the hidden size.  ``windows``: sliding windows are computed.  ``computed``: the values of members that are
+    computed; ``stated``: members that may not be None.
     """
 
     activations: tuple[str, ...] = ("silu",)
     ropes: tuple[str, ...] = ("default",)
     tied: bool | None = None
+    experts: str = ""
     sized: bool = True
     windows: bool = False
     computed: Mapping[str, object] = field(default_factory=dict)
@@ -43,11 +44,16 @@ NETWORKS: dict[str, Network] = {
     "llama": Network(ropes=SCALED),
     "mistral": Network(ropes=SCALED),
     "qwen2": Network(sized=False, ropes=SCALED),
-    "qwen2_moe": Network(sized=False, tied=False, computed={"qkv_bias": True}),
+    "qwen2_moe": Network(
+        sized=False,
+        tied=False,
+        experts="mlp",
+        computed={"qkv_bias": True, "norm_topk_prob": False, "decoder_sparse_step": 1, "mlp_only_layers": []},
+    ),
     "qwen3": Network(ropes=SCALED, computed=NO_BIASES),
-    "qwen3_moe": Network(computed=NO_BIASES),
-    "mixtral": Network(sized=False),
-    "olmoe": Network(ropes=SCALED),
+    "qwen3_moe": Network(experts="mlp", computed=NO_BIASES),
+    "mixtral": Network(sized=False, experts="block_sparse_moe"),
+    "olmoe": Network(experts="mlp", ropes=SCALED, computed={"clip_qkv": None}),
     "gemma": Network(activations=GELU, tied=True, computed=NO_BIASES),
     "gemma2": Network(activations=GELU, tied=True, computed=NO_BIASES, stated=CAPS),
     "gemma3_text": Network(activations=GELU, ropes=SCALED, windows=True, computed=NO_BIASES | dict.fromkeys(CAPS)),
@@ -125,6 +131,12 @@ def pattern_of(config: Mapping[str, Any]) -> int | None:
     whole = [place for place, kind in enumerate(kinds, 1) if kind == "full_attention"]
     every = whole[0] if whole else max(usual, len(kinds) + 1)
     return every if whole == list(range(every, len(kinds) + 1, every)) else 0
+
+
+def module_of_experts(config: Mapping[str, Any]) -> str:
+    """Return what mlx-lm calls the module around a block's experts, empty for networks without."""
+    network = NETWORKS.get(str(config.get("model_type")))
+    return network.experts if network is not None else ""
 
 
 def remarks_on(config: Mapping[str, Any]) -> list[str]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import ExportError, ModelError
 from workbench.models.checkpoints.experts import Piece, owners_of, pieces_of
 from workbench.models.checkpoints.names import loaded_names
+from workbench.models.checkpoints.switched import switched_name
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from workbench.models.model import Model
     from workbench.models.sources.stored import TensorStore
 
@@ -20,17 +23,46 @@ WHOLE = "model.safetensors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Part:
+    """Rows of a layer's matrix, by its parameter."""
+
+    parameter: str
+    rows: slice | np.ndarray
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.rows.stop - self.rows.start if isinstance(self.rows, slice) else len(self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stack:
+    """A tensor ``[experts, outputs, inputs]`` that is made of ``parts``, one below the other."""
+
+    shape: tuple[int, int, int]
+    parts: tuple[Part, ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters that parts are of, each once."""
+        return tuple(dict.fromkeys(part.parameter for part in self.parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Origin:
     """``shards`` maps each tensor of ``store`` to the file it lies in, ``names`` the network's parameters to tensors.
 
     A parameter that the checkpoint stores in several tensors, or in another shape, has no name.  ``pieces`` are the
-    tensors of the experts among them.
+    tensors of the experts among them, ``stacks`` tensors of several experts that the written checkpoint has instead,
+    made of the parameters ``stacked``.
     """
 
     store: TensorStore
     shards: Mapping[str, str]
     names: Mapping[str, str]
     pieces: Mapping[str, tuple[Piece, ...]]
+    stacks: Mapping[str, Stack] = field(default_factory=dict)
+    stacked: frozenset[str] = frozenset()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -58,8 +90,10 @@ def origin_of(model: Model, folder: Path) -> Origin:
         logical = TensorStore(every, lambda name: stores[places[name]].read(name))
     else:
         modules = {name.rpartition(".")[0]: file for name, file in shards.items()}
-        shards = {name: shards.get(name, modules.get(name.rpartition(".")[0], files[0].name)) for name in
-                  logical.tensors}  # fmt: skip
+        places = {name: name.rpartition(".")[0] for name in logical.tensors}
+        places = {name: module if module in modules else switched_name(name).rpartition(".")[0] for name, module in
+                  places.items()}  # fmt: skip
+        shards = {name: shards.get(name, modules.get(module, files[0].name)) for name, module in places.items()}
     if len(files) == 1:
         shards = dict.fromkeys(logical.tensors, WHOLE)
     owners = owners_of(logical.tensors)

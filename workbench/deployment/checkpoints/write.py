@@ -22,11 +22,13 @@ from workbench.deployment.checkpoints.folder import (
     stated_by,
 )
 from workbench.deployment.checkpoints.origin import Origin, origin_of
+from workbench.deployment.checkpoints.switched import is_new, stacked_entry
 from workbench.deployment.failed import keeping_failed
 from workbench.deployment.safetensors_file import prove_bytes, write_safetensors
 from workbench.deployment.tensors import DTYPES, Entry, check, other_entries, require_equal, require_that_all_fit
 from workbench.errors import ExportError, first_line
 from workbench.memory import in_pieces, put_away_again
+from workbench.models.checkpoints.experts import joined_when_read
 from workbench.models.checkpoints.experts import rows_of as stored_rows
 from workbench.models.layer import Layer, LayerKind
 from workbench.numerics.bands import in_parallel, row_tiles
@@ -69,22 +71,33 @@ class Job:
                 yield layer, stored
 
     def modules(self) -> Iterator[tuple[str, Layer, QuantizedTensor]]:
-        """Yield the name of every packed weight in the checkpoint, its layer and stored form: experts one by one."""
+        """Yield the name of every packed weight in the checkpoint, its layer and stored form: experts as it has them.
+
+        A stack's layer is the first of those that it is made of.
+        """
+        stacked, packed = self.origin.stacked, {}
         for layer, stored in self.packed():
+            packed[layer.parameter] = layer, stored
             pieces = self.origin.pieces.get(layer.parameter, ())
             for piece in pieces:
                 yield piece.name, layer, stored_rows(stored, piece.rows)
-            if not pieces:
+            if not pieces and layer.parameter not in stacked:
                 yield self.origin.names.get(layer.parameter, layer.parameter), layer, stored
+        for name, stack in self.origin.stacks.items():
+            if packed.keys() >= set(stack.parameters):
+                parts = [(packed[part.parameter][1], part.rows) for part in stack.parts]
+                yield name, packed[stack.parameters[0]][0], joined_when_read(parts)
 
 
 class Method(Protocol):
     """A kind of quantized checkpoint; ``holds_tied``: weights that layers share, too.
 
-    ``holds_rotations``: rotations of inputs.  ``reads_whole``: its reader decodes no part of a weight.
+    ``holds_experts``: those that the checkpoint has one by one.  ``holds_rotations``: rotations of inputs.
+    ``reads_whole``: its reader decodes no part of a weight.
     """
 
     holds_tied: bool = False
+    holds_experts: bool = False
     holds_rotations: bool = False
     reads_whole: bool = False
 
@@ -106,6 +119,10 @@ class Method(Protocol):
     def require_network(self, summary: ModelSummary) -> None:
         """Raise ExportError for a network that its readers do not run: any will do."""
         return None
+
+    def arranged(self, origin: Origin, summary: ModelSummary) -> Origin:
+        """Return the checkpoint with the tensors that are written, which may be others: as it is."""
+        return origin
 
     def refusal(self, layer: Layer, assignment: Assignment, job: Job) -> str | None:
         """Return why it cannot hold a layer as the plan says, None if it can."""
@@ -199,12 +216,15 @@ def _job(method: Method, quantized: QuantizedModel, model: Model | None) -> tupl
     opened = check(quantized, model, rotations=method.holds_rotations)
     source = source_folder(opened, bare=True)
     assignments = resolve(quantized.plan, opened.summary.layers)
-    job = Job(quantized=quantized, model=opened, origin=origin_of(opened, source), assignments=assignments)
     kind, settings = stated_by(opened, source)
     asked = kind == method.kind and method.holds_as_stored(settings)
     is_verbatim = asked and is_as_stored(quantized, opened, assignments)
+    origin = origin_of(opened, source)
     if not is_verbatim:
         method.require_network(opened.summary)
+        origin = method.arranged(origin, opened.summary)
+    job = Job(quantized=quantized, model=opened, origin=origin, assignments=assignments)
+    if not is_verbatim:
         require_that_all_fit(dict(_refusals(method, job)), method.what, method.target)
     return job, source, is_verbatim
 
@@ -227,17 +247,40 @@ def _refusals(method: Method, job: Job) -> Iterator[tuple[str, str]]:
             reason = method.refusal(layer, assignment, job)
         if reason is not None:
             yield layer.name, reason
+    yield from _mixed(job)
     for name in _changed(job):
         if name not in names and name not in {layer.parameter for layer in job.model.summary.layers}:
             yield name, "the plan changes it, and the checkpoint stores it in several tensors or in another shape"
+
+
+def _mixed(job: Job) -> Iterator[tuple[str, str]]:
+    """Yield the experts that one tensor holds beside others and that the plan stores otherwise."""
+    by_parameter = {layer.parameter: layer for layer in job.model.summary.stored}
+    for stack in job.origin.stacks.values():
+        layers = [by_parameter[parameter] for parameter in stack.parameters]
+        first = _form(layers[0], job)
+        for layer in layers[1:]:
+            if (form := _form(layer, job)) != first:
+                yield layer.name, f"it lies in one tensor with {layers[0].name}, in {first}, and cannot be in {form}"
+
+
+def _form(layer: Layer, job: Job) -> str:
+    """Return the scheme that a layer is stored in, or its dtype."""
+    stored = job.quantized.tensors.get(layer.name)
+    if stored is None:
+        return layer.dtype
+    scheme = parse_scheme(stored.scheme)
+    return DTYPES[scheme.element.name] if isinstance(scheme, CastScheme) else scheme.name
 
 
 def _has_place(method: Method, layer: Layer, job: Job, packed: bool) -> bool:
     """Return whether a quantized layer's tensor, or those that stand for its experts, are in the checkpoint."""
     if layer.name not in job.quantized.tensors or layer.parameter in job.origin.names:
         return True
+    if layer.parameter in job.origin.stacked:
+        return True
     if packed:
-        return layer.parameter in job.origin.pieces and getattr(method, "holds_experts", False)
+        return layer.parameter in job.origin.pieces and method.holds_experts
     return layer.parameter in _changed(job)  # a head that got a weight of its own
 
 
@@ -260,6 +303,8 @@ def _shards(method: Method, job: Job) -> dict[str, list[Entry]]:
         shard, parameter = shards[origin.shards[name]], parameters.get(name, name)
         if name in packed:
             shard += _within(name, method, *packed.pop(name), job)
+        elif name in origin.stacks and is_new(tensor, origin.stacks[name].parameters, owned, changed):
+            shard.append(stacked_entry(name, origin.stacks[name], owned))
         elif parameter in owned and (parameter in changed or owned[parameter].dtype != tensor.dtype):
             shard.append(replace(owned[parameter], name=name))
         elif parameter not in left:
@@ -267,7 +312,7 @@ def _shards(method: Method, job: Job) -> dict[str, list[Entry]]:
             shard.append(Entry(name=name, dtype=tensor.dtype, shape=tensor.shape, load=load))
     for parameter, (layer, stored) in packed.items():  # heads that got a weight of their own
         shards[origin.files[-1]] += _within(parameter, method, layer, stored, job)
-    new = [owned[name] for name in changed & owned.keys() - origin.names.keys()]
+    new = [owned[name] for name in changed & owned.keys() - origin.names.keys() - origin.stacked]
     shards[origin.files[-1]] += new
     return {file: entries for file, entries in shards.items() if entries}
 
@@ -294,6 +339,8 @@ def _within(weight: str, method: Method, layer: Layer, stored: QuantizedTensor, 
     """Return what stands for a layer's weight, under whole names."""
     module, calibrated = weight.rpartition(".")[0], job.quantized.ranges.get((layer.name, "input"))
     entries = method.entries(stored, job.assignments[layer.name].inputs, calibrated)
+    if (stack := job.origin.stacks.get(weight)) is not None:
+        entries = (replace(entry, shape=(*stack.shape[:2], *entry.shape[1:])) for entry in entries)
     return (replace(entry, name=f"{module}.{entry.name}" if module else entry.name) for entry in entries)
 
 
@@ -328,7 +375,10 @@ def _prove(method: Method, job: Job, shards: Mapping[str, list[Entry]], folder: 
         progress(number / max(len(weights), 1), f"checking {layer.name}")
         module = name.rpartition(".")[0]
         tensors = {name.rpartition(".")[2]: store.read(name) for name in modules.get(module, ())}
-        if layer.parameter in job.origin.pieces:
+        if name in job.origin.stacks:
+            tensors = {part: tensor.flatten(0, 1) for part, tensor in tensors.items()}
+            stored = replace(stored, arrays=dict(stored.arrays))
+        if layer.parameter in job.origin.pieces or name in job.origin.stacks:
             layer = replace(layer, name=module, kind=LayerKind.LINEAR)
         layer = replace(layer, parameter=name)
         _prove_weight(method, layer, tensors, stored, {**config, "__metadata__": store.metadata})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -90,6 +90,37 @@ def rows_of(stored: QuantizedTensor, rows: slice | np.ndarray) -> QuantizedTenso
             arrays[name] = np.ascontiguousarray(array.reshape(height, -1)[rows])
     count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
     return QuantizedTensor(scheme=stored.scheme, shape=(count, width), arrays=arrays)
+
+
+class _Joined(Mapping[str, np.ndarray]):
+    """The arrays of matrices one below the other, joined each time that they are read."""
+
+    def __init__(self, parts: Sequence[tuple[QuantizedTensor, slice | np.ndarray]]) -> None:
+        self._parts = parts
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._parts[0][0].arrays:
+            raise KeyError(name)
+        only = (replace(stored, arrays={name: stored.arrays[name]}) for stored, _ in self._parts)
+        return np.concatenate([
+            rows_of(stored, rows).arrays[name] for stored, (_, rows) in zip(only, self._parts, strict=True)
+        ])  # fmt: skip
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts[0][0].arrays)
+
+    def __len__(self) -> int:
+        return len(self._parts[0][0].arrays)
+
+
+def joined_when_read(parts: Sequence[tuple[QuantizedTensor, slice | np.ndarray]]) -> QuantizedTensor:
+    """Return rows of matrices of one scheme one below the other, whose arrays take no memory until they are read.
+
+    Scales are those of rows or of groups, and zero points, if any, are not packed.
+    """
+    height = sum(rows.stop - rows.start if isinstance(rows, slice) else len(rows) for _, rows in parts)
+    first = parts[0][0]
+    return QuantizedTensor(scheme=first.scheme, shape=(height, first.shape[1]), arrays=_Joined(parts))
 
 
 def joined(parts: Sequence[QuantizedTensor]) -> QuantizedTensor | None:

@@ -12,6 +12,7 @@ import torch
 
 from workbench.errors import NotAModelError
 from workbench.models.checkpoints.packed import Config, Names, Packed, PackedWeight, array, modules_with
+from workbench.models.checkpoints.switched import switched_name
 from workbench.models.sources.stored import TensorStore
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.quantized_tensor import QuantizedTensor
@@ -45,8 +46,8 @@ def read_mlx(store: TensorStore, config: Config, names: Names) -> Packed:
 
 
 def _settings(config: Config, module: str) -> Mapping[str, Any]:
-    """Return what holds for a module: its own settings, or those of all."""
-    own = config.get(module)
+    """Return what holds for a module, an expert's being that of all: its own settings, or those of the whole."""
+    own = config.get(module, config.get(switched_name(f"{module}.weight").removesuffix(".weight")))
     return own if isinstance(own, Mapping) else config
 
 

@@ -24,6 +24,7 @@ from workbench.models.checkpoints.names import loaded_names
 from workbench.models.checkpoints.online_transforms import Groups, online_groups, rotate, without_matrices
 from workbench.models.checkpoints.packed import Packed, PackedWeight, Reader
 from workbench.models.checkpoints.packed_file import TYPE, described_layers, is_packed_file, read_packed_file
+from workbench.models.checkpoints.switched import one_by_one
 from workbench.models.checkpoints.torchao import read_torchao
 from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import Body, NetworkModel
@@ -138,9 +139,10 @@ def _checkpoint(where: Path, files: list[Path], config: Mapping[str, Any]) -> Ch
     method, settings = quantization
     said = {"compressed-tensors": settings, "modelopt": cache_settings(settings)}.get(method)
     cached = cache_scheme(said) if said else (None, "")
-    packed, (online, remarks) = _packed(where, raw, method, settings, config)
-    checkpoint = Checkpoint.of(raw, packed, *cached)
-    checkpoint = replace(checkpoint, online=online, remarks=remarks)
+    held = one_by_one(raw) if method == "mlx" and not str(config.get("model_type")).startswith("granite") else raw
+    packed, (online, remarks) = _packed(where, held, method, settings, config)
+    checkpoint = Checkpoint.of(held, packed, *cached)
+    checkpoint = replace(checkpoint, raw=raw, online=online, remarks=remarks)
     if not checkpoint.packed and cached == (None, "") and not online:
         form = f"{method}, {settings['format']}" if isinstance(settings.get("format"), str) else method
         raise NotAModelError(
