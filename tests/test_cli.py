@@ -409,7 +409,8 @@ def test_a_result_that_could_not_be_saved_is_not_computed_again(
     out = tmp_path / "o.qwb"
     words = {
         "calibrate": ["calibrate", MODEL, "--data", TEXT, "--samples", "8", "--batch-size", "2", "--out", str(out)],
-        "sensitivity": ["sensitivity", str(scored), "--metric", "measured-kl", "--schemes", "int4", "--out", str(out)],
+        "sensitivity": ["sensitivity", str(scored), "--metric", "measured-kl", "--schemes", "int4", "--samples", "2",
+                        "--out", str(out)],
     }[command]  # fmt: skip
     with monkeypatch.context() as full:
         full.setattr(wb.Session, "save", lambda *_: (_ for _ in ()).throw(SessionError("the disk is full")))

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.session.sessions import full_session, identical
+from tests.session.sessions import full_file, full_session, identical
 from workbench.errors import SessionError
 from workbench.session.file import backup, hdf5, tree
 from workbench.session.session import Session
@@ -19,10 +19,8 @@ SEED = 14
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    path = tmp_path_factory.mktemp("whole") / "s.qwb"
-    full_session().save(path)
-    return path.read_bytes()
+def whole() -> bytes:
+    return full_file()
 
 
 def flipped(whole: bytes, place: int) -> bytes:
@@ -46,7 +44,7 @@ def test_one_flipped_bit_is_noticed_wherever_it_is(tmp_path: Path, whole: bytes,
 
 def unsealed(path: Path, change: Callable[[h5py.File], object]) -> Path:
     """Change a file as its owner can, without a seal, as older versions wrote it."""
-    full_session().save(path)
+    path.write_bytes(full_file())
     with h5py.File(path, "r+") as file:
         del file.attrs["sealed"]
         change(file)

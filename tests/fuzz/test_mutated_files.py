@@ -23,7 +23,7 @@ FORMATS = (
     "old session", "safetensors header", "gguf metadata", "onnx graph", "pt2 members", "session tree",
     "quantized config", "weight index",
 )  # fmt: skip
-QUICK, WHOLE = 12, 20_000
+QUICK, WHOLE = 6, 20_000
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 

@@ -154,7 +154,7 @@ def test_a_table_that_was_whole_but_not_checked_is_checked(folder: Path) -> None
     assert identical(again, whole)
 
 
-@pytest.mark.parametrize("algorithm", ["gptq", "rtn-clip", "learned"])
+@pytest.mark.parametrize("algorithm", ["gptq", "rtn-clip", pytest.param("learned", marks=pytest.mark.slow)])
 def test_export_goes_on_in_the_middle_of_quantizing(folder: Path, tmp_path: Path, algorithm: str) -> None:
     start = calibrated()
     start = replace(start, plan=Plan().assign(["*"], weights="int4-g32", algorithm=algorithm))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,6 +191,15 @@ def timing(random: np.random.Generator, repeats: int) -> Timing:
         layer="a", scheme="int8-channel", kernel="torch int8", baseline_kernel="torch fp32", shape=(4, 6), batch=1,
         device="cpu", note="", samples=random.random(repeats), baseline_samples=random.random(repeats + 1),
     )  # fmt: skip
+
+
+@cache
+def full_file() -> bytes:
+    """Return the file of a full session, which takes a second to write."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.qwb"
+        full_session().save(path)
+        return path.read_bytes()
 
 
 def small_session() -> Session:

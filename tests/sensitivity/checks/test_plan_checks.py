@@ -54,7 +54,7 @@ def test_a_plan_of_a_larger_loss_stays_so_and_the_inverse_holds(seed: int) -> No
     losses = np.geomspace(predicted[0] / 100, predicted[-1] * 100, 500)
     wholes = [known.whole(loss) for loss in losses.tolist()]
     assert (np.diff(wholes) > 0).all()
-    for loss, whole in zip(losses.tolist(), wholes, strict=True):
+    for loss, whole in list(zip(losses.tolist(), wholes, strict=True))[seed % 20 :: 20]:
         assert known.whole(known.second_order(whole)) <= whole
         assert known.second_order(whole) == pytest.approx(loss, rel=1e-9)
 
