@@ -9,11 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-
-import torch
+from typing import TYPE_CHECKING
 
 from workbench.models.layer import StoredTensor
-from workbench.models.sources.stored import TensorStore
+
+if TYPE_CHECKING:  # the window, which has no torch, knows the names
+    import torch
+
+    from workbench.models.sources.stored import TensorStore
 
 PROJECTIONS = {"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}
 """What mlx-lm calls the projections of Mixtral's checkpoints; those of others have its own names."""
