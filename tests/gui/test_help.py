@@ -229,12 +229,15 @@ def test_the_tour_of_the_first_run_begins_on_the_results_of_the_demo(live: Calla
         await person.open(replace(full, model=demo, sensitivities={}, evaluations=()))
         await person.until(lambda: requested, 5)
         assert requested == ["run_all"] and person.dialog("tour") is None
+        calibrated = replace(full, model=replace(demo), sensitivities={}, evaluations=())  # its model was read anew
+        await person.act(lambda: person.context.workspace.update(lambda now: calibrated))
         if ends:
             await person.act(lambda: person.context.workspace.update(lambda now: replace(full, model=now.model)))
             await person.until(lambda: person.dialog("tour"), 5)
             await person.act(person.dialog("tour").reject)
         else:
             await person.settle(2 * SECONDS_BETWEEN_JOBS)
+            assert requested == ["run_all"], "what was cancelled began again"
             assert person.dialog("tour") is None and not settings.tour_ended(), "it was cancelled"
             assert "The tour has not begun" in person.window.status.message.text()
         first.end()

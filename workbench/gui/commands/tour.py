@@ -155,20 +155,21 @@ class FirstRun:
 
     def __init__(self, context: Context, window: MainWindow) -> None:
         self._context, self._window = context, window
+        self._looked_at = 0  # the last document; its model is read anew when it is calibrated
         self.end = context.workspace.subscribe(self._changed)
 
     def _changed(self, old: State, new: State) -> None:
-        session = new.session
-        if session is None or is_first_look(session) or (old.session and old.session.model is session.model):
+        session, document = new.session, self._context.workspace.document
+        if session is None or is_first_look(session) or document == self._looked_at:
             return
+        self._looked_at = document
         if session.model.source.path.startswith("demo:") and not settings.tour_ended():
             self._context.tasks.start(begin_on_results(self._context, self._window))
 
 
 async def begin_on_results(context: Context, window: MainWindow) -> None:
     """Show the tour once the open model is evaluated, which is done first if need be; not if that is not finished."""
-    state = context.workspace.state
-    model = state.session.model if state.session else None
+    document = context.workspace.document
 
     def is_idle() -> bool:
         return window.is_drawn and all(view.status.over for view in context.jobs.views)
@@ -182,8 +183,7 @@ async def begin_on_results(context: Context, window: MainWindow) -> None:
         while idle < SECONDS_BETWEEN_JOBS and not _is_evaluated(context):
             await asyncio.sleep(SETTLE_SECONDS)
             idle = idle + SETTLE_SECONDS if is_idle() else 0.0
-    session = context.workspace.state.session
-    if session is None or session.model is not model:
+    if context.workspace.document != document:
         return
     if _is_evaluated(context):
         begin(context, window)
