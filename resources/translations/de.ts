@@ -6316,6 +6316,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>die Engine startet für den nächsten neu; nichts geht verloren</translation>
     </message>
     <message>
+        <source>the engine is running again; nothing is lost</source>
+        <translation>die Engine läuft wieder; nichts ist verloren</translation>
+    </message>
+    <message>
         <source>checking the prediction by a few measurements</source>
         <translation>die Vorhersage wird mit einigen Messungen geprüft</translation>
     </message>

@@ -88,6 +88,13 @@ def test_a_job_is_cancelled_from_the_status_bar(live: Callable[..., None]) -> No
         await person.click(person.window.status.cancel_button)
         await person.until(lambda: person.context.jobs.views[-1].status == "cancelled", 5)
         assert person.state.session.calibration is None
+        await person.until(lambda: "Cancelled: Calibrate" in person.window.status.message.text(), 5)
+        lines = len(person.context.messages.entries)
+        for event, text in (("died", CANCELLED), ("restarted", "warm")):  # where it did not stop by itself
+            await person.act(lambda event=event, text=text: person.window.engine_event(event, text))
+        said = person.window.status.message.text()
+        assert said.startswith("Cancelled: Calibrate") and said.endswith("running again; nothing is lost"), said
+        assert len(person.context.messages.entries) == lines, "one line, not three"
 
     live(story)
 

@@ -266,19 +266,17 @@ class Window(QMainWindow):
 
     def engine_event(self, event: str, text: str) -> None:
         """Log an event of the engine process: ``started``, ``died``, ``restarted`` or ``failed`` to start."""
+        messages = self.context.messages
         if event == "died" and text == CANCELLED:  # as the user asked: no fault
-            self.context.messages.say(
-                "The job is cancelled", "the engine starts again for the next one; nothing is lost"
-            )
+            next_one = "the engine starts again for the next one; nothing is lost"
+            if not messages.after_cancel(next_one):
+                messages.say("The job is cancelled", next_one)
         elif event == "died":
-            self.context.messages.say(
-                "The engine process ended", f"{text}; it is being restarted, and nothing is lost", "error"
-            )
+            messages.say("The engine process ended", f"{text}; it is being restarted, and nothing is lost", "error")
         elif event == "failed":
-            again = f"{text}; the next job tries it again"
-            self.context.messages.say("The engine process does not start", again, "error")
-        elif event == "restarted":
-            self.context.messages.say("The engine process is running again", text)
+            messages.say("The engine process does not start", f"{text}; the next job tries it again", "error")
+        elif event == "restarted" and not messages.after_cancel("the engine is running again; nothing is lost"):
+            messages.say("The engine process is running again", text)
 
     @property
     def widget(self) -> QWidget:

@@ -16,6 +16,7 @@ from workbench.version import crash_details
 MAX_MESSAGES = 200
 LONG_SECONDS = 10.0
 """Who waits for longer works elsewhere meanwhile."""
+CANCELLED = "Cancelled: "
 SAME_END = 5.0
 """Within so many seconds, two lines that a job is done are about one end."""
 
@@ -38,6 +39,7 @@ class MessageLog:
 
     def __init__(self) -> None:
         self.entries: list[Message] = []
+        self._kept = ""
         self.on_message: Callable[[Message], None] = lambda message: None
         self.show_error: Callable[[str, str, str], None] = lambda title, text, details: None
 
@@ -55,6 +57,20 @@ class MessageLog:
                 return
             self.entries = self.entries[:-1]
         self.say(f"Done: {title}", text)
+
+    def cancelled(self, title: str, kept: str) -> None:
+        """Say that a job was cancelled, and what of its results is kept."""
+        self._kept = kept
+        self.say(f"{CANCELLED}{title}", kept)
+
+    def after_cancel(self, text: str) -> bool:
+        """Add to the last line what became of the engine; False if that line is not about a job that was cancelled."""
+        last = self.entries[-1] if self.entries else None
+        if last is None or not last.title.startswith(CANCELLED):
+            return False
+        self.entries = self.entries[:-1]
+        self.say(last.title, "; ".join(filter(None, (self._kept, text))))
+        return True
 
     def report(self, title: str, error: BaseException, *, dialog: bool = True) -> None:
         """Log an error and, with ``dialog``, show it; a fault of the workbench itself comes with its traceback."""

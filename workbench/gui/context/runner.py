@@ -95,7 +95,7 @@ class JobRunner:
         except CancelledError as error:
             kept = keep(error.partial)
             if request.listed:
-                self._messages.say(f"Cancelled: {request.title}", kept)
+                self._messages.cancelled(request.title, kept)
         except EngineDiedError as error:
             if kept := keep(error.partial):
                 self._messages.say(request.title, kept)
