@@ -197,6 +197,29 @@ def test_run_all_goes_from_the_model_to_an_evaluated_plan(live: Callable[..., No
     live(story)
 
 
+def test_run_all_takes_the_options_that_the_forms_start_with(live: Callable[..., None]) -> None:
+    """It evaluated on all samples where the user had calibrated on few, and scored with other options than typed."""
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))
+        await person.until(lambda: statuses(person)[0] is DONE)
+        await person.press(Qt.Key.Key_F5, person.window)
+        await person.until(lambda: person.dialog("form"), 10)
+        form = person.dialog("form").findChild(Form)
+        await person.type(form.widgets["samples"], "24")
+        await person.type(form.widgets["batch_size"], "16")
+        await person.click(person.dialog("form").start_button)
+        await person.until(lambda: statuses(person)[1] is DONE)
+        await person.press(Qt.Key.Key_F5, person.window, control=True)
+        await person.until(lambda: statuses(person)[4] is DONE)
+        session = person.state.session
+        assert session.calibration.samples == 24
+        assert session.evaluations[-1].metrics["kl"].samples == 24
+        assert session.sensitivities["predicted_kl"].samples == 24
+
+    live(story)
+
+
 def test_an_empty_panel_says_that_its_step_runs(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
         await person.act(lambda: person.window.document.open_path("demo:digits-classifier"))

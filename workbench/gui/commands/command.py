@@ -29,6 +29,8 @@ from workbench.measurement.units import short_unit
 from workbench.models.placement import Placement
 from workbench.sensitivity.metrics import SCORED, metric_title
 from workbench.session.session import Session
+from workbench.steps.calibrate import CALIBRATE
+from workbench.steps.evaluate import EVALUATE
 from workbench.steps.options import Choice, scheme_choices
 from workbench.steps.preflight.estimate import FORECAST
 from workbench.steps.score import SCORE
@@ -114,19 +116,11 @@ class Command:
 
         Returns the request, None if the user cancels.
         """
-        if options is None:
-            options = step.options() if step.first is None else in_fields(step.first(self.session))
-        session = self.context.workspace.state.session
+        session, options = self.context.workspace.state.session, self.first(step, options)
         model, missing = (session.model, partial(step.missing, session)) if session is not None else (None, None)
         bundled = () if model is None else offered_data(model)
-        of_model = (step.options, None if model is None else model.fingerprint)
-        if not getattr(options, "data", "known"):
-            options = self._remembered(options, of_model, OF_MODEL)
-        if missing is not None and "data" in missing(options) and (data := role(settings.role()).data) in bundled:
-            options = replace(options, data=data)  # type: ignore[type-var]
         ask = self.context.runner.ask
         runs = session is None or not session.model.cannot_run
-        options = self._remembered(options, step.options, [each for each in REMEMBERED if runs or each != "metric"])
         choices = {}
         if step is SCORE:
             choices = {"metric": _metrics(session), "schemes": _schemes(session, self.context.workspace.state.target)}
@@ -149,8 +143,24 @@ class Command:
         if result != QDialog.DialogCode.Accepted:
             return None
         answer: O = form.value()
-        self._last[step.options] = self._last[of_model] = answer
+        self._last[step.options] = self._last[step.options, model and model.fingerprint] = answer
         return step.request(self.session, answer)
+
+    def first(self, step: Step[O, R], options: O | None = None) -> O:
+        """Return what a step's form starts with: ``options``, default the step's own, and what was typed last."""
+        session = self.context.workspace.state.session
+        if options is None:
+            options = step.options() if step.first is None else in_fields(step.first(self.session))
+        if not getattr(options, "data", "known"):
+            options = self._remembered(options, (step.options, session and session.model.fingerprint), OF_MODEL)
+        data = role(settings.role()).data
+        if session and "data" in step.missing(session, options) and data in offered_data(session.model):
+            options = replace(options, data=data)  # type: ignore[type-var]
+        if step.options is EVALUATE.options and session is not None:  # few samples there, few here
+            options = self._remembered(options, (CALIBRATE.options, session.model.fingerprint), ("samples",))
+        runs = session is None or not session.model.cannot_run
+        known: O = self._remembered(options, step.options, [each for each in REMEMBERED if runs or each != "metric"])
+        return known
 
     def _remembered(self, options: Any, place: object, shown_again: Sequence[str]) -> Any:
         last = self._last.get(place)

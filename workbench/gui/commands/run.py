@@ -235,8 +235,9 @@ async def run_all(command: Command) -> None:
 async def _calibration_due(command: Command) -> AnyRequest | None:
     if command.session.calibration is not None or CALIBRATE.first is None:
         return None
-    first = CALIBRATE.first(command.session)
-    return CALIBRATE.request(command.session, first) if first.data else await command.ask(CALIBRATE, "Run A&ll")
+    if not CALIBRATE.first(command.session).data:
+        return await command.ask(CALIBRATE, "Run A&ll")
+    return CALIBRATE.request(command.session, command.first(CALIBRATE))
 
 
 async def _scoring_due(command: Command) -> AnyRequest | None:
@@ -244,7 +245,8 @@ async def _scoring_due(command: Command) -> AnyRequest | None:
     scored = command.session.table(state.metric) is not None
     if scored and not lacks_schemes(command.session, state.metric, state.target):
         return None
-    return SCORE.request(command.session, ScoreOptions(schemes=schemes_of(state), metric=state.metric))
+    first = command.first(SCORE, ScoreOptions(schemes=schemes_of(state)))
+    return SCORE.request(command.session, replace(first, metric=state.metric))
 
 
 async def _search_due(command: Command) -> AnyRequest | None:
@@ -255,9 +257,9 @@ async def _search_due(command: Command) -> AnyRequest | None:
 
 async def _evaluation_due(command: Command) -> AnyRequest | None:
     plan = identity(command.session, command.session.plan)
-    if EVALUATE.first is None or any(run.plan_hash == plan for run in command.session.evaluations):
+    if any(run.plan_hash == plan for run in command.session.evaluations):
         return None
-    return EVALUATE.request(command.session, EVALUATE.first(command.session))
+    return EVALUATE.request(command.session, command.first(EVALUATE))
 
 
 async def refine(command: Command) -> None:
