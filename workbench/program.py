@@ -118,6 +118,7 @@ def main() -> Any:
         if os.name != "nt":  # there, signals wake no pipe
             _watch()
         sys.unraisablehook = _again
+        os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' own bars, read when tqdm is imported
         from workbench.cli import main as run
 
         code: Any = run()

@@ -23,19 +23,19 @@ from workbench.memory import let_go, passing, put_away_again
 from workbench.models.data.converted import converted_tokenizer
 from workbench.models.dtypes import dtype_name, tensor_bytes
 from workbench.models.gguf.architectures import Architecture, architecture_of, metadata_of, window_of
-from workbench.models.gguf.pooling import pooling_of
 from workbench.models.gguf.rotary import LONG, rope_of, rotary_factors
 from workbench.models.gguf.tensors import gguf_names, library, names_of
 from workbench.models.gguf.values import Value, value_of
 from workbench.models.gguf.vocabulary import vocabulary
+from workbench.models.readers.pooling import IN_LLAMA_CPP, Pooling, pooling_of
 from workbench.models.sources.gguf_file import PLAIN, GgufNetwork, GgufWeights
+from workbench.models.summary import ModelSummary, OutputKind
 from workbench.numerics.bands import in_parallel
 from workbench.numerics.formats.gguf.stored import decoder
 from workbench.progress import Progress
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
-    from workbench.models.summary import ModelSummary
     from workbench.quantization.quantized_model import QuantizedModel
 
 FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9, "Q2_K": 10, "Q3_K": 12,
@@ -81,8 +81,8 @@ def content_of(quantized: QuantizedModel, model: Model, pre_tokenizer: str = "")
         folder, rows, pre_tokenizer, ExportError, kinds=int(config.get("type_vocab_size") or 2),
         converted=converted_tokenizer(folder, ExportError),
     )  # fmt: skip
-    if architecture.name == "bert":
-        settings = settings | {"bert.pooling_type": pooling_of(folder, ExportError)}
+    if model.summary.output is OutputKind.EMBEDDING:
+        settings = settings | {f"{architecture.name}.pooling_type": _pooling_type(folder)}
     plain = {
         "general.architecture": architecture.name, "general.type": "model",
         "general.name": _named(model.summary, words),
@@ -90,6 +90,19 @@ def content_of(quantized: QuantizedModel, model: Model, pre_tokenizer: str = "")
     }  # fmt: skip
     metadata = {key: value_of(value) for key, value in plain.items() if value != []}
     return Content(architecture=architecture.name, metadata=metadata, tensors=tensors)
+
+
+def _pooling_type(folder: Path) -> int:
+    """Return llama.cpp's number of how a folder makes embeddings; ExportError for a way that it does not have."""
+    stated = pooling_of(folder, ExportError)
+    if stated is None:
+        return IN_LLAMA_CPP[Pooling.MEAN]
+    if stated.pooling is None:
+        raise ExportError(
+            f"modules.json in {folder} pools by {' and '.join(stated.modes) or 'nothing'}; llama.cpp takes the mean, "
+            "the first or the last token, so it cannot be written as GGUF"
+        )
+    return IN_LLAMA_CPP[stated.pooling]
 
 
 def _named(summary: ModelSummary, words: Mapping[str, Any]) -> str:

@@ -22,7 +22,6 @@ from workbench.errors import ExportError
 from workbench.models.data.converted import converted_tokenizer
 from workbench.models.execution.network import NetworkModel
 from workbench.models.gguf.architectures import ARCHITECTURES, by_name, scale_size
-from workbench.models.gguf.pooling import pooling_of
 from workbench.models.gguf.vocabulary import vocabulary
 from workbench.models.model import Model
 from workbench.models.sources import open_model
@@ -198,23 +197,6 @@ def test_a_tokenizer_in_other_files_is_converted(tmp_path: Path) -> None:
     )
     assert keys["tokenizer.ggml.model"] == "bert" and keys["tokenizer.ggml.token_type_count"] == 1
     assert keys["tokenizer.ggml.tokens"][-2:] == ["▁hello", "ing"]
-
-
-def test_how_an_encoder_pools_is_the_folders_own(tmp_path: Path) -> None:
-    assert pooling_of(tmp_path, ExportError) == 1
-    modules = [{"type": "sentence_transformers.models.Transformer", "path": ""},
-               {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]  # fmt: skip
-    (tmp_path / "modules.json").write_text(json.dumps(modules))
-    (tmp_path / "1_Pooling").mkdir()
-    place = tmp_path / "1_Pooling" / "config.json"
-    for stated, number in (
-        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, 2), ({"pooling_mode": "lasttoken"}, 3),
-    ):  # fmt: skip
-        place.write_text(json.dumps(stated))
-        assert pooling_of(tmp_path, ExportError) == number
-    place.write_text(json.dumps({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}))
-    with pytest.raises(ExportError, match="pools by max_tokens and mean_tokens"):
-        pooling_of(tmp_path, ExportError)
 
 
 def test_gemmas_of_27_billion_divide_attention_by_the_hidden_size_for_each_head() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ExportError, ModelError
 from workbench.models.checkpoints.beside import BESIDE
+from workbench.models.readers.pooling import module_files
 from workbench.plain_file import read_json
 from workbench.progress import Progress
 
@@ -73,7 +74,7 @@ def check_place(out: Path, source: Path) -> None:
             written = {MARKER, *read_json(out / MARKER)["files"]}
         except (OSError, ValueError, KeyError, TypeError):
             written = set()
-        if {str(path.relative_to(out)) for path in out.rglob("*")} <= written:
+        if set(_names(out)) <= written:
             return
     if out.exists():
         raise ExportError(
@@ -83,7 +84,7 @@ def check_place(out: Path, source: Path) -> None:
 
 def mark(quantized: QuantizedModel, folder: Path, kind: str) -> list[str]:
     """Write the list of all files of ``folder`` into it, and return their names with the list's own."""
-    files = sorted(path.name for path in folder.iterdir())
+    files = sorted(_names(folder))
     content = {
         "type": f"quantization-workbench/{kind}-export", "version": 1, "fingerprint": quantized.summary.fingerprint,
         "plan": quantized.plan.hash, "files": files,
@@ -92,27 +93,40 @@ def mark(quantized: QuantizedModel, folder: Path, kind: str) -> list[str]:
     return [*files, MARKER]
 
 
-def read_settings(source: Path, *, untied: bool) -> dict[str, Any]:
-    """Return config.json; ``untied``: the head has a weight of its own now, and the configuration says so."""
+def _names(folder: Path) -> list[str]:
+    return [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+
+
+def read_settings(source: Path, model: Model | None, *, untied: bool) -> dict[str, Any]:
+    """Return config.json; ``untied``: the head has a weight of its own now, and the configuration says so.
+
+    A ``model`` of embeddings was evaluated without the head of words that its class may have.
+    """
+    from workbench.models.execution.network import NetworkModel
+
     config: dict[str, Any] = read_json(source / "config.json")
     config.pop("quantization_config", None)
     config.pop("auto_map", None)  # code is not copied
     if isinstance(config.get("model_args"), dict):
         config["model_args"].pop("num_classes", None)  # transformers gives timm its own, and takes no other
+    if isinstance(model, NetworkModel) and model.inputs.embeds and config.get("architectures"):
+        config["architectures"] = [type(model.body.network).__name__]
     if untied:
         config["tie_word_embeddings"] = False
     return config
 
 
 def _copied(source: Path) -> list[Path]:
-    """Return the tokenizer, generation settings and licence in a model's folder, never weights or code."""
-    return [
+    """Return the tokenizer, generation settings and licence in a model's folder, and what makes embeddings of its
+    states; never the network's weights or code."""
+    own = [
         file for file in sorted(source.iterdir())
         if file.is_file() and file.name not in (MARKER, "config.json", *BESIDE) and (
             file.name.upper().startswith(("LICENSE", "LICENCE", "NOTICE"))
             or (file.suffix in COPIED and not file.name.endswith(".index.json"))
         )
     ]  # fmt: skip
+    return own + module_files(source, ExportError)
 
 
 def _require_own(source: Path) -> None:
@@ -133,7 +147,9 @@ def _require_own(source: Path) -> None:
 def copy_settings(source: Path, target: Path, config: dict[str, Any]) -> None:
     """Copy tokenizer, generation settings and licence, never weights or code, and write ``config`` beside them."""
     for file in _copied(source):
-        shutil.copyfile(file, target / file.name)
+        copy = target / file.relative_to(source)
+        copy.parent.mkdir(exist_ok=True, parents=True)
+        shutil.copyfile(file, copy)
     write_config(target, config)
 
 

@@ -178,7 +178,7 @@ def write_checkpoint(
         with replacing_folder(out, ExportError, method.what) as temporary:
             copy_checkpoint(source, temporary, progress)
             return tuple(out / name for name in mark(quantized, temporary, method.kind))
-    config = read_settings(source, untied=bool(quantized.changes.untied))
+    config = read_settings(source, job.model, untied=bool(quantized.changes.untied))
     config = {**method.renamed(config), **config, **method.settings(job)}
     shards = _shards(method, job)
     with replacing_folder(out, ExportError, method.what) as temporary, in_pieces():

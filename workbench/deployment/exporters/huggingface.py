@@ -57,7 +57,7 @@ class HuggingFaceFolder:
         check_place(out, source)
         entries = [*decoded_entries(quantized, opened), *(_widened(each) for each in other_entries(quantized, opened))]
         with replacing_folder(out, ExportError, "the Hugging Face folder") as temporary:
-            config = read_settings(source, untied=bool(quantized.changes.untied))
+            config = read_settings(source, opened, untied=bool(quantized.changes.untied))
             copy_settings(source, temporary, _in_float32(config))
             named = [dataclasses.replace(each, name=each.name.removeprefix(TIMM)) for each in entries]
             write_safetensors(temporary / "model.safetensors", named, {"format": "pt"}, progress)

@@ -61,7 +61,7 @@ class OnnxGenai:
         source, content, settings = self._content(quantized, model)
         check_place(out, source)
         with replacing_folder(out, ExportError, "the ONNX Runtime GenAI folder") as temporary:
-            copy_settings(source, temporary, read_settings(source, untied=bool(quantized.changes.untied)))
+            copy_settings(source, temporary, read_settings(source, model, untied=bool(quantized.changes.untied)))
             (temporary / "genai_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
             file = temporary / "model.onnx"
             write(file, content, temporary / "model.onnx.data", part_of(progress, 0.3, 0.7))

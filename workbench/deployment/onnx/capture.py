@@ -78,7 +78,7 @@ def capture(model: Model, batch: Mapping[str, torch.Tensor] | None = None) -> Gr
     def forward(network: Forward, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
         return model.body.call(network, tensors)
 
-    output = "logits" if model.summary.output.is_logits else "output"
+    output = "logits" if model.summary.output.is_logits else "embedding" if model.inputs.embeds else "output"
     if batch is not None:
         return captured(model, forward, _in_order(model, batch), (output,))
     return remembered(model, lambda: captured(model, forward, example(model), (output,)))

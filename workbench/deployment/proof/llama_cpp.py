@@ -42,9 +42,10 @@ def require_llama_cpp() -> None:
 
 def run(
     file: Path, samples: Sequence[Sequence[int]], positions: Sequence[int], vocabulary: int, *, text: str = "",
-    embeddings: bool = False, threads: int | None = None, seconds: float = SECONDS, progress: Progress = silent,
+    embeddings: str = "", threads: int | None = None, seconds: float = SECONDS, progress: Progress = silent,
 ) -> Run:  # fmt: skip
-    """Run ``file`` on ``samples`` (token ids, all of one length) and return what it gives after ``positions``.
+    """Run ``file`` on ``samples`` (token ids, all of one length) and return what it gives after ``positions``, or where
+    ``embeddings`` are made of them, "mean" or "own" for how the file says, one of each sample.
 
     Raises ExportError with llama.cpp's own words for a file that it does not run, BackendUnavailableError where it is
     not installed.

@@ -62,7 +62,8 @@ def _parameters(library: Any, request: Any, length: int) -> Any:
     settings.flash_attn_type = library.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     if request["embeddings"]:
         settings.embedding, settings.embd_normalize = True, -1
-        settings.pooling_type = library.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN  # as the evaluation pools
+        if request["embeddings"] == "mean":  # the file does not say how tokens are pooled
+            settings.pooling_type = library.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
     return settings
 
 

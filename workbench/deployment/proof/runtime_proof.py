@@ -20,6 +20,7 @@ from workbench.deployment.tensors import check
 from workbench.measurement.units import COSINE_DISTANCE, NATS
 from workbench.models.gguf.values import value_of
 from workbench.models.model import Model
+from workbench.models.readers.pooling import IN_LLAMA_CPP
 from workbench.models.summary import OutputKind
 from workbench.progress import Progress, part_of
 
@@ -43,7 +44,8 @@ def prove_in_llama_cpp(
         place, size = _file(content, file, folder, part_of(progress, 0.0, 0.3))
         pooled = model.summary.output is OutputKind.EMBEDDING
         runtime = run(
-            place, samples.tolist(), positions, model.inputs.vocabulary or 0, text=text, embeddings=pooled,
+            place, samples.tolist(), positions, model.inputs.vocabulary or 0, text=text,
+            embeddings=_pooling(content) if pooled else "",
             threads=threads, progress=part_of(progress, 0.3, 0.7),
         )  # fmt: skip
     progress(0.7, "evaluating the same tokens")
@@ -61,6 +63,11 @@ def prove_in_llama_cpp(
         rounding=(cosine_distance if pooled else divergence)(ours[1], rounded),
     )  # fmt: skip
     return require_as_evaluated(proof, "llama.cpp")
+
+
+def _pooling(content: Content) -> str:
+    stated = content.metadata.get(f"{content.architecture}.pooling_type")
+    return "own" if stated is not None and stated.plain in IN_LLAMA_CPP.values() else "mean"
 
 
 def _file(content: Content, file: Path | None, folder: Path, progress: Progress) -> tuple[Path, int]:

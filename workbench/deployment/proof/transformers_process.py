@@ -35,7 +35,8 @@ def main() -> None:
     figures: dict[str, Any] = {"runtime": _versions(network), "tokens": _tokens(request)}
     began = time.perf_counter()
     with torch.no_grad():
-        values = _embeddings(network, ids) if request["embeddings"] else _log_probabilities(network, ids, request)
+        pooling = request["embeddings"]
+        values = _embeddings(network, ids, pooling) if pooling else _log_probabilities(network, ids, request)
     figures["prompt_tokens_per_second"] = ids.numel() / (time.perf_counter() - began)
     if not request["embeddings"] and network.can_generate():
         figures["generated_tokens_per_second"] = _generation(network, ids[:1, : ids.shape[1] // 2])
@@ -140,8 +141,12 @@ def _log_probabilities(network: Any, ids: Any, request: Any) -> np.ndarray:
     return np.stack(out)
 
 
-def _embeddings(network: Any, ids: Any) -> np.ndarray:
-    return np.stack([network(input_ids=sample[None])[0][0].float().mean(0).numpy() for sample in ids])
+def _embeddings(network: Any, ids: Any, pooling: str) -> np.ndarray:
+    """Return float32 ``[samples, features]``, of each sample's tokens the mean, the first or the last one; a head of
+    words, which the checkpoint's class may have, is left out."""
+    states = (network.base_model(input_ids=sample[None])[0][0].float() for sample in ids)
+    place = {"first": 0, "last": -1}.get(pooling)
+    return np.stack([(each.mean(0) if place is None else each[place]).numpy() for each in states])
 
 
 def _generation(network: Any, prompt: Any) -> float:

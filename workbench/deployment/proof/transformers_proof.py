@@ -67,9 +67,9 @@ def prove_in_folder(
         place = file or folder / "model"
         make: Callable[..., object] = write_checkpoint if file is None else prove_checkpoint
         make(method, quantized, model, place, part_of(progress, 0.0, 0.3))
-        size = sum(each.stat().st_size for each in place.iterdir())
+        size = sum(each.stat().st_size for each in place.rglob("*") if each.is_file())
         tensors = sum(each.nbytes for each in tensors_in_files(weight_files(place), ExportError).tensors.values())
-        request = _request(model.summary, place, samples, positions, text, threads)
+        request = _request(model, place, samples, positions, text, threads)
         ran = _run(runtime, request, folder, part_of(progress, 0.3, 0.7))
     progress(0.7, "evaluating the same tokens")
     pooled = model.summary.output is OutputKind.EMBEDDING
@@ -116,13 +116,13 @@ prove_in_transformers = partial(prove_in_folder, "transformers")
 
 
 def _request(
-    summary: ModelSummary, folder: Path, samples: torch.Tensor, positions: Sequence[int], text: str,
-    threads: int | None,
+    model: Model, folder: Path, samples: torch.Tensor, positions: Sequence[int], text: str, threads: int | None,
 ) -> dict[str, object]:  # fmt: skip
     return {
         "file": str(folder.absolute()), "samples": samples.tolist(), "positions": list(positions), "text": text,
-        "embeddings": summary.output is OutputKind.EMBEDDING, "threads": threads or threads_of_machine(),
-        "memory": int(MEMORY * 4 * summary.parameters) + SPARE,
+        "embeddings": model.inputs.pooling if model.summary.output is OutputKind.EMBEDDING else None,
+        "threads": threads or threads_of_machine(),
+        "memory": int(MEMORY * 4 * model.summary.parameters) + SPARE,
     }  # fmt: skip
 
 

@@ -116,8 +116,8 @@ class ReferenceOutputs:
 def network_key(model: Model) -> str:
     """Return what a model's outputs depend on, but for the data."""
     summary = model.summary
-    facts = [VERSION, summary.fingerprint, str(summary.output), torch.__version__, torch.get_num_threads()]
-    return json.dumps([*facts, ran_on(model)])
+    facts = [VERSION, summary.fingerprint, str(summary.output), str(model.inputs.pooling), torch.__version__]
+    return json.dumps([*facts, torch.get_num_threads(), ran_on(model)])
 
 
 def _wide(output: torch.Tensor) -> torch.Tensor:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import DataError
+from workbench.models.readers.pooling import Pooling
 from workbench.models.readers.tokenizer import require_tokenizer
 from workbench.readable import few
 
@@ -47,9 +48,10 @@ class InputSpec:
     the names of all its arguments, ``tensors`` those that are said to be tensors of data, ``requires`` those without
     which it cannot run; ``labels`` stand in for a decoder's ids.  ``folder`` holds the processor's files.
     ``sentences``: a sample is one text with special tokens and padding, not a window of running text; ``embeds``: the
-    output is a vector for each sample.  ``rate`` is the sampling rate in Hz that a model of sounds without a processor
-    states.  ``batch`` is the number of samples that a program was exported for, where it takes no other.  ``shapes``
-    are the shapes of inputs in words where a file states them; ``accepted`` the random probe that the network ran with.
+    output is a vector for each sample, of tokens by ``pooling``.  ``rate`` is the sampling rate in Hz that a model of
+    sounds without a processor states.  ``batch`` is the number of samples that a program was exported for, where it
+    takes no other.  ``shapes`` are the shapes of inputs in words where a file states them; ``accepted`` the random
+    probe that the network ran with.
     """
 
     tokens: bool | None = None
@@ -69,6 +71,7 @@ class InputSpec:
     folder: Path | None = None
     sentences: bool = False
     embeds: bool = False
+    pooling: Pooling = Pooling.MEAN
     rate: int | None = None
     batch: int | None = None
     shapes: Mapping[str, str] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from workbench.models.gguf.tensors import gguf_names, row_order
 from workbench.models.gguf.tokenizer import has_tokenizer
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.model import Model, Overrides
+from workbench.models.readers.pooling import IN_LLAMA_CPP, Pooling
 from workbench.models.sources.huggingface_heads import call_of, head_of, sample_of
 from workbench.models.sources.layers import find_layers
 from workbench.models.sources.source import Opening, network_model
@@ -205,6 +206,9 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     try:
         with quiet(), torch.device("meta"):
             skeleton = cls(cls.config_class(**settings), **options)
+            if _pooling(file) is not None and "output.weight" not in file.tensors:  # it has no head of words
+                cls = type(skeleton.base_model)
+                skeleton = cls(skeleton.config, **options)
     except Exception as error:  # transformers raises nearly everything for settings that make no sense
         raise NotAModelError(f"its metadata do not make a {architecture.network}: {first_line(error)}") from error
     config = skeleton.config.to_dict()
@@ -274,6 +278,12 @@ def _mapped(file: GgufFile, architecture: Architecture, config: Mapping[str, Any
     return Mapped(file=file, architecture=architecture, config=config, names=names, orders=orders)
 
 
+def _pooling(file: GgufFile) -> Pooling | None:
+    """Return how the file says that an embedding is made; None where it says nothing, or that it ranks texts."""
+    number = file.plain.get(f"{file.architecture}.pooling_type")
+    return next((pooling for pooling, own in IN_LLAMA_CPP.items() if own == number), None)
+
+
 def _scale_rotary(network: Any, file: GgufFile) -> None:
     """Divide the rotary frequencies by the file's factors, where it has them (Llama 3)."""
     if FREQUENCIES not in file.tensors:
@@ -295,7 +305,7 @@ def _model(file: GgufFile, source: ModelSource, network: Any, mapped: Mapped) ->
         positions=mapped.config.get("max_position_embeddings") or mapped.config.get("n_positions"),
         tokenizer=file.path if has_tokenizer(file.plain) else None, main="input_ids", takes=takes,
         requires=("input_ids",), folder=file.path.parent, sentences=head is not OutputKind.TOKEN_LOGITS,
-        embeds=head is OutputKind.EMBEDDING,
+        embeds=head is OutputKind.EMBEDDING, pooling=_pooling(file) or Pooling.MEAN,
     )  # fmt: skip
     fingerprint, call = contents_of(_raw_store(file)).fingerprint, call_of(head, inputs, network.config)
     built = network_model(source, network, parts, fingerprint, head, call, inputs, sample_of(network, inputs))

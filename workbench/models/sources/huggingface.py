@@ -23,11 +23,13 @@ from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.dtypes import FLOATING
 from workbench.models.execution.widened import widened, without_room
 from workbench.models.model import Model
+from workbench.models.readers.pooling import Pooling, evaluated_pooling, pooling_of
 from workbench.models.readers.timm_config import is_timm, timm_pictures, wrapped
 from workbench.models.readers.tokenizer import holds_tokenizer
 from workbench.models.sources.huggingface_heads import (
     CHOOSES,
     call_of,
+    head_of,
     main_inputs,
     network_head,
     output_kind,
@@ -270,7 +272,8 @@ def load_network(
             f"{folder}: the weights have {few(further)}, which config.json does not count; the configuration and the "
             "weights do not belong together"
         )
-    return network, _notes(type(network).__name__, config, sorted(report["unexpected_keys"]))
+    notes = _notes(type(network).__name__, config, sorted(report["unexpected_keys"]))
+    return network, notes + (evaluated_pooling(folder)[1] if network_head(network) is OutputKind.EMBEDDING else [])
 
 
 def _notes(name: str, config: Mapping[str, Any], left: Sequence[str]) -> list[str]:
@@ -291,10 +294,17 @@ def class_and_settings(transformers: Any, folder: Path, config: Mapping[str, Any
     _without_others_weights(settings)
     if settings.model_type == "timm_wrapper":
         (settings.model_args or {}).pop("num_classes", None)  # transformers passes its own on, and takes no other
-    if not architecture_of(config):
+    if not architecture_of(config) or _embeds(folder, config, settings):
         with torch.device("meta"):
-            network_type = type(network_type.from_config(settings))
+            network_type = type(transformers.AutoModel.from_config(settings))
     return network_type, settings
+
+
+def _embeds(folder: Path, config: Mapping[str, Any], settings: Any) -> bool:
+    """Return whether a folder of sentence-transformers names a class with a head of words (Qwen3-Embedding's), which
+    that library leaves out."""
+    words = head_of(architecture_of(config)) in (OutputKind.TOKEN_LOGITS, OutputKind.TOKEN_CLASSES)
+    return words and not settings.is_encoder_decoder and pooling_of(folder, NotAModelError) is not None
 
 
 def _without_others_weights(settings: Any) -> None:
@@ -368,13 +378,14 @@ def inputs_of(folder: Path, config: Mapping[str, Any], network: Any) -> InputSpe
     """Return what a network of transformers takes; settings of pictures and the tokenizer lie in ``folder``."""
     head = network_head(network)
     (takes, _), main = arguments_of(network.forward), main_inputs(network)[0]
+    embeds = head is OutputKind.EMBEDDING
     shapes = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), "samples x choices x tokens")
     return replace(
         _token_inputs(network) if main == "input_ids" else _image_inputs(folder, config),
         main=main, takes=takes, tensors=tensors_taken(network), folder=folder,
         requires=required_inputs(network),
         sentences=head is not OutputKind.TOKEN_LOGITS or network.config.is_encoder_decoder,
-        embeds=head is OutputKind.EMBEDDING,
+        embeds=embeds, pooling=evaluated_pooling(folder)[0] if embeds else Pooling.MEAN,
         shapes=shapes if type(network).__name__.endswith(CHOOSES) else {},
         tokenizer=folder if holds_tokenizer(folder) else None,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from workbench.models.data.inputs import InputSpec, arguments_for, arguments_of,
 from workbench.models.execution.network import Call, Forward
 from workbench.models.execution.stacked import tensors_of
 from workbench.models.model import Batch
+from workbench.models.readers.pooling import Pooling
 from workbench.models.sources.probabilities import label_logits
 from workbench.models.summary import OutputKind
 from workbench.readable import few
@@ -113,7 +114,7 @@ def call_of(head: OutputKind | None, spec: InputSpec, config: Any) -> Call:
     def call(forward: Forward, batch: Batch) -> torch.Tensor:
         with padding_id(text, batch) if without_padding_id else nullcontext():
             answer = forward(**arguments_for(batch, spec), **options)
-        result = _result(answer, head, batch, labels)
+        result = _result(answer, head, batch, labels, spec.pooling)
         single = positions and result.ndim == 2  # one number for each position: in the answer or not (TAPAS)
         return label_logits(result) if several or single else result
 
@@ -145,7 +146,9 @@ def padding_id(config: Any, batch: Batch) -> Iterator[None]:
         config.pad_token_id = None
 
 
-def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | None) -> torch.Tensor:
+def _result(
+    answer: Any, head: OutputKind | None, batch: Batch, labels: int | None, pooling: Pooling
+) -> torch.Tensor:  # fmt: skip
     if "action_preds" in answer:  # of a Decision Transformer, which predicts what it sees as well
         actions: torch.Tensor = answer["action_preds"]
         return actions
@@ -155,7 +158,7 @@ def _result(answer: Any, head: OutputKind | None, batch: Batch, labels: int | No
             return torch.cat([each.flatten(1) for each in pair if each is not None], dim=1)
         outputs = [value for name, value in answer.items() if name != "loss"]  # a codec answers its own, and codes
         states = next((each for each in tensors_of(outputs) if each.is_floating_point()), answer[0])
-        return mean_pooled(states, batch.get("attention_mask"))
+        return pooled(states, batch.get("attention_mask"), pooling)
     if "start_logits" in answer:
         return torch.stack([answer["start_logits"], answer["end_logits"]], dim=1)
     if head is OutputKind.DETECTIONS:
@@ -207,12 +210,18 @@ def _segmented(classes: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     return torch.einsum("bqc,bqhw->bchw", shares, masks.sigmoid()).clamp_min(torch.finfo(masks.dtype).tiny).log()
 
 
-def mean_pooled(states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """Return the mean of ``states`` (samples x tokens x features) over tokens whose ``mask`` is 1."""
+def pooled(states: torch.Tensor, mask: torch.Tensor | None, pooling: Pooling = Pooling.MEAN) -> torch.Tensor:
+    """Return one vector for each sample of ``states`` (samples x tokens x features): of the tokens whose ``mask`` is 1
+    the mean, the first or the last one.  States of other ranks are no tokens': their mean over space."""
     if states.ndim != 3:
         return states.flatten(1) if states.ndim < 3 else states.mean(dim=tuple(range(2, states.ndim)))
     if mask is None or mask.shape != states.shape[:2]:
-        return states.mean(dim=1)
+        return states.mean(dim=1) if pooling is Pooling.MEAN else states[:, -1 if pooling is Pooling.LAST else 0]
+    if pooling is not Pooling.MEAN:
+        places = torch.arange(mask.shape[1], device=mask.device)
+        seen = mask != 0
+        place = (seen * places).argmax(dim=1) if pooling is Pooling.LAST else seen.int().argmax(dim=1)
+        return states[torch.arange(len(states), device=states.device), place.to(states.device)]
     weights = mask.to(states.dtype).unsqueeze(-1)
     return (states * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 

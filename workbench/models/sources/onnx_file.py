@@ -25,7 +25,7 @@ from workbench.models.model import Batch, Model, Overrides
 from workbench.models.onnx.inputs import SAMPLES, SIZES, Input, fixed_samples, inputs_of, random_samples
 from workbench.models.onnx.outputs import axis_of_samples, last_function
 from workbench.models.sources.exported_program import in_pieces
-from workbench.models.sources.huggingface_heads import head_of, mean_pooled
+from workbench.models.sources.huggingface_heads import head_of, pooled
 from workbench.models.sources.layers import Modules, Role, find_layers, unknown_role
 from workbench.models.sources.probabilities import classes_of_pixels, logits_of
 from workbench.models.sources.python_module import MAIN
@@ -124,7 +124,7 @@ class Answer:
         if self.last:
             return logits_of(self.last, values)
         values = values[:, None] if values.ndim == 1 else values  # one number a sample
-        return mean_pooled(values, batch.get("attention_mask")) if self.pooled else values
+        return pooled(values, batch.get("attention_mask"), self.spec.pooling) if self.pooled else values
 
     def by_sample(self, values: torch.Tensor) -> torch.Tensor:
         """Return values with their samples along the first axis; a graph may squeeze that of a single one."""

@@ -1,0 +1,104 @@
+"""How a folder of sentence-transformers makes one embedding of a text, by ``modules.json`` and the files it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import NotAModelError, WorkbenchError, naming_damage
+from workbench.plain_file import read_json
+from workbench.readable import few
+
+
+class Pooling(StrEnum):
+    """What of a text's tokens is its embedding: their mean, or the state of the first or the last one."""
+
+    MEAN = "mean"
+    FIRST = "first"
+    LAST = "last"
+
+
+IN_LLAMA_CPP = {Pooling.MEAN: 1, Pooling.FIRST: 2, Pooling.LAST: 3}
+"""llama.cpp's numbers (``enum llama_pooling_type``), which a GGUF file states as ``pooling_type``."""
+
+_MODES = {
+    "mean": Pooling.MEAN, "mean_tokens": Pooling.MEAN, "cls": Pooling.FIRST, "cls_token": Pooling.FIRST,
+    "lasttoken": Pooling.LAST,
+}  # fmt: skip
+WEIGHTS = "model.safetensors"
+_USUAL = ("Transformer", "Pooling", "Normalize")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentencePooling:
+    """``modes``: what is pooled, in the folder's own words; ``behind``: modules after it that change the embedding."""
+
+    modes: tuple[str, ...]
+    behind: tuple[str, ...] = ()
+
+    @property
+    def pooling(self) -> Pooling | None:
+        """The one way of pooling, None for several or one that is not known here."""
+        return _MODES.get(self.modes[0]) if len(self.modes) == 1 else None
+
+
+def pooling_of(folder: Path, error: type[WorkbenchError]) -> SentencePooling | None:
+    """Return what a folder says of its embeddings, None where it says nothing; ``error`` for files that are damaged."""
+    modules = _modules(folder, error)
+    behind = tuple(place or kind for kind, place in modules if kind not in _USUAL)
+    for kind, place in modules:
+        settings = folder / place / "config.json"
+        if kind == "Pooling" and _is_inside(folder, settings) and settings.is_file():
+            with naming_damage(settings, error):
+                return SentencePooling(modes=_modes(read_json(settings)), behind=behind)
+    return None
+
+
+def module_files(folder: Path, error: type[WorkbenchError]) -> list[Path]:
+    """Return the files of the modules behind the network, in folders of their own inside ``folder``."""
+    places = [folder / place for _, place in _modules(folder, error) if place not in ("", ".")]
+    files = (place / name for place in places if _is_inside(folder, place) for name in ("config.json", WEIGHTS))
+    return [file for file in files if file.is_file()]
+
+
+def _modules(folder: Path, error: type[WorkbenchError]) -> list[tuple[str, str]]:
+    """Return the name of each module's class, and its place in ``folder``."""
+    file = folder / "modules.json"
+    with naming_damage(file, error):
+        listed = read_json(file) if file.is_file() else []
+        return [(str(each["type"]).rpartition(".")[2], str(each["path"])) for each in listed]
+
+
+def _is_inside(folder: Path, place: Path) -> bool:
+    """Tell whether no ``..`` leads out of the folder; where links lead is looked at by who reads or copies."""
+    return ".." not in place.parts and place.is_relative_to(folder)
+
+
+def evaluated_pooling(folder: Path) -> tuple[Pooling, list[str]]:
+    """Return how a folder's network is evaluated, the mean where nothing else is known, and notes on what differs;
+    NotAModelError for files that are damaged."""
+    stated = pooling_of(folder, NotAModelError)
+    if stated is None:
+        return Pooling.MEAN, []
+    notes = []
+    if stated.pooling is None:
+        notes.append(
+            f"modules.json pools tokens by {' and '.join(stated.modes) or 'nothing'}, which is not computed here: the "
+            "model is evaluated by the mean of its tokens"
+        )
+    if stated.behind:
+        notes.append(
+            f"modules.json has {few(stated.behind)} behind the network, which is not run: the model is evaluated by "
+            "what comes before"
+        )
+    return stated.pooling or Pooling.MEAN, notes
+
+
+def _modes(settings: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of what is pooled: one member says it, or each has a switch of its own."""
+    if stated := settings.get("pooling_mode"):
+        return (stated,) if isinstance(stated, str) else tuple(map(str, stated))
+    head = "pooling_mode_"
+    return tuple(name.removeprefix(head) for name, on in settings.items() if name.startswith(head) and on is True)
