@@ -126,6 +126,35 @@ def test_edits_are_written_within_a_second_and_recovered(live: Callable[..., Non
     live(again)
 
 
+def test_edits_that_the_copy_has_as_well_are_no_step_to_undo(live: Callable[..., None], tmp_path: Path) -> None:
+    """Undoing it changed nothing."""
+    path = tmp_path / "kept.qwb"
+    sessions.full(1).save(path)
+
+    async def crash(person: Person) -> None:
+        recovery = Recovery(person.context, person.window, seconds=1000)
+        await person.open(sessions.full(1), path)
+        await person.act(lambda: person.context.workspace.select([LAYER]))
+        await person.press(Qt.Key.Key_0, control=True)
+        await person.until(recoverable, 10)
+        recovery.copy_now()
+        recovery.end(discard=False)
+
+    async def again(person: Person) -> None:
+        recovery = Recovery(person.context, person.window)
+        (entry,) = recoverable()
+        assert entry.edits is not None and entry.file.exists()
+        await person.act(lambda: person.context.tasks.start(recovery.restore(entry)))
+        await person.until(lambda: person.state.session is not None)
+        await person.until(lambda: not any(recovery._busy.values()), 20)
+        assert person.state.assignments[LAYER].weights == "keep" and person.state.dirty
+        assert not person.state.undo_name
+        recovery.end(discard=True)
+
+    live(crash)
+    live(again)
+
+
 def test_edits_to_a_file_that_another_window_has_saved_since_are_recovered_and_replace_it_when_told(
     live: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -29,7 +29,7 @@ from workbench.session.autosave import (
     window_folders,
     write_recovery,
 )
-from workbench.session.edits import EditableParts
+from workbench.session.edits import EditableParts, same
 from workbench.session.journal import Journal, read_journal
 from workbench.session.session import Session
 from workbench.session.workspace import State
@@ -110,7 +110,7 @@ class Recovery:
         if session is None or not await self._context.may_discard():
             return False
         self._context.workspace.open(session, entry.original, unsaved=True, read=entry.read)
-        if edited is not None:
+        if edited is not None and not same(EditableParts.of(edited).into(session), session):  # the copy may have them
             self._context.workspace.edit("Recovered Edits", EditableParts.of(edited).into)
         self._context.workspace.select(first_layer(session))
         self._restored = entry.file
