@@ -6316,6 +6316,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>die Engine startet für den nächsten neu; nichts geht verloren</translation>
     </message>
     <message>
+        <source>lost in part or whole: {}; Jobs lists why</source>
+        <translation>ganz oder teilweise verloren: {}; die Gründe stehen unter Aufträge</translation>
+    </message>
+    <message>
         <source>the engine is running again; nothing is lost</source>
         <translation>die Engine läuft wieder; nichts ist verloren</translation>
     </message>

@@ -122,6 +122,25 @@ def test_a_path_that_is_no_model_is_a_dialog_that_blocks_nothing(live: Callable[
     live(story)
 
 
+def test_the_last_line_of_a_repair_says_what_is_lost(live: Callable[..., None], tmp_path: Path) -> None:
+    """A long list ended with one of its parts, and hid that the scores were gone."""
+    whole, cut = tmp_path / "whole.qwb", tmp_path / "cut.qwb"
+    sessions.full(1).save(whole)
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 4 // 5])
+
+    async def story(person: Person) -> None:
+        await person.act(lambda: _drop(person.window, cut))
+        await person.answer("question", "repair")
+        await person.until(lambda: person.state.session is not None)
+        lines = person.context.messages.entries
+        parts = {line.text.split("/")[1].partition(":")[0] for line in lines if line.title == "Repaired"}
+        assert len(parts) > 1 and "sensitivity" in parts
+        assert lines[-1].title == "Repaired cut.qwb" and all(part in lines[-1].text for part in parts)
+        assert person.window.status.message.text().startswith("Repaired cut.qwb: lost in part or whole: ")
+
+    live(story)
+
+
 def _drop(widget: QWidget, path: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])

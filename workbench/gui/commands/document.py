@@ -28,7 +28,7 @@ from workbench.session.shared_file import Stamp, stamp_of
 from workbench.session.workspace import State
 from workbench.steps.files.first_session import STILL_LOADING, is_first_look
 from workbench.steps.files.open_model import OPEN, OpenModelOptions, folder_of_weights, whole
-from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions
+from workbench.steps.files.open_session import OPEN_SESSION, OpenSessionOptions, losses
 from workbench.steps.files.save_session import SAVE_SESSION, SaveSessionOptions
 
 MODEL_FILES = (
@@ -149,6 +149,9 @@ class Document:
         self._context.messages.say(tr("Opened {}").format(session.model.name), _facts(session))
         for note in session.notes if repaired or not is_session else ():
             self._context.messages.say("Repaired" if repaired else "Note on the model", note, "warning")
+        if repaired and (lost := losses(session)):  # the last of many lines would hide what they come to
+            text = f"lost in part or whole: {lost}; Jobs lists why"
+            self._context.messages.say(f"Repaired {Path(path).name}", text, "warning")
         return True
 
     async def _read_session(self, path: str, again: Callable[[], object]) -> tuple[Session | None, bool]:

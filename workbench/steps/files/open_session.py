@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workbench.session.session import Session
 from workbench.steps.options import OptionInfo, option
 from workbench.steps.step import Context, Step, short
+
+LOST = "lost in the damaged file: "
+"""Begins a note on a part that a repair left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,13 @@ def _run(context: Context, options: OpenSessionOptions) -> Session:
     from workbench.session.file.hdf5 import repair_session
 
     session, lost = repair_session(Path(options.path), Session)
-    return replace(session, notes=(*session.notes, *(f"lost in the damaged file: {line}" for line in lost)))
+    return replace(session, notes=(*session.notes, *(f"{LOST}{line}" for line in lost)))
+
+
+def losses(session: Session) -> str:
+    """Return the parts of its file that a repair left out, by their groups; empty for none."""
+    lost = (note.removeprefix(LOST).lstrip("/") for note in session.notes if note.startswith(LOST))
+    return ", ".join(sorted({re.split("[/:]", part)[0] for part in lost}))
 
 
 OPEN_SESSION: Step[OpenSessionOptions, Session] = Step(
