@@ -1,4 +1,4 @@
-"""Prints what is cut off in the window at 1280 x 720, one line each: ``python -m tests.gui.cut_widgets``.
+"""Prints what is cut off in the window, one line each: ``python -m tests.gui.cut_widgets 1280x720 en [PICTURE]``.
 
 Run with QT_SCALE_FACTOR to see other scalings; used by test_scaling.
 """
@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workbench.gui.window import Window
 
-SIZE = (1280, 720)
+ARROW = 28
+"""Pixels of a list beside its text."""
+
+ELIDED = 150
+"""Pixels of a text that are enough to tell what it is."""
+
 SLACK = 1
 """Pixels of rounding at scalings that are no whole numbers."""
 
@@ -28,21 +33,22 @@ def _screen() -> None:
     os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={file}"
 
 
-def main() -> None:
+def main(size: str, language: str, picture: str = "") -> None:
     """Open a full session, go through every panel and every form, print what does not fit."""
     _screen()
-    window = _opened()
+    width, height = map(int, size.split("x"))
+    window = _opened(width, height, language)
     _settled(window)
     result = []
-    if window.width() > SIZE[0] + SLACK or window.height() > SIZE[1] + SLACK:
+    if window.width() > width + SLACK or window.height() > height + SLACK:
         result.append(f"the window needs {window.width()} x {window.height()}")
-    result += [*_in_panels(window), *_in_forms(window)]
-    if len(sys.argv) > 1:
-        window.grab().save(sys.argv[1])
+    result += [*_in_panels(window), *_in_forms(window, width, height)]
+    if picture:
+        window.grab().save(picture)
     print("\n".join(result))
 
 
-def _opened() -> Window:
+def _opened(width: int, height: int, language: str) -> Window:
     from PySide6.QtCore import QSettings
 
     folder = tempfile.mkdtemp(prefix="workbench-settings-")
@@ -50,14 +56,16 @@ def _opened() -> Window:
     from tests.gui import sessions
     from workbench.gui.app import application
     from workbench.gui.context.context import Context
-    from workbench.gui.shell import theme
+    from workbench.gui.shell import theme, words
     from workbench.gui.window import Window
     from workbench.session.workspace import Workspace
 
-    theme.apply(application(), theme.LIGHT)
+    app = application()
+    theme.apply(app, theme.LIGHT)
+    words.install(app, language)
     context = Context(Workspace())
     window = Window(context, theme.LIGHT, keep_layout=False)
-    window.resize(*SIZE)
+    window.resize(width, height)
     window.show()
     session = sessions.full(3)
     context.workspace.open(session, None)
@@ -92,7 +100,7 @@ def _in_panels(window: Window) -> list[str]:
     return result
 
 
-def _in_forms(window: Window) -> list[str]:
+def _in_forms(window: Window, width: int, height: int) -> list[str]:
     from workbench.gui.shell.dialogs import FormDialog
     from workbench.gui.shell.forms import Form
     from workbench.steps.calibrate import CALIBRATE
@@ -109,10 +117,12 @@ def _in_forms(window: Window) -> list[str]:
         name = step.name
         options = step.options() if step.first is None else step.first(window.context.workspace.state.session)
         dialog = FormDialog(window, step.title, step.summary, Form(options), "Start")
+        across = min(dialog.sizeHint().width(), width * 2 // 3)  # as Qt does on a screen of that size
+        dialog.resize(across, dialog.layout().totalHeightForWidth(across))
         dialog.show()
         _settled(window)
         result += [f"{name}: {text}" for text in cut(dialog)]
-        if dialog.width() > SIZE[0] or dialog.height() > SIZE[1]:
+        if dialog.width() > width or dialog.height() > height:
             result.append(f"{name} needs {dialog.width()} x {dialog.height()}")
         dialog.close()
     return result
@@ -129,6 +139,9 @@ def cut(root: object) -> list[str]:
             if not widget.isVisible() or widget.visibleRegion().isEmpty() or widget.objectName().startswith("qt_"):
                 continue
             expected, policy = widget.minimumSizeHint(), widget.sizePolicy().horizontalPolicy()
+            if isinstance(widget, QComboBox):  # its list is as wide as it must be, and a long text ends with dots
+                needed = widget.fontMetrics().horizontalAdvance(widget.currentText()) + ARROW
+                expected.setWidth(min(expected.width(), needed, ELIDED))
             if isinstance(widget, QLabel) and (widget.wordWrap() or policy == QSizePolicy.Policy.Ignored):
                 continue
             wide = policy != QSizePolicy.Policy.Ignored and widget.width() + SLACK < expected.width()
@@ -140,4 +153,4 @@ def cut(root: object) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

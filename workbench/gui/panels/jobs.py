@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from PySide6.QtGui import QPainter, QShowEvent
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPainter, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionProgressBar, QStyleOptionViewItem, QWidget
 
 from workbench.engine.jobs import JobView
@@ -23,6 +24,9 @@ from workbench.insight import quantities
 from workbench.memory import resident
 from workbench.session.workspace import State
 from workbench.steps.step import SESSION_LINE, Request
+
+GAP = 6
+"""Pixels between two buttons."""
 
 PROGRESS = 2
 
@@ -123,6 +127,8 @@ class JobsPanel(Panel):
         self.jobs.setItemDelegateForColumn(PROGRESS, self._progress)
         self.log, self.steps = RecordsView("Messages", MESSAGES), RecordsView("Log of the job", STEPS)
         self.pages = tabs("Messages and log", (("Messages", self.log), ("Log of the job", self.steps)))
+        self.pages.setElideMode(Qt.TextElideMode.ElideRight)
+        self.pages.setUsesScrollButtons(False)
         self.pages.setCornerWidget(self._buttons())
         parts = splitter(self.jobs, self.pages, vertical=True)
         self.column(parts, stretch=parts, focus=self.jobs)
@@ -187,6 +193,16 @@ class JobsPanel(Panel):
         self._selected()
         sizes = (("Engine", resident(self.context.engine_pid())), ("Window", resident(os.getpid())))
         self.memory.setText(" · ".join(f"{name} {quantities.data_size(size)}" for name, size in sizes if size))
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Hide the memory where it would push the tabs away."""
+        buttons = sum(each.sizeHint().width() + GAP for each in (self.memory, self.cancel, self.retry, self.python))
+        self.memory.setVisible(self.pages.tabBar().sizeHint().width() + buttons <= self.width())
 
     def _candidates(self) -> tuple[JobView, ...]:
         """Return the selected jobs, then all, the newest first."""

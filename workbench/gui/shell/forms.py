@@ -39,6 +39,9 @@ from workbench.steps.options import Choice, OptionField, OptionInfo, option_fiel
 MANY_HEIGHT = 150
 """Pixels of a list of check boxes."""
 
+CONTENTS_LENGTH = 16
+"""Characters to which a list shrinks before its form becomes wider than the screen."""
+
 OTHER_KEYS = "&Cancel", "Choose &None", "Choose &All"
 """Buttons of forms, whose mnemonics no label gets."""
 
@@ -178,6 +181,7 @@ class Form(QWidget):
         for choice in choices:
             box.addItem(tr(choice.label), choice.value)
         box.setCurrentIndex(max(box.findData(value), 0))
+        box.setMinimumContentsLength(CONTENTS_LENGTH)
         box.currentIndexChanged.connect(lambda _: self.changed.emit())
         return Entry(box, box.currentData)
 

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QDesktopServices, QResizeEvent
+from PySide6.QtWidgets import QApplication, QBoxLayout
 
 from workbench.gui.context.worker import Worker
 from workbench.gui.panels.panel import PanelPart
@@ -39,6 +39,9 @@ FIELDS = (
 
 EXPORT_TIP = "Write the plan in the selected form, and prove it"
 COPY = "Copy the command line that writes the same"
+LEAST_FOR_PATH = 200
+"""Pixels of the path and its name beside the buttons."""
+
 SAVE_FIRST = f"{COPY}; the session is saved first, whose plan it writes"
 
 
@@ -55,6 +58,7 @@ class DeployForms(PanelPart):
         self.table = RecordsView("Forms of the plan", FIELDS, lambda row: row.form.kind)
         self.table.setSelectionMode(RecordsView.SelectionMode.SingleSelection)
         self.table.horizontalHeader().setStretchLastSection(True)
+        self.table.setMinimumHeight(2 * self.table.verticalHeader().defaultSectionSize())
         self.table.setMaximumHeight(self.table.verticalHeader().defaultSectionSize() * (len(FORMS) + 2))
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._choose())
         self.place = named(PathField(), "Write to", "The file or folder to write")
@@ -66,8 +70,20 @@ class DeployForms(PanelPart):
         self.written = label(role="good", name="What was written", wrap=True)
         self.written.setTextInteractionFlags(SELECTABLE)
         self.written.hide()
-        line = row(title, self.place, *buttons, stretch=self.place)
-        fill(self, column(self.table, line, self.written, stretch=self.table))
+        self._buttons = row(None, *buttons)
+        self._line = row(place := row(title, self.place, stretch=self.place), self._buttons)
+        self._line.setStretchFactor(place, 1)
+        fill(self, column(self.table, self._line, self.written, stretch=self.table))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Let the buttons stand below the path where there is no room for both."""
+        beside = self._buttons.minimumSize().width() + LEAST_FOR_PATH <= self.width()
+        directions = QBoxLayout.Direction
+        self._line.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
 
     @property
     def chosen(self) -> Deployment | None:
@@ -104,6 +120,7 @@ class DeployForms(PanelPart):
             widget.setEnabled(chosen is not None)
         self.copy.setEnabled(chosen is not None and chosen.is_possible)
         self.repair.setVisible(chosen is not None and bool(chosen.refused) and not chosen.unfit)
+        self._fit()
         if chosen is None or self.state.session is None:
             return
         wants = EXPORT.wants(self.state.session, ExportOptions(kind=chosen.form.kind, out=""))

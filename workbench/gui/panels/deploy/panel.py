@@ -78,6 +78,7 @@ class DeployPanel(Panel):
         self.summary = fitted()
         self.table = RecordsView("Plans in their runtime", FIELDS, lambda row: f"{row.plan} {row.runtime}")
         self.table.resizeColumnsToContents()
+        self.table.setMinimumHeight(2 * self.table.verticalHeader().defaultSectionSize())
         self.column(
             self.forms,
             row(self.run, self.summary, stretch=self.summary),

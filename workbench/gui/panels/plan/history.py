@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLineEdit, QToolButton
 
 from workbench.gui.context import edits
 from workbench.gui.panels.panel import PanelPart
-from workbench.gui.shell.widgets import button, fill, label, named, row, splitter, switch
+from workbench.gui.shell.widgets import button, fill, fitted, named, row, splitter, switch
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import METRIC_UNIT, Field, Number
 from workbench.gui.tables.records import RecordsView
@@ -73,7 +73,7 @@ class PlanHistory(PanelPart):
     def _build(self) -> None:
         self.plans = RecordsView("Named plans", PLANS, lambda plan: plan.name)
         self.changes = RecordsView("Layers that two plans store differently", DIFFERENCES)
-        self.figure = label(role="muted")
+        self.figure = fitted(role="muted")
         hint = "Name for the current plan"
         self.name = named(QLineEdit(placeholderText=tr(hint)), hint)
         self.name.returnPressed.connect(self.keep)
