@@ -10,17 +10,18 @@ from typing import Any
 import torch
 import transformers
 
-from workbench.models.gguf.architectures import Architecture, by_name
+from workbench.models.gguf.architectures import ARCHITECTURES, Architecture
 from workbench.models.sources.bundled import bundled_folder
 
+FAMILIES = tuple(each.model_types[0] for each in ARCHITECTURES)
 ROWS = 1024
 """Tokens of the vocabulary, those of the bundled language model."""
 
 
 def folder_of(name: str, place: Path, **changes: Any) -> Path:
-    """Write a random network of the architecture that llama.cpp calls ``name``; ``changes`` of its configuration."""
-    architecture = by_name(name)
-    assert architecture is not None
+    """Write a random network of the architecture that llama.cpp or transformers calls ``name``; ``changes`` of its
+    configuration."""
+    architecture = next(each for each in ARCHITECTURES if name in (each.name, *each.model_types))
     network = getattr(transformers, architecture.network)
     torch.manual_seed(0)
     model = network(network.config_class(**{**_sizes(architecture, network.config_class), **changes}))
@@ -55,6 +56,8 @@ def _sizes(architecture: Architecture, config: type) -> dict[str, Any]:
         }
     if architecture.name == "bert":
         del sizes["num_key_value_heads"]
+    if architecture.after_padding:
+        sizes |= {"pad_token_id": 1, "type_vocab_size": 1}
     return sizes
 
 

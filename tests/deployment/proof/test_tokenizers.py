@@ -83,6 +83,23 @@ def test_llama_cpp_splits_text_as_the_folder_does(kind: str, tmp_path: Path) -> 
     assert list(theirs) == ours
 
 
+@pytest.mark.parametrize("removes", [True, False])
+def test_spaces_that_a_folder_leaves_out_are_left_out_everywhere(removes: bool, tmp_path: Path) -> None:
+    """XLM-RoBERTa's tokenizer splits at spaces before it marks words; others of its kind keep each."""
+    tokenizer = Tokenizer(models.Unigram())
+    space = pre_tokenizers.Metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), space]) if removes else space
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    trainer = trainers.UnigramTrainer(vocab_size=300, special_tokens=special, unk_token="<unk>", show_progress=False)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    folder, text = written(json.loads(tokenizer.to_str()), tmp_path), "  " * removes + "Two  words,   and more "
+    ours = fast_tokenizer(folder).encode(text, add_special_tokens=False).ids
+    assert fast_tokenizer(folder / "model.gguf").encode(text, add_special_tokens=False).ids == ours
+    if importlib.util.find_spec("xllamacpp") is not None:
+        theirs = llama_cpp.run(folder / "model.gguf", [[1, 2, 3]], [1], ROWS, text=text, threads=1).tokens
+        assert list(theirs) == ours
+
+
 def test_word_pieces_come_back(tmp_path: Path) -> None:
     folder = written(None, tmp_path)
     text = "Hello worlding, abc"

@@ -52,7 +52,7 @@ def file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-@pytest.mark.parametrize("name", [each.name for each in ARCHITECTURES if each.opens])
+@pytest.mark.parametrize("name", [each.model_types[0] for each in ARCHITECTURES if each.opens])
 def test_every_architecture_comes_back_as_the_same_network(name: str, tmp_path: Path) -> None:
     folder = folder_of(name, tmp_path / "folder")
     model = open_model(folder)

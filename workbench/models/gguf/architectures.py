@@ -50,7 +50,8 @@ class Architecture:
     order.  ``shifted_norms``: norms are stored with the 1 that transformers adds.
     ``windows``: sliding windows are computed; otherwise the context ends with the window.  ``computed``: members of
     configurations whose other values llama.cpp does not compute, ``stated`` those for which it has a value of its own
-    where they are None.  ``opens``: files of it open as a network here.
+    where they are None.  ``after_padding``: positions are counted from the row after the padding's id, and a file has
+    none before.  ``opens``: files of it open as a network here.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Architecture:
     windows: bool = False
     computed: Mapping[str, object] = field(default_factory=dict)
     stated: tuple[str, ...] = ()
+    after_padding: bool = False
     opens: bool = True
 
 
@@ -102,6 +104,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="bert", model_types=("bert",), network="BertModel", ropes=(), activations=("gelu",),
                  keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps"},
                  constants={"attention.causal": False}),
+    Architecture(name="bert", model_types=("roberta", "xlm-roberta", "camembert"), network="RobertaModel", ropes=(),
+                 activations=("gelu",), keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps"},
+                 constants={"attention.causal": False}, after_padding=True),
 )  # fmt: skip
 """A new one is an entry here, checked by a test that runs a small network of it in llama.cpp."""
 
@@ -116,7 +121,7 @@ def architecture_of(model_type: str, error: type[WorkbenchError]) -> Architectur
 
 
 def by_name(name: str) -> Architecture | None:
-    """Return the architecture that a GGUF file calls ``name``, None for one that is not known."""
+    """Return the first architecture that a GGUF file calls ``name``, None for one that is not known."""
     return next((each for each in ARCHITECTURES if each.name == name), None)
 
 
@@ -132,11 +137,18 @@ def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: ty
         values["attention.head_count_kv"] = config["num_attention_heads"]
     if architecture.name == "gpt2":
         values.setdefault("feed_forward_length", 4 * config["n_embd"])
+    if architecture.after_padding:
+        values["context_length"] = config["max_position_embeddings"] - first_position(config)
     if (window := window_of(config)) and not architecture.windows:
         values["context_length"] = window
     if architecture.ropes:
         values |= _rotary(architecture, config)
     return {f"{architecture.name}.{key}": value for key, value in values.items()}
+
+
+def first_position(config: Mapping[str, Any]) -> int:
+    """Return the row of the first token in a table of positions that begins after the padding's id."""
+    return int(config["pad_token_id"]) + 1
 
 
 def window_of(config: Mapping[str, Any]) -> int | None:

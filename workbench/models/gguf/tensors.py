@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.errors import BackendUnavailableError, NotAModelError
 from workbench.installed import require_new
-from workbench.models.gguf.architectures import Architecture
+from workbench.models.gguf.architectures import Architecture, first_position
 from workbench.models.gguf.rotary import TENSORS as ROTARY
 
 if TYPE_CHECKING:
@@ -70,10 +70,13 @@ def rows_of(experts: int, rows: int, pieces: int, place: int) -> np.ndarray | No
 def row_order(architecture: Architecture, config: Mapping[str, Any], parameter: str) -> np.ndarray | None:
     """Return which row of the network's tensor is each row of the file's, int64 ``[rows]``; None where none moves.
 
-    llama.cpp's rotary embeddings pair neighbours, those of transformers a head's halves, so that in a file of some
-    architectures the rows of queries and keys are interleaved.  Raises NotAModelError for heads that have no halves.
+    Of positions, a file has those that tokens take.  llama.cpp's rotary embeddings pair neighbours, those of
+    transformers a head's halves, so that in a file of some architectures the rows of queries and keys are interleaved.
+    Raises NotAModelError for heads that have no halves.
     """
     kind = parameter.removesuffix(".weight").removesuffix(".bias").rpartition(".")[2]
+    if architecture.after_padding and kind == "position_embeddings":
+        return np.arange(first_position(config), config["max_position_embeddings"])
     if not architecture.permuted or kind not in ("q_proj", "k_proj"):
         return None
     heads = config["num_attention_heads"]

@@ -155,13 +155,17 @@ def _word_piece(metadata: Mapping[str, Any], tokens: list[str], types: Sequence[
 def _unigram(metadata: Mapping[str, Any], tokens: list[str], types: Sequence[int], where: str) -> dict[str, Any]:
     scores = metadata.get(_GGML + "scores") or [0.0] * len(tokens)
     charsmap = metadata.get(_GGML + "precompiled_charsmap")
-    normalizer = None
+    steps: list[dict[str, Any]] = []
     if charsmap:
-        normalizer = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(bytes(charsmap)).decode()}
+        steps.append({"type": "Precompiled", "precompiled_charsmap": base64.b64encode(bytes(charsmap)).decode()})
+    if metadata.get(_GGML + "remove_extra_whitespaces", False):
+        steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
     scheme = "always" if metadata.get(_GGML + "add_space_prefix", True) else "never"
     space = {"type": "Metaspace", "replacement": _PREFIX, "prepend_scheme": scheme, "split": True}
     return {
-        "normalizer": normalizer, "pre_tokenizer": space, "decoder": space,
+        "normalizer": {"type": "Sequence", "normalizers": steps} if steps else None,
+        "pre_tokenizer": space, "decoder": space,
         "model": {"type": "Unigram", "unk_id": metadata.get(_GGML + "unknown_token_id", 0), "byte_fallback": False,
                   "vocab": [[token, float(score)] for token, score in zip(tokens, scores, strict=False)]},
     }  # fmt: skip

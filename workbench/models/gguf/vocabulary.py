@@ -19,23 +19,23 @@ _PREFIX = "▁"
 
 
 def vocabulary(
-    folder: Path, size: int, pre: str, error: type[WorkbenchError], *, kinds: int = 2,
+    folder: Path, size: int, pre: str, error: type[WorkbenchError], *, kinds: int = 0,
     converted: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the keys ``tokenizer.*`` for the tokenizer in ``folder``, of ``size`` tokens as the embedding has rows.
 
     ``pre`` names llama.cpp's pre-tokenizer; empty: the one that splits text as tokenizer.json says.  A folder without
     that file has ``converted`` in its place; one without a tokenizer gives the model "none", which llama.cpp runs on
-    token ids.  ``kinds`` is the rows of the table of token types.  Raises ``error`` for a tokenizer
-    that llama.cpp does not have.
+    token ids.  ``kinds`` is the rows of the table of token types, 0 without one.  Raises ``error``
+    for a tokenizer that llama.cpp does not have.
     """
     file = folder / "tokenizer.json"
     document = _read(file, error) or converted
+    types = {"tokenizer.ggml.token_type_count": kinds} if kinds else {}
     if document is None:
-        return {"tokenizer.ggml.model": "none"}
+        return {"tokenizer.ggml.model": "none", **types}
     with naming_damage(file, error):
-        keys = _keys(document, folder, size, pre, error)
-    return keys | ({"tokenizer.ggml.token_type_count": kinds} if keys["tokenizer.ggml.model"] == "bert" else {})
+        return _keys(document, folder, size, pre, error) | types
 
 
 def _keys(
@@ -63,6 +63,8 @@ def _keys(
         )
     if kind in ("llama", "t5"):
         keys["tokenizer.ggml.add_space_prefix"] = _adds_space(document)
+    if UNKNOWN in types:
+        keys["tokenizer.ggml.unknown_token_id"] = types.index(UNKNOWN)
     return {
         "tokenizer.ggml.model": kind, "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types, **keys,
         **_special(document, folder, size),
@@ -136,7 +138,10 @@ def _unigram(document: Mapping[str, Any], size: int) -> dict[str, Any]:
     scores = [0.0] * size
     for place, (_, score) in enumerate(document["model"]["vocab"]):
         scores[place] = float(score)
-    keys: dict[str, Any] = {"tokenizer.ggml.scores": scores, "tokenizer.ggml.pre": "default"}
+    keys: dict[str, Any] = {
+        "tokenizer.ggml.scores": scores, "tokenizer.ggml.pre": "default",
+        "tokenizer.ggml.remove_extra_whitespaces": _removes_spaces(document),
+    }  # fmt: skip
     for step in _steps(document.get("normalizer"), "normalizers"):
         if step.get("type") == "Precompiled" and step.get("precompiled_charsmap"):
             keys["tokenizer.ggml.precompiled_charsmap"] = base64.b64decode(step["precompiled_charsmap"])
@@ -167,6 +172,13 @@ def _adds_space(document: Mapping[str, Any]) -> bool:
             usual = "always" if step.get("add_prefix_space", True) else "never"
             return bool(step.get("prepend_scheme", usual) != "never")
     return False
+
+
+def _removes_spaces(document: Mapping[str, Any]) -> bool:
+    """Return whether spaces at the ends of a text, and all but one in a row, are left out."""
+    splits = [step.get("type") for step in _steps(document.get("pre_tokenizer"), "pretokenizers")]
+    patterns = [step.get("pattern") for step in _steps(document.get("normalizer"), "normalizers")]
+    return "WhitespaceSplit" in splits or {"Regex": " {2,}"} in patterns
 
 
 def _special(document: Mapping[str, Any], folder: Path, size: int) -> dict[str, Any]:
