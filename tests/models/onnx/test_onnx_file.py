@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.models.onnx.graphs import NETWORKS, batch, exported, in_blocks, run, statically
+from tests.models.onnx.graphs import FEATURES, NETWORKS, batch, exported, in_blocks, run, statically
+from tests.models.onnx.made import numbers, onnxruntime_output, output_of, save
 from workbench.deployment.exporters import exporter
 from workbench.errors import ModelError, NotAModelError
 from workbench.models.model import Model
@@ -119,6 +120,56 @@ def test_matmulnbits_opens_with_its_codes_and_exports_them_again(kind: str, symm
     for layer in model.summary.stored:
         assert torch.equal(again.weight(layer.name), model.weight(layer.name))
     assert run(tmp_path / "again.onnx", kind, values) == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+
+
+def opened_with_its_plan(file: Path, scheme: str) -> None:
+    """Require ONNX Runtime's answers, and a plan of ``scheme`` that changes no bit."""
+    model, values = open_model(file), batch("words")
+    assert _values("words", model, values).numpy() == pytest.approx(run(file, "words", values), rel=1e-4, abs=1e-5)
+    session = start(model)
+    assert {rule.assignment.weights for rule in session.plan.rules} == {scheme}
+    bound = wb.quantize(model, session.plan).bind(model)
+    assert all(torch.equal(bound.weight(layer.name), model.weight(layer.name)) for layer in model.summary.stored)
+
+
+@pytest.mark.parametrize("symmetric", (True, False))
+def test_blocks_that_rows_do_not_fill_are_groups(symmetric: bool, tmp_path: Path) -> None:
+    exported("words", tmp_path / "m.onnx")
+    in_blocks(tmp_path / "m.onnx", tmp_path / "q.onnx", symmetric=symmetric, block=128)
+    opened_with_its_plan(tmp_path / "q.onnx", f"int4-g128{'' if symmetric else '-asym'}-sfp32")
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+def test_zero_points_between_codes_are_offsets(tmp_path: Path) -> None:
+    """As HQQ finds them."""
+    import onnx
+    from onnxruntime.quantization.matmul_nbits_quantizer import HQQWeightOnlyQuantConfig, MatMulNBitsQuantizer
+
+    exported("words", tmp_path / "m.onnx")
+    settings = HQQWeightOnlyQuantConfig(block_size=16, bits=4)
+    quantizer = MatMulNBitsQuantizer(onnx.load(tmp_path / "m.onnx"), algo_config=settings)
+    quantizer.process()
+    onnx.save(quantizer.model.model, tmp_path / "q.onnx")
+    opened_with_its_plan(tmp_path / "q.onnx", "int4-g16-asym-zfp32-sfp32")
+
+
+def test_operators_of_one_kind_in_a_module_have_names_of_their_own(tmp_path: Path) -> None:
+    """ONNX Runtime refuses a name that two nodes have; torch's exporter notes the module, from which we name them."""
+    import onnx
+    from onnx import helper
+
+    scopes = helper.make_node("Add", [], []).metadata_props
+    scopes.add(key="pkg.torch.onnx.name_scopes", value="['', 'inner', 'add']")
+    nodes = [helper.make_node("MatMul", ["x", "inner.weight"], ["h"], name="node_0")]
+    nodes += [helper.make_node("Add", ["h", "one"], ["k"], name="node_1"),
+              helper.make_node("Add", ["k", "one"], ["y"], name="node_2")]  # fmt: skip
+    for node in nodes:
+        node.metadata_props.extend(scopes)
+    tensors = {"inner.weight": numbers(FEATURES, 5), "one": np.ones(1, np.float32)}
+    file = save(tmp_path / "m.onnx", nodes, {"x": (1, ["n", FEATURES])}, ["y"], tensors, opset=21)
+    assert [each.name for each in onnx.load(file).graph.node] == ["node_0", "node_1", "node_2"]
+    values = {"x": batch("perceptron").numpy()}
+    assert output_of(open_model(file), values) == pytest.approx(onnxruntime_output(file, values), rel=1e-5, abs=1e-6)
 
 
 def test_calibrate_score_plan_and_export(tmp_path: Path) -> None:

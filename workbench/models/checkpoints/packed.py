@@ -135,7 +135,14 @@ def words_as_rows(words: torch.Tensor, bits: int, columns: int) -> np.ndarray:
     return raw[:, : -(-columns * bits // 8)]
 
 
+STORED = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}
+
+
 def named(element: str, granularity: str, dtype: torch.dtype, *, symmetric: bool = True) -> str:
     """Return the canonical name of the scheme with scales of ``dtype``."""
-    stored = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}[dtype]
-    return parse_scheme(f"{element}-{granularity}{'' if symmetric else '-asym'}-s{stored}").name
+    return parse_scheme(f"{element}-{granularity}{'' if symmetric else '-asym'}-s{STORED[dtype]}").name
+
+
+def with_offsets(element: str, granularity: str, dtype: torch.dtype) -> str:
+    """Return the canonical name of the scheme with scales of ``dtype`` and float32 offsets."""
+    return parse_scheme(f"{element}-{granularity}-asym-zfp32-s{STORED[dtype]}").name

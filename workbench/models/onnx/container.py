@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -194,9 +195,14 @@ def _clear(model: Any) -> None:
         model.graph.ClearField(field)
     if model.graph.sparse_initializer:
         raise NotAModelError("it holds sparse tensors, which are not read; save it with dense ones")
+    taken, numbers = set[str](), Counter[str]()
     for node in _nodes(model.graph, 0):
         node.ClearField("doc_string")
-        node.name = _path(node)
+        node.name = path = _path(node)
+        while node.name and node.name in taken:  # ONNX Runtime refuses a name that two nodes have
+            numbers[path] += 1
+            node.name = f"{path}_{numbers[path]}"
+        taken.add(node.name)
         layer = layer_of(node)
         node.ClearField("metadata_props")
         if layer:

@@ -360,7 +360,7 @@ class _Reader:
         in_single_precision(result.nodes)
         result.unseen.update(
             node.op_type for node in with_inner(result.nodes)
-            if node.op_type in CODED_PRODUCTS and any(self._has_codes(name) for name in node.input if name)
+            if node.op_type in CODED_PRODUCTS and any(self._has_codes(name, node) for name in node.input if name)
         )  # fmt: skip
         if all(weight.kind is None for weight in result.weights.values()):
             raise NotAModelError(
@@ -382,9 +382,10 @@ class _Reader:
                 self._keep(name, users)
         return result
 
-    def _has_codes(self, name: str) -> bool:
+    def _has_codes(self, name: str, node: Any) -> bool:
         source = self.constants.source(name)
-        return source is not None and len(self.constants.arrays[source].shape) > 1
+        axes = 1 if node.op_type == "MatMulBnb4" else 2
+        return source is not None and len(self.constants.arrays[source].shape) >= axes
 
     def _biases(self, outputs: list[str]) -> None:
         """Join the bias that is added to a product, and to nothing else, to its layer."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import NotAModelError
-from workbench.models.checkpoints.packed import array, integers, named
+from workbench.models.checkpoints.packed import array, integers, named, with_offsets
 from workbench.models.onnx.container import DTYPES, PACKED, StoredArray
 from workbench.models.onnx.kinds import CODES, COMPUTED, DEEPEST, MOVES
 from workbench.models.onnx.nodes import attributes_of
@@ -52,7 +52,11 @@ class Numbers:
         if self.scales is None:
             return self.codes
         codes = self.codes.float()
-        return (codes if self.zeros is None else codes - self.zeros) * self.scales
+        if self.zeros is None:
+            return codes * self.scales
+        if not _are_whole(self.zeros):
+            return codes * self.scales - self.zeros * self.scales  # as a scheme with offsets has it
+        return (codes - self.zeros) * self.scales
 
     def moved(self, move: Callable[[torch.Tensor], torch.Tensor]) -> Numbers:
         """Return it with every number where ``move`` puts it."""
@@ -80,6 +84,10 @@ class Numbers:
         symmetric = bool((zeros + lift == half).all())
         shifts = None if symmetric else (zeros[:: 1 if granularity != "tensor" else len(zeros), ::step] + lift)
         codes = pack((self.codes.to(torch.int16) + lift).to(torch.uint8), bits).numpy()
+        if shifts is not None and not _are_whole(zeros):
+            arrays = {"codes": codes, "scales": array(scales), "offsets": array(-(shifts * scales.float()))}
+            name = with_offsets(f"int{bits}", granularity, self.scale_dtype)
+            return QuantizedTensor(scheme=name, shape=shape, arrays=arrays)
         name = named(f"int{bits}", granularity, self.scale_dtype, symmetric=symmetric)
         return integers(name, codes, shape, scales.contiguous(), shifts)
 
@@ -90,11 +98,8 @@ class Numbers:
         if self.whole:
             return "channel" if self.listed and len(scales) == 1 else "tensor", columns
         size = self.group or columns
-        if columns % size:
-            return None
         for each in (scales, zeros):
-            blocks = each.reshape(len(each), -1, size)
-            if not bool((blocks == blocks[..., :1]).all()):
+            if not torch.equal(each, each[:, ::size].repeat_interleave(size, 1)[:, :columns]):
                 return None
         return (f"g{size}" if self.group else "channel"), size
 
@@ -270,6 +275,10 @@ class Constants:
             )  # fmt: skip
         except (RuntimeError, IndexError, KeyError) as error:
             raise NotAModelError(f"{node.input[1]} does not fit the sizes of its MatMulNBits: {error}") from error
+
+
+def _are_whole(zeros: torch.Tensor) -> bool:
+    return torch.equal(zeros, zeros.round())
 
 
 def _dtype(array: StoredArray) -> torch.dtype:
