@@ -7602,6 +7602,18 @@ Auf {}.</translation>
         <translation>die Dateien speichern Schlüssel und Werte als {}; ein Plan rundet sie Token für Token, deshalb bleiben sie, wie sie berechnet werden</translation>
     </message>
     <message>
+        <source>{} holds {} in FP8 with scales beside it, and matrices with weight_scale(_inv) are read; save it with one matrix for each expert</source>
+        <translation>{} enthält {} in FP8 mit Skalen daneben, und gelesen werden Matrizen mit weight_scale(_inv); mit einer Matrix für jeden Experten speichern</translation>
+    </message>
+    <message>
+        <source>{} has {n} scales for {n} columns</source>
+        <translation>{} hat {n} Skalen für {n} Spalten</translation>
+    </message>
+    <message>
+        <source>the files clip the inputs of each expert of {n} layers ({}) to a range of its own, which no plan can say; the plan has the widest</source>
+        <translation>die Dateien schneiden die Eingaben jedes Experten von {n} Schichten ({}) auf einen eigenen Bereich zu, was kein Plan sagen kann; der Plan hat den weitesten</translation>
+    </message>
+    <message>
         <source>{} holds {} in FP8 with scales, and config.json does not say by which method (quantization_config); fetch the folder again, with all of its .json files</source>
         <translation>{} enthält {} in FP8 mit Skalen, und config.json sagt nicht, nach welchem Verfahren (quantization_config); den Ordner noch einmal holen, mit allen .json-Dateien</translation>
     </message>

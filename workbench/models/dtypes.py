@@ -30,6 +30,7 @@ _ALL = (
     Dtype("bfloat16", "BF16", 16, floating=True),
     Dtype("float8_e4m3fn", "F8_E4M3", 8, floating=True),
     Dtype("float8_e5m2", "F8_E5M2", 8, floating=True),
+    Dtype("float8_e8m0fnu", "F8_E8M0", 8),  # scales alone, so not floating: no weights
     Dtype("complex64", "C64", 64),
     Dtype("int64", "I64", 64),
     Dtype("int32", "I32", 32),

@@ -1,4 +1,4 @@
-"""AWQ, FP8 and MXFP4 checkpoints, made by naive loops, open with the very values and the plan of their makers."""
+"""AWQ, GPTQ, MLX and MXFP4 checkpoints, made by naive loops, open with the very values and the plan of their makers."""
 
 from __future__ import annotations
 
@@ -73,19 +73,6 @@ def test_awq_of_another_layout_is_refused(tmp_path: Path) -> None:
         open_model(rewritten(folder, settings))
 
 
-def test_float8_in_blocks(tmp_path: Path) -> None:
-    folder = folder_of("llama", tmp_path / "llama")
-    codes = (torch.randn(64, 64) * 50).clamp(-448, 448).to(torch.float8_e4m3fn)
-    scales = torch.rand(2, 3) * 0.01 + 1e-4
-    values = codes.float() * scales.repeat_interleave(32, 0).repeat_interleave(24, 1)[:, :64]
-    tensors = {f"{Q}.weight": codes, f"{Q}.weight_scale_inv": scales}
-    settings = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [32, 24]}
-    model = open_model(rewritten(folder, settings, **tensors))
-    assert torch.equal(model.weight(Q), values)
-    assigned = resolve(as_stored(model, Plan()), model.summary.layers)[Q]
-    assert (assigned.weights, assigned.inputs) == ("fp8-e4m3-b32x24", "fp8-e4m3-g24-sfp32")
-
-
 def test_mxfp4_experts(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     config = transformers.GptOssConfig(
@@ -113,23 +100,57 @@ def test_mxfp4_experts(tmp_path: Path) -> None:
     assert torch.equal(parse_scheme("mxfp4").decode(stored), model.weight(layer.name))
 
 
-def test_columns_in_the_order_of_activations_open_with_their_values_and_no_scheme(tmp_path: Path) -> None:
-    folder = folder_of("llama", tmp_path / "llama")
-    generator = np.random.default_rng(1)
+def gptq_layer(index: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, dict[str, torch.Tensor]]:
+    """Return a matrix (inputs x outputs) whose inputs name their group, and the tensors in which GPTQ stores it."""
     codes = generator.integers(0, 16, (64, 64)).astype(np.uint32)
     words = np.zeros((8, 64), np.uint32)
     for column in range(64):
         words[column // 8] |= codes[column] << np.uint32(4 * (column % 8))
-    zeros = np.full((2, 8), 0x77777777, np.uint32)
-    scales, index = generator.uniform(0.01, 0.1, (2, 64)).astype(np.float16), generator.permutation(64) // 32
-    values = (codes.astype(np.float32) - 8) * scales[index].astype(np.float32)
+    zeros, scales = np.full((2, 8), 0x77777777, np.uint32), generator.uniform(0.01, 0.1, (2, 64)).astype(np.float16)
     tensors = {f"{Q}.qweight": torch.from_numpy(words.view(np.int32)), f"{Q}.scales": torch.from_numpy(scales),
                f"{Q}.qzeros": torch.from_numpy(zeros.view(np.int32)),
                f"{Q}.g_idx": torch.from_numpy(index).int()}  # fmt: skip
+    return (codes.astype(np.float32) - 8) * scales[index].astype(np.float32), tensors
+
+
+def test_columns_in_the_order_of_activations_open_with_their_values_and_no_scheme(tmp_path: Path) -> None:
+    folder = folder_of("llama", tmp_path / "llama")
+    generator = np.random.default_rng(1)
+    values, tensors = gptq_layer(generator.permutation(64) // 32, generator)
     settings = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": True}
     model = open_model(rewritten(folder, settings, f"{Q}.weight", **tensors))
     assert np.array_equal(model.weight(Q).numpy(), values.T)
     assert as_stored(model, Plan()).of(Q).weights == "keep"
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_gptq_groups_of_which_the_last_is_shorter(said: bool, tmp_path: Path) -> None:
+    """Rows of 576 in groups of 128 have four and a half of them."""
+    folder = folder_of("llama", tmp_path / "llama")
+    values, tensors = gptq_layer(np.arange(64) // 48, np.random.default_rng(2))
+    if not said:
+        del tensors[f"{Q}.g_idx"]
+    settings = {"quant_method": "gptq", "bits": 4, "group_size": 48, "desc_act": False, "sym": True}
+    model = open_model(rewritten(folder, settings, f"{Q}.weight", **tensors))
+    assert np.array_equal(model.weight(Q).numpy(), values.T)
+    assert as_stored(model, Plan()).of(Q).weights == "int4-g48"
+
+
+def test_mlx_groups_that_the_settings_leave_open(tmp_path: Path) -> None:
+    """Those of mlx-lm's recipes of mixed widths: ``null``."""
+    folder = folder_of("llama", tmp_path / "llama")
+    generator = torch.Generator().manual_seed(0)
+    codes = torch.randint(0, 16, (64, 64), generator=generator, dtype=torch.uint8)
+    scales, biases = torch.rand(64, 2, generator=generator), torch.rand(64, 2, generator=generator)
+    tensors = {f"{Q}.weight": words_of(codes, 4).view(torch.uint32), f"{Q}.scales": scales, f"{Q}.biases": biases}
+    path = rewritten(folder, {}, **tensors)
+    config = json.loads((path / "config.json").read_text())
+    own = {"group_size": None, "bits": 4, "mode": "affine"}
+    (path / "config.json").write_text(json.dumps(config | {"quantization": {"group_size": 64, "bits": 8, Q: own}}))
+    model = open_model(path)
+    spread = [each.repeat_interleave(32, 1) for each in (scales, biases)]
+    assert torch.allclose(model.weight(Q), codes.float() * spread[0] + spread[1])
+    assert as_stored(model, Plan()).of(Q).weights == "int4-g32-asym-zfp32-sfp32"
 
 
 def test_a_missing_part_is_named(tmp_path: Path) -> None:

@@ -36,9 +36,16 @@ def with_settings(folder: Path, config: Any) -> Any:
 
 def require_whole(store: TensorStore, folder: Path) -> None:
     """Raise NotAModelError for weights in FP8 with scales, which nothing says how to multiply."""
+    if name := scaled_without(store):
+        raise NotAModelError(
+            f"{folder} holds {name} in FP8 with scales, and config.json does not say by which method "
+            "(quantization_config); fetch the folder again, with all of its .json files"
+        )
+
+
+def scaled_without(store: TensorStore) -> str | None:
+    """Return the first weight in FP8 that has scales of its own beside it in ``store``; None where there is none."""
     for name, tensor in store.tensors.items():
         if tensor.dtype.startswith("float8") and {f"{name}_scale", f"{name}_scale_inv"} & store.tensors.keys():
-            raise NotAModelError(
-                f"{folder} holds {name} in FP8 with scales, and config.json does not say by which method "
-                "(quantization_config); fetch the folder again, with all of its .json files"
-            )
+            return name
+    return None

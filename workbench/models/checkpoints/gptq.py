@@ -46,12 +46,12 @@ def read_gptq(store: TensorStore, config: Config, names: Names) -> Packed:
             known = f"those of {WIDTHS} bits in gptq and gptq_v2 are read"
             raise NotAModelError(f"{module} has GPTQ codes of {bits} bits in the format {layout[:40]}; {known}")
         columns = _whole(32 * words, bits, module)
-        width = -(-columns // groups)
-        index = store.read(parts[3]).long() if len(parts) > 3 else torch.arange(columns) // width
+        index = store.read(parts[3]).long() if len(parts) > 3 else None
+        width = _width(groups, columns, config) if index is None else int((index == 0).sum())
         shifts = _gptq_shifts(store, parts[1], rows, bits, plus_one)
         symmetric = bool((shifts == 2 ** (bits - 1)).all())
-        if torch.equal(index, torch.arange(columns) // width):
-            granularity = _granularity(groups, columns, config)
+        if index is None or (width and torch.equal(index, torch.arange(columns) // width)):
+            granularity = _granularity(groups, columns, width, config)
             scheme = named(f"int{bits}", granularity, _dtype(store, parts[2]), symmetric=symmetric)
             load = partial(_gptq_weight, store, parts, (rows, columns), scheme, plus_one, symmetric)
             packed[f"{module}.weight"] = PackedWeight(parts=parts, shape=(rows, columns), scheme=scheme, load=load)
@@ -104,7 +104,7 @@ def read_awq(store: TensorStore, config: Config, names: Names) -> Packed:
             raise NotAModelError(
                 f"{module} is not an AWQ weight: {words} words for {rows} outputs; fetch the file again"
             )
-        granularity = _granularity(groups, columns, config)
+        granularity = _granularity(groups, columns, columns // groups, config)
         scheme = named("int4", granularity, _dtype(store, parts[2]), symmetric=False)
         load = partial(_awq_weight, store, parts, (rows, columns), scheme)
         packed[f"{module}.weight"] = PackedWeight(parts=parts, shape=(rows, columns), scheme=scheme, load=load)
@@ -140,9 +140,15 @@ def _groups(store: TensorStore, module: str, parts: tuple[str, ...]) -> int:
     return scales[0]
 
 
-def _granularity(groups: int, columns: int, config: Config) -> str:
+def _width(groups: int, columns: int, config: Config) -> int:
+    """Return the columns of a group, of which the last may have fewer, where no tensor says it."""
+    stated = int(config.get("group_size") or 0)
+    return stated if stated > 0 and -(-columns // stated) == groups else -(-columns // groups)
+
+
+def _granularity(groups: int, columns: int, width: int, config: Config) -> str:
     """Return what a scale is for: groups, of which there may be one alone, or rows."""
-    return "channel" if groups == 1 and config.get("group_size") != columns else f"g{-(-columns // groups)}"
+    return "channel" if groups == 1 and config.get("group_size") != columns else f"g{width}"
 
 
 def _whole(total: int, by: int, module: str) -> int:

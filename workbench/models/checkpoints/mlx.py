@@ -20,6 +20,9 @@ from workbench.numerics.quantized_tensor import QuantizedTensor
 MODES = {"mxfp4": "mxfp4", "mxfp8": "mxfp8-e4m3", "nvfp4": "nvfp4"}
 """The modes whose scales are floating-point numbers of 8 bits, and our schemes."""
 
+BITS = {"mxfp8": 8}
+"""The bits of a mode where none are stated; those of the others are 4."""
+
 SCALES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
 
 
@@ -34,9 +37,11 @@ def read_mlx(store: TensorStore, config: Config, names: Names) -> Packed:
         if words is None or words.dtype != "uint32" or len(words.shape) < 2:
             raise NotAModelError(f"{module} has scales and no words of codes (uint32); fetch the checkpoint again")
         settings = _settings(config, module)
-        columns = 32 * words.shape[-1] // int(settings["bits"])
+        mode = str(settings.get("mode") or "affine")
+        bits = int(settings.get("bits") or BITS.get(mode, 4))
+        columns = 32 * words.shape[-1] // bits
         shape = (math.prod(words.shape[:-1]), columns)
-        scheme = _scheme(store, module, settings)
+        scheme = _scheme(store, module, mode, bits, columns)
         places = (f"{module}.{part}" for part in ("weight", "scales", "biases"))
         packed[f"{module}.weight"] = PackedWeight(
             parts=tuple(name for name in places if name in store.tensors), shape=(*words.shape[:-1], columns),
@@ -51,16 +56,18 @@ def _settings(config: Config, module: str) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else config
 
 
-def _scheme(store: TensorStore, module: str, settings: Mapping[str, Any]) -> str:
-    mode, bits = settings.get("mode", "affine"), int(settings["bits"])
+def _scheme(store: TensorStore, module: str, mode: str, bits: int, columns: int) -> str:
+    """Return the scheme; the group's size is what the scales say, as mlx-lm's recipes write none (``null``)."""
     if mode in MODES:
         return MODES[mode]
     if mode != "affine":
         raise NotAModelError(f"{module} is stored in MLX's mode {mode}, and affine, {', '.join(MODES)} are read")
-    scales = store.tensors[f"{module}.scales"].dtype
+    scales, groups = store.tensors[f"{module}.scales"].dtype, store.tensors[f"{module}.scales"].shape[-1]
     if f"{module}.biases" not in store.tensors or scales not in SCALES:
         raise NotAModelError(f"{module} has no biases beside scales of 16 or 32 bits; fetch the checkpoint again")
-    stored, group = SCALES[scales], f"int{bits}-g{settings['group_size']}"
+    if not groups or columns % groups:
+        raise NotAModelError(f"{module} has {groups} scales for {columns} columns; fetch the checkpoint again")
+    stored, group = SCALES[scales], f"int{bits}-g{columns // groups}"
     symmetric = parse_scheme(f"{group}-s{stored}").name
     same = store.tensors[f"{module}.biases"].dtype == scales and _is_symmetric(store, module, bits)
     return symmetric if same else parse_scheme(f"{group}-asym-z{stored}-s{stored}").name

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from workbench.errors import ModelTooLargeError, NotAModelError, UnsafeModelError, first_line
+from workbench.errors import ModelTooLargeError, NotAModelError, SchemeError, UnsafeModelError, first_line
 from workbench.models.checkpoints.auto_round import read_auto_round
-from workbench.models.checkpoints.beside import with_settings
+from workbench.models.checkpoints.beside import scaled_without, with_settings
 from workbench.models.checkpoints.bitsandbytes import read_bitsandbytes
 from workbench.models.checkpoints.compressed_tensors import cache_scheme, read_compressed_tensors
 from workbench.models.checkpoints.experts import Owners, joined, owners_of, pieces_of
@@ -143,6 +143,11 @@ def _checkpoint(where: Path, files: list[Path], config: Mapping[str, Any]) -> Ch
     packed, (online, remarks) = _packed(where, held, method, settings, config)
     checkpoint = Checkpoint.of(held, packed, *cached)
     checkpoint = replace(checkpoint, raw=raw, online=online, remarks=remarks)
+    if name := scaled_without(checkpoint.logical):  # its codes would be taken for its values
+        raise NotAModelError(
+            f"{where} holds {name} in FP8 with scales beside it, and matrices with weight_scale(_inv) are "
+            "read; save it with one matrix for each expert"
+        )
     if not checkpoint.packed and cached == (None, "") and not online:
         form = f"{method}, {settings['format']}" if isinstance(settings.get("format"), str) else method
         raise NotAModelError(
@@ -216,6 +221,11 @@ class Checkpoint:
             f"the files group the columns of {len(ordered):,} layers ({first}) by their activations (desc_act), which "
             "no plan can say; the layers have the files' values, and the plan keeps them" for first in ordered[:1]
         ]  # fmt: skip
+        clipped = [layer for layer in layers if len({each.input_range for each in self._weights(layer)}) > 1]
+        notes += [
+            f"the files clip the inputs of each expert of {len(clipped):,} layers ({layer.name}) to a range of its "
+            "own, which no plan can say; the plan has the widest" for layer in clipped[:1] if self.inputs(layer)
+        ]  # fmt: skip
         alone = self.cache is not None and not any(map(makes_keys_or_values, layers))
         if alone or self.dropped_cache:
             reason = "no layer here makes them alone" if alone else "a plan rounds them token by token"
@@ -235,22 +245,33 @@ class Checkpoint:
         stored = self._experts(layer) if weight is None else weight.stored()
         return stored if stored is not None and stored.shape == layer.matrix else None
 
+    def _pieces(self, layer: Layer) -> list[PackedWeight]:
+        """Return experts that the file holds one by one, all of them packed; else none."""
+        names = [piece.name for piece in pieces_of(layer, self.owners, self.logical.tensors)]
+        return [self.packed[name] for name in names] if all(name in self.packed for name in names) else []
+
     def _experts(self, layer: Layer) -> QuantizedTensor | None:
         """Return experts that the file holds one by one."""
-        pieces = pieces_of(layer, self.owners, self.logical.tensors)
-        weights = [self.packed[piece.name] for piece in pieces if piece.name in self.packed]
+        weights = self._pieces(layer)
         parts = [part for weight in weights if (part := weight.stored()) is not None]
-        return joined(parts) if parts and len(parts) == len(pieces) else None
+        return joined(parts) if parts and len(parts) == len(weights) else None
+
+    def _weights(self, layer: Layer) -> list[PackedWeight]:
+        weight = self.weight(layer)
+        return self._pieces(layer) if weight is None else [weight]
 
     def inputs(self, layer: Layer) -> str | None:
-        """Return the scheme of the layer's inputs."""
-        weight = self.weight(layer)
-        return None if weight is None else weight.inputs
+        """Return the scheme of the layer's inputs, which all of its experts have."""
+        schemes = {weight.inputs for weight in self._weights(layer)}
+        return schemes.pop() if len(schemes) == 1 else None
 
     def input_range(self, layer: Layer) -> tuple[float, float] | None:
-        """Return what the layer's static inputs are clipped to."""
-        weight = self.weight(layer)
-        return None if weight is None else weight.input_range
+        """Return what the layer's static inputs are clipped to: of several experts, the widest."""
+        ranges = [weight.input_range for weight in self._weights(layer)]
+        known = [each for each in ranges if each is not None]
+        if not known or len(known) < len(ranges):
+            return None
+        return min(low for low, _ in known), max(high for _, high in known)
 
 
 class _Encoded(Model):
@@ -322,7 +343,7 @@ def _packed(
     try:
         online = online_groups(settings) if method == "compressed-tensors" else ({}, ())
         return READERS[method](raw, settings, lambda module: networks().get(module, module)), online
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError, SchemeError) as error:
         raise NotAModelError(
             f"{folder}: quantization_config of config.json does not say what {method} needs "
             f"({type(error).__name__}: {first_line(error)}); fetch the folder again"

@@ -15,7 +15,7 @@ from workbench.models.model import Model
 from workbench.models.placement import ran_on
 from workbench.models.summary import ModelSummary
 from workbench.numerics.ranges import Range
-from workbench.planning.plan import Plan
+from workbench.planning.plan import KEEP, Plan
 from workbench.progress import Progress, silent
 from workbench.session.session import Environment, Session
 
@@ -69,11 +69,15 @@ def _unread(summary: ModelSummary) -> tuple[str, ...]:
 
 
 def as_stored(model: Model, plan: Plan) -> Plan:
-    """Return ``plan`` with every layer that the model's file holds quantized in the scheme that it has there."""
+    """Return ``plan`` with every layer that the model's file holds quantized in the scheme that it has there.
+
+    A layer whose weights are in no scheme has that of its inputs.
+    """
     names: dict[tuple[str, str | None], list[str]] = {}
     for layer in model.summary.stored:
-        if (stored := model.encoded(layer.name)) is not None:
-            names.setdefault((stored.scheme, model.encoded_inputs(layer.name)), []).append(layer.name)
+        stored, inputs = model.encoded(layer.name), model.encoded_inputs(layer.name)
+        if stored is not None or inputs is not None:
+            names.setdefault((KEEP if stored is None else stored.scheme, inputs), []).append(layer.name)
     for (scheme, inputs), layers in names.items():
         plan = plan.assign(layers, weights=scheme, inputs=inputs, algorithm="rtn")
     cached = {layer.name: model.encoded_cache(layer.name) for layer in model.summary.layers}
