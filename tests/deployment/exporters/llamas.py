@@ -56,6 +56,8 @@ def _sizes(architecture: Architecture, config: type) -> dict[str, Any]:
         }
     if architecture.name == "bert":
         del sizes["num_key_value_heads"]
+    if architecture.network == "DistilBertModel":
+        sizes["hidden_dim"] = sizes.pop("intermediate_size")
     if architecture.after_padding:
         sizes |= {"pad_token_id": 1, "type_vocab_size": 1}
     return sizes

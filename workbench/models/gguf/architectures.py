@@ -107,6 +107,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="bert", model_types=("roberta", "xlm-roberta", "camembert"), network="RobertaModel", ropes=(),
                  activations=("gelu",), keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps"},
                  constants={"attention.causal": False}, after_padding=True),
+    Architecture(name="bert", model_types=("distilbert",), network="DistilBertModel", ropes=(), activations=("gelu",),
+                 activation_member="activation", keys=COMMON | {"feed_forward_length": "hidden_dim"},
+                 constants={"attention.causal": False, "attention.layer_norm_epsilon": 1e-12}),
 )  # fmt: skip
 """A new one is an entry here, checked by a test that runs a small network of it in llama.cpp."""
 

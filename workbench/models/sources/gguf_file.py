@@ -14,7 +14,7 @@ import torch
 from workbench.errors import ModelTooLargeError, NotAModelError, first_line
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.execution.network import Body, NetworkModel
-from workbench.models.gguf.architectures import Architecture, by_name, config_of, scale_size
+from workbench.models.gguf.architectures import Architecture, architecture_of, by_name, config_of, scale_size
 from workbench.models.gguf.container import GgufFile, StoredBlocks, read_gguf
 from workbench.models.gguf.rotary import FREQUENCIES
 from workbench.models.gguf.rotary import TENSORS as ROTARY
@@ -187,11 +187,18 @@ class GgufNetwork(NetworkModel):
         return replace(stored, arrays={"blocks": stored.arrays["blocks"][np.argsort(order)]})
 
 
+def _architecture(file: GgufFile) -> Architecture | None:
+    """Return the architecture, of those of one name the one with the file's tensors; None for one that is not known."""
+    if file.architecture == "bert" and "token_types.weight" not in file.tensors:
+        return architecture_of("distilbert", NotAModelError)
+    return by_name(file.architecture)
+
+
 def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     """Build the network; NotAModelError with the reason why it cannot be, ModelTooLargeError."""
     from workbench.models.sources.lean_transformers import quiet, transformers
 
-    architecture = by_name(file.architecture)
+    architecture = _architecture(file)
     if architecture is None or not architecture.opens:
         lack = "known" if architecture is None else "run from a GGUF file"
         raise NotAModelError(
@@ -201,7 +208,7 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     require_memory(memory_to_run(_facts(each) for each in file.tensors.values()), str(file.path))
     cls = getattr(transformers, architecture.network)
     settings, options = _settings(file, architecture), {}
-    if architecture.name == "bert":
+    if architecture.network == "BertModel":
         options["add_pooling_layer"] = False
     try:
         with quiet(), torch.device("meta"):
@@ -246,16 +253,14 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
         settings["mlp_bias"] = "blk.0.ffn_up.bias" in file.tensors
     if architecture.name.startswith("gemma"):
         settings["query_pre_attn_scalar"] = scale_size(architecture, settings)
-    if architecture.name == "bert":
-        settings["type_vocab_size"] = file.tensors["token_types.weight"].matrix[0] if "token_types.weight" in \
-            file.tensors else 2  # fmt: skip
+    if architecture.network == "BertModel":
+        settings["type_vocab_size"] = file.tensors["token_types.weight"].matrix[0]
     return settings
 
 
 def _mapped(file: GgufFile, architecture: Architecture, config: Mapping[str, Any], skeleton: Any) -> Mapped:
     """Return where each parameter lies; NotAModelError where one is missing or of another shape."""
-    blocks = config.get("num_hidden_layers") or config.get("n_layer") or 0
-    look_up: Callable[[str], str | None] = gguf_names(architecture, int(blocks))
+    look_up: Callable[[str], str | None] = gguf_names(architecture, int(skeleton.config.num_hidden_layers))
     names: dict[str, str] = {}
     orders: dict[str, np.ndarray] = {}
     tied = set(getattr(skeleton, "all_tied_weights_keys", None) or ()) if config.get("tie_word_embeddings") else set()
