@@ -21,8 +21,10 @@ from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.plots.heatmap_picture import HeatmapPicture
 from workbench.gui.shell import theme
 from workbench.gui.shell.foreign import elided
+from workbench.gui.shell.forms import Form
 from workbench.insight.agreement import comparable_metrics
 from workbench.insight.arrangement import Order, arranged
+from workbench.insight.legality import refused_cells
 from workbench.measurement.units import HALF_SQUARED_DISTANCE
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.summary import OutputKind
@@ -143,6 +145,30 @@ def test_the_agreement_offers_only_tables_that_score_the_same_thing(live: Callab
         assert panel.up.currentData() == "measured_kl_inputs" and panel.empty_text == ""
         assert panel.figure.text() == f"rank agreement 1.0 over {inputs.score.size} cells"
         assert panel.table.records.record(0).ratio == 0.5
+
+    live(story)
+
+
+def test_cells_that_the_target_refuses_are_neither_asked_for_nor_missed(live: Callable[..., None]) -> None:
+    """They were scored for nothing: two fifths of the time on a model whose width is no multiple of 256."""
+    session = sessions.full(1)
+    table = session.sensitivities["predicted_kl"]
+    refused = refused_cells(session.model, table, "gguf")
+    refused[:, :2] = False  # two that somebody wanted to see
+    part = replace(table, score=np.where(refused, np.nan, table.score))
+
+    async def story(person: Person) -> None:
+        await person.open(replace(session, sensitivities={"predicted_kl": part}))
+        panel = person.window.panels["sensitivity"]
+        await person.act(lambda: person.window.reveal("sensitivity"))
+        some = f"{int(np.isfinite(part.score).sum())} of {part.score.size} cells"
+        assert panel.figure.text().startswith(some)
+        await person.act(lambda: person.context.workspace.show_target("gguf"))
+        assert panel.figure.text().startswith(f"{int(np.isfinite(part.score).sum())} cells")
+        await person.act(lambda: person.context.trigger("score"))
+        await person.until(lambda: person.dialog("form"), 5)
+        assert person.dialog("form").findChild(Form).value().target == "gguf"
+        await person.act(person.dialog("form").reject)
 
     live(story)
 

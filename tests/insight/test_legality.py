@@ -40,6 +40,15 @@ def test_layers_that_are_refused_are_counted_before_they_are_scored() -> None:
     assert counted == {"q4_k": wide + 2, "q4_0": 0, "int4-g64": total} and total == len(own)
 
 
+def test_refused_cells_need_no_score_but_those_of_a_scheme_that_was_named_all_the_same() -> None:
+    """On a model of width 576 two fifths of the cells that were scored for GGUF could not be used."""
+    narrow = [replace(layer, shape=(layer.shape[0], 256 if layer.name == UP else 576)) for layer in LAYERS]
+    found = legality.left_out(narrow, "gguf", ("q4_k", "q4_0", "int4-g64"))
+    assert found == {layer.name: frozenset({"q4_k"}) for layer in narrow if layer.name != UP}
+    assert legality.left_out(narrow, "", ("q4_k",)) == legality.left_out(narrow, None, ("q4_k",)) == {}
+    assert "int8-channel" not in legality.left_out(LAYERS, "onnxruntime", ("int8-channel", "q4_k")).get(Q, ())
+
+
 def test_an_unknown_target_is_named() -> None:
     with pytest.raises(PlanError, match="vlm"):
         legality.refusals(PLAN, LAYERS, "vlm")

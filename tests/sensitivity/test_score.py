@@ -351,6 +351,21 @@ def test_a_new_scheme_extends_a_table():
 
 
 @pytest.mark.parametrize("metric", ["measured_kl", "predicted_kl", "weight_error"])
+def test_cells_that_are_left_out_stay_open_until_they_are_asked_for(metric):
+    model, data = decoder(), tokens()
+    curvature, omitted = calibrate(model, data).curvature, {"up": SCHEMES[:2], "down": SCHEMES}
+    whole = score(model, metric, SCHEMES, curvature=curvature, dataset=data)
+    part = score(model, metric, SCHEMES, curvature=curvature, dataset=data, omitted=omitted)
+    expected = {(layer, scheme) for layer, schemes in omitted.items() for scheme in schemes}
+    opened = {(part.layers[row], part.schemes[column]) for row, column in np.argwhere(np.isnan(part.score))}
+    assert opened == expected
+    known = np.isfinite(part.score)
+    np.testing.assert_array_equal(part.as_predicted().score[known], whole.as_predicted().score[known])
+    full = score(model, metric, SCHEMES, curvature=curvature, dataset=data, previous=part)
+    assert full.score.tobytes() == whole.score.tobytes()
+
+
+@pytest.mark.parametrize("metric", ["measured_kl", "predicted_kl", "weight_error"])
 def test_a_layer_with_nan_leaves_its_row_open(metric):
     good, data = decoder(), tokens()
     curvature = calibrate(good, data).curvature

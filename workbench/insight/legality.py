@@ -203,6 +203,24 @@ def refused_cells(model: ModelSummary, table: Sensitivity, target: str) -> np.nd
     return refused
 
 
+def left_out(layers: Sequence[Layer], target: str | None, names: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return by layer which of some schemes need no score for a target (empty or None: any), whatever its inputs are.
+
+    Those that it refuses everywhere were named for something else.
+    """
+    if not target:
+        return {}
+    accepted, inputs = target_of(target).among(layers), (None, *_input_schemes())
+    kinds = {accepted.kind_of(layer): layer for layer in searchable(layers)}
+    refused = {
+        kind: {name for name in names if all(accepted.legal(layer, name, scheme) for scheme in inputs)}
+        for kind, layer in kinds.items()
+    }  # fmt: skip
+    everywhere = set(names).intersection(*refused.values())
+    found = ((layer.name, refused.get(accepted.kind_of(layer))) for layer in layers)
+    return {name: frozenset(each - everywhere) for name, each in found if each and each - everywhere}
+
+
 def reasons_by_layer(refused: Iterable[Refusal], target: str) -> dict[str, str]:
     """Return for every refused layer a sentence that names the target and all that is wrong with the layer."""
     reasons: dict[str, list[str]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,7 @@ from workbench.sensitivity.scoring import Scoring
 from workbench.sensitivity.table import Sensitivity
 from workbench.sensitivity.worker_scoring import can_spread, fill_spread
 
+Omitted = Mapping[str, Collection[str]]
 SAVED = (Sensitivity, Directions, PlanChecks)
 """What a table that is not full is made of."""
 
@@ -41,7 +42,7 @@ def score(
     model: Model, metric: str, schemes: Sequence[str], *, curvature: Mapping[str, Curvature] | None = None,
     dataset: Data | None = None, ranges: Ranges | None = None, batch_size: int = 8, seed: int = 0,
     algorithm: str = "rtn-clip", layers: Sequence[str] | None = None, previous: Sensitivity | None = None,
-    notes: list[str] | None = None, progress: Progress = silent,
+    notes: list[str] | None = None, progress: Progress = silent, omitted: Omitted | None = None,
 ) -> Sensitivity:  # fmt: skip
     """Return the table of ``metric`` for ``layers`` x ``schemes``; the layers default to all that the metric serves.
 
@@ -52,9 +53,10 @@ def score(
     ``progress`` is given the table so far, NaN for open cells. Cells of ``previous`` are kept if it was computed the
     same way, and the result has the bits of an uninterrupted run. A layer that the output does not depend on, or that
     changes nothing on the data however it is rounded, costs nothing and is named in ``unused``. A layer with NaN or
-    infinite weights, or one that no data reach, has a row of NaN; ``notes`` gets a sentence for every batch that was
-    left out because the model gave NaN or infinity. Raises PlanError for an unknown metric or algorithm, SchemeError,
-    ModelError for an unknown layer, MissingResultError, CannotRunError, DataError.
+    infinite weights, or one that no data reach, has a row of NaN, and cells of ``omitted`` (schemes by layer) stay open
+    as well, where a form computes single cells (the directional one has all schemes of a layer at once); ``notes`` gets
+    a sentence for every batch that was left out because the model gave NaN or infinity. Raises PlanError for an unknown
+    metric or algorithm, SchemeError, ModelError for an unknown layer, MissingResultError, CannotRunError, DataError.
     """
     record = find_metric(metric)
     table = _empty_table(model, record, schemes, dataset, seed, algorithm, layers)
@@ -75,7 +77,7 @@ def score(
         saved.goes_on(f"scoring continues after {cells} of {interrupted.score.size} cells")
     if previous is not None and previous.computed_like(table):
         table = _going_on(previous.as_predicted(), table)
-    open_cells = _open_cells(model, table, record.part)
+    open_cells = _open_cells(model, table, record.part, omitted or {})
     if previous is not None and previous.computed_like(table) and not open_cells and not unchecked:
         table = _as_corrected(previous, table)
     fits = batch_size if dataset is None else fitting_batch(batch_size, dataset, model, gradients=False)
@@ -222,12 +224,13 @@ def _owner(model: Model, name: str) -> str:
     return layer.tied_to or name
 
 
-def _open_cells(model: Model, table: Sensitivity, part: Part) -> dict[str, tuple[str, ...]]:
+def _open_cells(model: Model, table: Sensitivity, part: Part, omitted: Omitted) -> dict[str, tuple[str, ...]]:
     """Return the layers with open cells, each with all schemes that are open; none of weights with NaN."""
-    missing = {
-        name: tuple(scheme for scheme, open_cell in zip(table.schemes, row, strict=True) if open_cell)
-        for name, row in zip(table.layers, np.isnan(table.score), strict=True) if row.any()
-    }  # fmt: skip
+    missing: dict[str, tuple[str, ...]] = {}
+    for name, row in zip(table.layers, np.isnan(table.score), strict=True):
+        due = row & ~np.isin(table.schemes, [*omitted.get(name, ())])
+        if due.any():
+            missing[name] = tuple(scheme for scheme, is_due in zip(table.schemes, due, strict=True) if is_due)
     if part != "weights":
         return missing
     return {name: schemes for name, schemes in missing.items() if bool(model.held_weight(name).isfinite().all())}

@@ -10,9 +10,9 @@ from workbench.planning.patterns import matching
 from workbench.planning.plan import Plan, resolve
 from workbench.planning.totals import Totals
 from workbench.steps.front import AMONG, efficient_plans
-from workbench.steps.options import OptionInfo, option
+from workbench.steps.options import TARGET, OptionInfo, option
 from workbench.steps.requirements import SCORED, with_tables
-from workbench.steps.search import METRIC, TARGET
+from workbench.steps.search import METRIC
 from workbench.steps.session_data import totals_of
 from workbench.steps.step import Context, Step, plan_name
 

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 
 from workbench.planning.search.search import Front, pareto
 from workbench.session.session import Session
-from workbench.steps.options import SCHEMES, option
+from workbench.steps.options import SCHEMES, TARGET, option
 from workbench.steps.requirements import SCORED, with_tables
-from workbench.steps.search import METRIC, TARGET
+from workbench.steps.search import METRIC
 from workbench.steps.search_rules import constraints_of
 from workbench.steps.step import Step
 

@@ -211,6 +211,10 @@ def scheme_names(schemes: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(parse_scheme(name).name for name in schemes or [scheme.name for scheme in standard_schemes()])
 
 
+TARGET = OptionInfo(
+    label="Target", metavar="NAME", empty="anything",
+    help="only what this runs: vllm, gguf, nvidia-9.0, vllm@nvidia-9.0",
+)  # fmt: skip
 SCHEMES = OptionInfo(
     label="Schemes", choices=scheme_choices, suggested=True, parse=scheme_name, metavar="A,B,...",
     help="allow only these schemes", empty="all that were scored",

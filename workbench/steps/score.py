@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import PlanError
+from workbench.insight.legality import left_out
 from workbench.measurement.units import loss_unit
 from workbench.models.model import Model
 from workbench.models.placement import Placement, place_notes
@@ -23,7 +24,7 @@ from workbench.sensitivity.table import Sensitivity
 from workbench.session.calibrated_ranges import LOSS, ranges_in_force
 from workbench.session.session import Session
 from workbench.steps import session_data
-from workbench.steps.options import BATCH_SIZE, SAMPLES, SCHEMES, SEED, Choice, OptionInfo, option, scheme_names
+from workbench.steps.options import BATCH_SIZE, SAMPLES, SCHEMES, SEED, TARGET, Choice, OptionInfo, option, scheme_names
 from workbench.steps.requirements import CALIBRATED, RUNS, Requirement, moments, tables, without_results
 from workbench.steps.step import Context, Step
 
@@ -58,6 +59,10 @@ class ScoreOptions:
     samples: int | None = option(None, SAMPLES)
     batch_size: int = option(8, BATCH_SIZE)
     seed: int = option(0, SEED)
+    target: str | None = option(None, replace(
+        TARGET, form=False, help="leave out the cells of weights that this refuses: vllm, gguf, nvidia-9.0. A scheme "
+        "that it refuses everywhere is scored: whoever names it wants to see it",
+    ))  # fmt: skip
     algorithm: str = option("rtn-clip", OptionInfo(
         label="Rounding", metavar="NAME", form=False, parse=lambda text: text.strip().replace("_", "-"),
         help="the algorithm that rounds each weight",
@@ -70,19 +75,22 @@ class ScoreOptions:
 def score(
     session: Session, metric: str = "predicted_kl", *, model: Model | None = None,
     schemes: Sequence[str] | None = None, samples: int | None = None, batch_size: int = 8, seed: int = 0,
-    algorithm: str = "rtn-clip", trust: bool = False, device: str = "auto", progress: Progress = silent,
+    target: str | None = None, algorithm: str = "rtn-clip", trust: bool = False, device: str = "auto",
+    progress: Progress = silent,
 ) -> Session:  # fmt: skip
     """Score every layer under every scheme by ``metric`` and return the session with the table.
 
     The metrics are those of :mod:`workbench.sensitivity.metrics`, of weights and of activations.  ``schemes`` default
-    to the standard ones.  An earlier table of the same metric, algorithm, seed and data is extended.  Metrics that run
+    to the standard ones; cells of weights that ``target`` refuses stay NaN where they cost time, but for schemes that
+    it refuses everywhere.
+    An earlier table of the same metric, algorithm, seed and data is extended.  Metrics that run
     the model use the calibration's data, which must be unchanged (DataError).  Raises MissingResultError naming the
     missing step, CannotRunError for what a weights-only model cannot do.  The model runs on ``device`` unless it is
     given.
     """
     options = ScoreOptions(
         metric=metric, schemes=tuple(schemes or ()), samples=samples, batch_size=batch_size, seed=seed,
-        algorithm=algorithm,
+        target=target, algorithm=algorithm,
     )  # fmt: skip
     notes: list[str] = []
     place = Placement(device)
@@ -112,6 +120,7 @@ def _weight_table(context: Context, options: ScoreOptions, notes: list[str]) -> 
     return score_cells(
         model, metric, names, dataset=dataset, batch_size=options.batch_size, seed=options.seed,
         algorithm=options.algorithm, previous=earlier, notes=notes, progress=progress,
+        omitted=left_out(model.summary.layers, options.target, names),
         curvature=session_data.curvature_for(model, session, {options.algorithm}, metric, progress),
     )  # fmt: skip
 
@@ -241,7 +250,8 @@ def _costs(context: Context, options: ScoreOptions) -> Estimate | None:
         names = tuple(name for name in names if name not in earlier.column)
     if options.metric == "predicted_kl":
         return costs.predicted_table(
-            model, data, names, algorithm=options.algorithm, batch_size=options.batch_size
+            model, data, names, algorithm=options.algorithm, batch_size=options.batch_size,
+            omitted=left_out(model.summary.layers, options.target, names),
         )  # fmt: skip
     cells = [(layer.name, scheme) for layer in model.summary.stored for scheme in names]
     return costs.measured_cells(model, data, cells, algorithm=options.algorithm, batch_size=options.batch_size)

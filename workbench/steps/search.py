@@ -18,7 +18,16 @@ from workbench.progress import Progress, silent
 from workbench.sensitivity.metrics import ACTIVATION_METRICS, BY_NAME, WEIGHT_METRICS
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
-from workbench.steps.options import BITS_PER_WEIGHT, SCHEMES, Choice, OptionInfo, choices_of, option, scheme_name
+from workbench.steps.options import (
+    BITS_PER_WEIGHT,
+    SCHEMES,
+    TARGET,
+    Choice,
+    OptionInfo,
+    choices_of,
+    option,
+    scheme_name,
+)
 from workbench.steps.requirements import SCORED, tables, without_results
 from workbench.steps.score import metric_name
 from workbench.steps.search_rules import constraints_of, correction_of, input_names, with_activations, with_range_method
@@ -45,10 +54,6 @@ BITS = replace(BITS_PER_WEIGHT, empty="no limit")
 SIZE = OptionInfo(
     label="Bytes", minimum=1, parse=parse_size, unit="bytes", metavar="SIZE", empty="no limit",
     help="bytes of all tensors, such as 120MB or 1.5GiB",
-)  # fmt: skip
-TARGET = OptionInfo(
-    label="Target", metavar="NAME", empty="anything",
-    help="only what this runs: vllm, gguf, nvidia-9.0, vllm@nvidia-9.0",
 )  # fmt: skip
 
 

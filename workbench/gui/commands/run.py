@@ -124,7 +124,7 @@ async def score(command: Command) -> None:
     if table is not None:  # whose other columns stay
         runs = target_schemes(session.model.layers, runtime) if runtime else table.schemes
         schemes = tuple(dict.fromkeys((*filter(runs.__contains__, table.schemes), *(schemes if runtime else ()))))
-    first = ScoreOptions(schemes=schemes)
+    first = ScoreOptions(schemes=schemes, target=runtime or None)
     if session.model.cannot_run:
         first = replace(first, metric=WEIGHT_ERROR.name)
     request = await command.ask(SCORE, "Compute", first)
@@ -245,7 +245,7 @@ async def _scoring_due(command: Command) -> AnyRequest | None:
     scored = command.session.table(state.metric) is not None
     if scored and not lacks_schemes(command.session, state.metric, state.target):
         return None
-    first = command.first(SCORE, ScoreOptions(schemes=schemes_of(state)))
+    first = command.first(SCORE, ScoreOptions(schemes=schemes_of(state), target=state.target or None))
     return SCORE.request(command.session, replace(first, metric=state.metric))
 
 

@@ -319,8 +319,10 @@ class SensitivityPanel(Panel):
     def _say_cells(self, table: Sensitivity) -> None:
         """Explain how much of the table is there, and what clicks do."""
         done, measured = int(np.isfinite(table.score).sum()), self._measured()
-        words = quantities.plural(table.score.size, "cell")
-        if done < table.score.size:
+        refused = self._refused_of(self._arrangement, self.state) if self._arrangement is not None else None
+        due = table.score.size if refused is None else int((np.isfinite(table.score) | ~refused).sum())
+        words = quantities.plural(due, "cell")
+        if done < due:
             words = f"{quantities.whole(done)} of {words}"
         if table.samples:
             words += f", {quantities.plural(table.samples, 'sample')}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,12 +111,14 @@ def _weight_seconds(model: Model) -> float:
 
 
 def predicted_table(
-    model: Model, data: Data, schemes: Sequence[str], *, algorithm: str, batch_size: int
+    model: Model, data: Data, schemes: Sequence[str], *, algorithm: str, batch_size: int,
+    omitted: Mapping[str, Collection[str]],
 ) -> Estimate | None:  # fmt: skip
-    """Estimate a table of predicted losses of all layers."""
+    """Estimate a table of predicted losses of all layers, without the ``omitted`` schemes of layers."""
     before, summary = anonymous_memory(), model.summary
     cells = [
         (layer, Assignment(weights=scheme, algorithm=algorithm)) for scheme in schemes for layer in summary.stored
+        if scheme not in omitted.get(layer.name, ())
     ]  # fmt: skip
     if not all(is_quick(assignment) for _, assignment in cells):
         return None
