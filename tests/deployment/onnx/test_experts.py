@@ -50,13 +50,13 @@ def opened(kind: str, folder: Path) -> Model:
     return open_model(folder)
 
 
-MORE = (("qwen2moe", "int8-channel"), ("qwen3moe", "int4-g32"), ("mixtral", "int8-channel"), ("gpt-oss", "int4-g32"))
+MORE = (("qwen2moe", "int8-channel", None), ("qwen3moe", "int4-g32", None), ("mixtral", "int8-channel", None),
+        ("gpt-oss", "int4-g32", None), ("qwen3moe", "int8-channel", "int8-token"))  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "scheme", "inputs"), [
-    ("qwen2moe", "int4-g32", None), ("gpt-oss", "int8-channel", None), ("qwen3moe", "int8-channel", "int8-token"),
-    ("mixtral", "int8-tensor", "int8-tensor-asym"),
-    *(pytest.param(kind, scheme, None, marks=pytest.mark.slow) for kind, scheme in MORE),
+    ("qwen2moe", "int4-g32", None), ("gpt-oss", "int8-channel", None), ("mixtral", "int8-tensor", "int8-tensor-asym"),
+    *(pytest.param(*more, marks=pytest.mark.slow) for more in MORE),
 ])  # fmt: skip
 def test_a_mixture_runs_as_it_was_evaluated(kind: str, scheme: str, inputs: str | None, tmp_path: Path) -> None:
     model = opened(kind, tmp_path)

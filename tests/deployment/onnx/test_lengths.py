@@ -35,7 +35,7 @@ ROPE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("opened_first", [True, False])
+@pytest.mark.parametrize("opened_first", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_longrope_chooses_by_length_in_the_graph_as_in_the_network(opened_first: bool, tmp_path: Path) -> None:
     torch.manual_seed(0)
     transformers.Phi3ForCausalLM(transformers.Phi3Config(

@@ -269,7 +269,9 @@ def test_a_graph_takes_its_inputs_in_the_order_of_the_network(tmp_path: Path) ->
     assert [value.name for value in graph.model.graph.inputs][:2] == ["user", "item"]
 
 
-@pytest.mark.parametrize("scheme", ["fp8-e4m3-channel", "int8-channel", "fp8-e4m3-channel-sfp16", "fp8-e4m3-tensor"])
+@pytest.mark.parametrize("scheme", ["fp8-e4m3-channel", "fp8-e4m3-tensor", *(
+    pytest.param(scheme, marks=pytest.mark.slow) for scheme in ("int8-channel", "fp8-e4m3-channel-sfp16")
+)])  # fmt: skip
 def test_zeros_of_a_tied_table_are_zero_in_the_runtime(scheme: str, tmp_path: Path) -> None:
     """Their scale was 0, by which ONNX Runtime divided: the logit of the padding token was no number."""
     from tests.zoo.architectures import save

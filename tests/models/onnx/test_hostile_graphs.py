@@ -97,7 +97,9 @@ def test_an_input_that_is_compared_with_no_whole_number(tmp_path: Path, value: n
     opened(save(tmp_path, nodes, [number(value, "k")]))
 
 
-@pytest.mark.parametrize("shape", [("N", 16), ("N", "T", 16), ("N", "C", "H", 16), (4, 16)], ids=str)
+@pytest.mark.parametrize("shape", [("N", 16), ("N", "C", "H", 16), *(
+    pytest.param(shape, marks=pytest.mark.slow) for shape in (("N", "T", 16), (4, 16))
+)], ids=str)  # fmt: skip
 def test_a_loop_without_end_is_tried_once(tmp_path: Path, shape: tuple[int | str, ...]) -> None:
     """Other sizes would not end it; all tries take five seconds of processor time together."""
     opened(save(tmp_path, loop(9), [number(9, "times")], shape))

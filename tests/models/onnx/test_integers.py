@@ -46,6 +46,7 @@ def test_it_computes_what_the_file_does(kind: str, dynamic: bool, per_channel: b
         assert torch.equal(parse_scheme(stored.scheme).decode(stored), model.weight(layer.name).float())
     inputs = {plan[layer.name].inputs for layer in model.summary.stored if layer.kind != "embedding"}
     assert inputs <= ({"int8-token-asym", "int8-tensor-asym"} if dynamic else {"int8-tensor-asym", "int8-tensor"})
+    assert any("over one range for all that runs at once" in note for note in model.notes) == dynamic
     values = batch(kind, samples=1)
     quantized = wb.quantize(model, session.plan, session=session)
     ours, theirs = answers(kind, quantized.bind(model), values), run(tmp_path / "q.onnx", kind, values)

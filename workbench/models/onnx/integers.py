@@ -66,12 +66,18 @@ class _Writer:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the file says and the graph in floating point does not."""
-        if not self.recurrent:
-            return ()
-        return (
-            f"the file rounds what {self.recurrent} DynamicQuantizeLSTM take to 8 bits; no plan says that of a "
-            "recurrent network, so these inputs are left as computed",
-        )
+        notes = []
+        if self.recurrent:
+            notes.append(
+                f"the file rounds what {self.recurrent} DynamicQuantizeLSTM take to 8 bits; no plan says that of a "
+                "recurrent network, so these inputs are left as computed"
+            )
+        if dynamic := sum(how == DYNAMIC for _, how, _ in self.values):
+            notes.append(
+                f"the file rounds {dynamic} inputs over one range for all that runs at once (DynamicQuantizeLinear); "
+                "the plan takes the range of each token or place, and its answers differ a little"
+            )
+        return tuple(notes)
 
     def __post_init__(self) -> None:
         graph = self.file.model.graph
