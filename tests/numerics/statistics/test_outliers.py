@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -117,6 +118,13 @@ def test_quantiles_and_counts_above_a_magnitude() -> None:
     assert result.above(40.0) == int((magnitudes >= edge).sum())
     assert result.above(0.0) == result.count == 3000
     assert result.times_median == pytest.approx(result.largest / result.quantile(0.5))
+
+
+@pytest.mark.parametrize("name", ["counts", "channel", "sample", "position", "width", "token"])
+def test_a_column_of_whole_numbers_holds_no_fractions(name: str) -> None:
+    """A damaged session had NaN for the number of a sample."""
+    with pytest.raises(ValueError, match=f"{name}: expected whole numbers, got float64"):
+        replace(part(0), **{name: np.full(getattr(part(0), name).shape, np.nan)})
 
 
 def test_columns_of_different_length_are_refused() -> None:

@@ -73,6 +73,9 @@ class TokenOutliers:
         sizes = {getattr(self, name).shape for name in _COLUMNS}
         if len(sizes) != 1 or (self.text and len(self.text) != self.value.size):
             raise ValueError(f"the columns differ in length: {sorted(sizes)}, {len(self.text)} texts")
+        for name in ("counts", *_COLUMNS[1:]):
+            if (kind := getattr(self, name).dtype).kind not in "iu":
+                raise ValueError(f"{name}: expected whole numbers, got {kind}")
 
     @property
     def count(self) -> int:
