@@ -12218,6 +12218,14 @@ Auf {}.</translation>
         <translation>llama.cpp nimmt die langen Faktoren der Rotary Embeddings für jeden Text, wenn sein Kontext mehr als {} Tokens hat, transformers für Texte, die mehr haben</translation>
     </message>
     <message>
+        <source>{}, which {} names, is missing: it says how tokens are pooled; fetch it</source>
+        <translation>{}, das {} nennt, fehlt: dort steht, wie Tokens zusammengefasst werden; laden Sie die Datei</translation>
+    </message>
+    <message>
+        <source>positions begin in the row after pad_token_id ({}) of {}; it cannot be written as GGUF</source>
+        <translation>die Positionen beginnen in der Zeile nach pad_token_id ({}) von {}; das lässt sich nicht als GGUF schreiben</translation>
+    </message>
+    <message>
         <source>{} pools by {}; llama.cpp takes the mean, the first or the last token, so it cannot be written as GGUF</source>
         <translation>{} fasst durch {} zusammen; llama.cpp nimmt das Mittel, das erste oder das letzte Token, daher lässt es sich nicht als GGUF schreiben</translation>
     </message>

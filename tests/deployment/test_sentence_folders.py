@@ -11,8 +11,10 @@ import transformers
 from tests.deployment.exporters.llamas import folder_of
 from tests.models.readers.test_pooling import state
 from workbench.deployment.exporters import exporter
+from workbench.deployment.gguf_file import remarks_on
 from workbench.deployment.proof.transformers_proof import prove_in_transformers
 from workbench.errors import ExportError
+from workbench.models.gguf.architectures import architecture_of, metadata_of
 from workbench.models.model import Model
 from workbench.models.readers.pooling import Pooling
 from workbench.models.sources import open_model
@@ -79,3 +81,22 @@ def test_a_pooling_that_llama_cpp_lacks_is_refused(tmp_path: Path) -> None:
     assert any("pools tokens by max_tokens" in note for note in model.notes)
     with pytest.raises(ExportError, match="pools by max_tokens; llama.cpp takes the mean, the first or the last"):
         exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)
+
+
+def test_a_file_for_llama_cpp_says_what_it_leaves_out_and_is_refused_without_the_pooling(tmp_path: Path) -> None:
+    model = open_model(state(folder_of("bert", tmp_path / "folder"), CLS, "Dense"))
+    quantized = quantize(model, Plan())
+    assert remarks_on(model.summary) == [
+        "2_Dense behind the network is left out: llama.cpp's embeddings are those before it"
+    ]
+    (tmp_path / "folder" / "1_Pooling" / "config.json").unlink()
+    with pytest.raises(ExportError, match="1_Pooling/config.json, which modules.json in .* names, is missing"):
+        exporter("gguf").export(quantized, model, tmp_path / "model.gguf", silent)
+
+
+@pytest.mark.parametrize("padding", [None, -1, 63])
+def test_a_table_of_positions_without_rows_for_tokens_is_refused(padding: int | None) -> None:
+    roberta = architecture_of("roberta", ExportError)
+    config = {"pad_token_id": padding, "max_position_embeddings": 64}
+    with pytest.raises(ExportError, match="positions begin in the row after pad_token_id"):
+        metadata_of(roberta, config, ExportError)

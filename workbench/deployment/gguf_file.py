@@ -33,6 +33,7 @@ from workbench.models.summary import ModelSummary, OutputKind
 from workbench.numerics.bands import in_parallel
 from workbench.numerics.formats.gguf.stored import decoder
 from workbench.progress import Progress
+from workbench.readable import few
 
 if TYPE_CHECKING:
     from workbench.models.model import Model
@@ -97,9 +98,13 @@ def _pooling_type(folder: Path) -> int:
     stated = pooling_of(folder, ExportError)
     if stated is None:
         return IN_LLAMA_CPP[Pooling.MEAN]
+    if stated.lacks:
+        raise ExportError(
+            f"{stated.lacks}, which modules.json in {folder} names, is missing: it says how tokens are pooled; fetch it"
+        )
     if stated.pooling is None:
         raise ExportError(
-            f"modules.json in {folder} pools by {' and '.join(stated.modes) or 'nothing'}; llama.cpp takes the mean, "
+            f"modules.json in {folder} pools by {' and '.join(stated.modes[:8])}; llama.cpp takes the mean, "
             "the first or the last token, so it cannot be written as GGUF"
         )
     return IN_LLAMA_CPP[stated.pooling]
@@ -145,9 +150,14 @@ def remarks_on(summary: ModelSummary) -> list[str]:
     """Return a sentence for what llama.cpp computes otherwise: sliding windows, factors that depend on the length."""
     if summary.source.kind == "gguf":
         return []
-    config = configuration(summary)[1]
+    folder, config = configuration(summary)
     architecture, window = architecture_of(str(config.get("model_type")), ExportError), window_of(config)
     remarks = []
+    stated = pooling_of(folder, ExportError) if summary.output is OutputKind.EMBEDDING else None
+    if stated is not None and stated.behind:
+        remarks.append(
+            f"{few(stated.behind)} behind the network is left out: llama.cpp's embeddings are those before it"
+        )
     if LONG in rotary_factors(config):
         original = rope_of(config)["original_max_position_embeddings"]
         remarks.append(

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from workbench.errors import ExportError, NotAModelError
-from workbench.models.readers.pooling import Pooling, evaluated_pooling, pooling_of
+from workbench.models.readers.pooling import Pooling, evaluated_pooling, module_files, pooling_of
 from workbench.models.sources.huggingface_heads import pooled
 
 
@@ -49,7 +49,48 @@ def test_a_place_outside_of_the_folder_is_not_read(tmp_path: Path) -> None:
     inside.mkdir()
     state(tmp_path, {"pooling_mode": "cls"})
     (inside / "modules.json").write_text(json.dumps([{"type": "Pooling", "path": "../1_Pooling"}]))
-    assert pooling_of(inside, NotAModelError) is None
+    stated = pooling_of(inside, NotAModelError)
+    assert stated is not None and stated.pooling is None and stated.lacks == "../1_Pooling/config.json"
+    assert evaluated_pooling(inside)[1] == [
+        "../1_Pooling/config.json, which modules.json names, is missing: the model is evaluated by the mean of its "
+        "tokens"
+    ]
+
+
+@pytest.mark.parametrize("place", ["1_Pooling", "a" * 5000, "nul\0", "modules.json"])
+def test_a_place_without_settings_is_said(place: str, tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text(json.dumps([{"type": "Pooling", "path": place}]))
+    pooling, notes = evaluated_pooling(tmp_path)
+    assert pooling is Pooling.MEAN and "is missing" in notes[0]
+    assert module_files(tmp_path, ExportError) == []
+
+
+def test_the_mean_is_the_default(tmp_path: Path) -> None:
+    for settings in ({}, {"pooling_mode_mean_tokens": False}):
+        assert evaluated_pooling(state(tmp_path, settings)) == (Pooling.MEAN, [])
+
+
+def test_an_older_folder_lists_its_modules_above_the_network(tmp_path: Path) -> None:
+    network, other = tmp_path / "0_Transformer", tmp_path / "other"
+    network.mkdir(), other.mkdir()
+    state(tmp_path, {"pooling_mode_cls_token": True})
+    listed = json.loads((tmp_path / "modules.json").read_text())
+    listed[0]["path"] = "0_Transformer"
+    (tmp_path / "modules.json").write_text(json.dumps(listed))
+    assert evaluated_pooling(network) == (Pooling.FIRST, [])
+    assert evaluated_pooling(other) == (Pooling.MEAN, [])
+    (tmp_path / "modules.json").write_text('{"a program": "of someone"}')
+    assert evaluated_pooling(network) == (Pooling.MEAN, [])
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(file))
+
+    state(tmp_path, {})
+    monkeypatch.setattr("workbench.models.readers.pooling.read_json", refuse)
+    with pytest.raises(NotAModelError, match=r"modules\.json cannot be read: Permission denied"):
+        evaluated_pooling(tmp_path)
 
 
 def test_padding_is_passed_over_on_both_sides() -> None:

@@ -141,7 +141,12 @@ def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: ty
     if architecture.name == "gpt2":
         values.setdefault("feed_forward_length", 4 * config["n_embd"])
     if architecture.after_padding:
-        values["context_length"] = config["max_position_embeddings"] - first_position(config)
+        padding, rows = config["pad_token_id"], config["max_position_embeddings"]
+        if padding is None or not 0 <= padding < rows - 1:
+            raise error(
+                f"positions begin in the row after pad_token_id ({padding}) of {rows}; it cannot be written as GGUF"
+            )
+        values["context_length"] = rows - first_position(config)
     if (window := window_of(config)) and not architecture.windows:
         values["context_length"] = window
     if architecture.ropes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -33,10 +35,12 @@ _USUAL = ("Transformer", "Pooling", "Normalize")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentencePooling:
-    """``modes``: what is pooled, in the folder's own words; ``behind``: modules after it that change the embedding."""
+    """``modes``: what is pooled, in the folder's own words; ``behind``: modules after it that change the embedding;
+    ``lacks``: the file that says what is pooled, where it is named and not there."""
 
     modes: tuple[str, ...]
     behind: tuple[str, ...] = ()
+    lacks: str = ""
 
     @property
     def pooling(self) -> Pooling | None:
@@ -45,13 +49,20 @@ class SentencePooling:
 
 
 def pooling_of(folder: Path, error: type[WorkbenchError]) -> SentencePooling | None:
-    """Return what a folder says of its embeddings, None where it says nothing; ``error`` for files that are damaged."""
+    """Return what a folder says of its embeddings, None where it says nothing; ``error`` for files that are damaged.
+
+    In older folders the network lies in a folder of its own (``0_Transformer``), and the modules are listed above.
+    """
     modules = _modules(folder, error)
+    if not modules and (above := _modules_above(folder.absolute())):
+        folder, modules = folder.absolute().parent, above
     behind = tuple(place or kind for kind, place in modules if kind not in _USUAL)
     for kind, place in modules:
-        settings = folder / place / "config.json"
-        if kind == "Pooling" and _is_inside(folder, settings) and settings.is_file():
-            with naming_damage(settings, error):
+        if kind == "Pooling":
+            settings = folder / place / "config.json"
+            if not _is_file_inside(folder, settings):
+                return SentencePooling(modes=(), behind=behind, lacks=f"{place}/config.json")
+            with _reading(settings, error):
                 return SentencePooling(modes=_modes(read_json(settings)), behind=behind)
     return None
 
@@ -59,21 +70,42 @@ def pooling_of(folder: Path, error: type[WorkbenchError]) -> SentencePooling | N
 def module_files(folder: Path, error: type[WorkbenchError]) -> list[Path]:
     """Return the files of the modules behind the network, in folders of their own inside ``folder``."""
     places = [folder / place for _, place in _modules(folder, error) if place not in ("", ".")]
-    files = (place / name for place in places if _is_inside(folder, place) for name in ("config.json", WEIGHTS))
-    return [file for file in files if file.is_file()]
+    files = (place / name for place in places for name in ("config.json", WEIGHTS))
+    return [file for file in files if _is_file_inside(folder, file)]
+
+
+def _modules_above(folder: Path) -> list[tuple[str, str]]:
+    """Return the modules one folder up that have their network in ``folder``; no other file of that name counts."""
+    with suppress(WorkbenchError):
+        modules = _modules(folder.parent, NotAModelError)
+        if any(kind == "Transformer" and folder.parent / place == folder for kind, place in modules):
+            return modules
+    return []
 
 
 def _modules(folder: Path, error: type[WorkbenchError]) -> list[tuple[str, str]]:
     """Return the name of each module's class, and its place in ``folder``."""
     file = folder / "modules.json"
-    with naming_damage(file, error):
-        listed = read_json(file) if file.is_file() else []
+    with _reading(file, error):
+        listed = read_json(file) if _is_file_inside(folder, file) else []
         return [(str(each["type"]).rpartition(".")[2], str(each["path"])) for each in listed]
 
 
-def _is_inside(folder: Path, place: Path) -> bool:
-    """Tell whether no ``..`` leads out of the folder; where links lead is looked at by who reads or copies."""
-    return ".." not in place.parts and place.is_relative_to(folder)
+@contextmanager
+def _reading(file: Path, error: type[WorkbenchError]) -> Iterator[None]:
+    """Raise ``error`` for a file that is damaged or cannot be read."""
+    try:
+        with naming_damage(file, error):
+            yield
+    except OSError as failure:
+        raise error(f"{file} cannot be read: {failure.strerror}") from None
+
+
+def _is_file_inside(folder: Path, file: Path) -> bool:
+    """Tell whether there is such a file and no ``..`` leads there; links are looked at by who reads or copies."""
+    with suppress(OSError):  # a name longer than any file's, or a folder that may not be entered
+        return ".." not in file.parts and file.is_relative_to(folder) and file.is_file()
+    return False
 
 
 def evaluated_pooling(folder: Path) -> tuple[Pooling, list[str]]:
@@ -83,9 +115,13 @@ def evaluated_pooling(folder: Path) -> tuple[Pooling, list[str]]:
     if stated is None:
         return Pooling.MEAN, []
     notes = []
-    if stated.pooling is None:
+    if stated.lacks:
         notes.append(
-            f"modules.json pools tokens by {' and '.join(stated.modes) or 'nothing'}, which is not computed here: the "
+            f"{stated.lacks}, which modules.json names, is missing: the model is evaluated by the mean of its tokens"
+        )
+    elif stated.pooling is None:
+        notes.append(
+            f"modules.json pools tokens by {' and '.join(stated.modes[:8])}, which is not computed here: the "
             "model is evaluated by the mean of its tokens"
         )
     if stated.behind:
@@ -97,8 +133,9 @@ def evaluated_pooling(folder: Path) -> tuple[Pooling, list[str]]:
 
 
 def _modes(settings: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of what is pooled: one member says it, or each has a switch of its own."""
+    """Return the names of what is pooled: one member says it, or each has a switch of its own; the mean by default."""
     if stated := settings.get("pooling_mode"):
         return (stated,) if isinstance(stated, str) else tuple(map(str, stated))
     head = "pooling_mode_"
-    return tuple(name.removeprefix(head) for name, on in settings.items() if name.startswith(head) and on is True)
+    on = tuple(name.removeprefix(head) for name, on in settings.items() if name.startswith(head) and on is True)
+    return on or (Pooling.MEAN.value,)
