@@ -100,3 +100,9 @@ def test_a_table_of_positions_without_rows_for_tokens_is_refused(padding: int | 
     config = {"pad_token_id": padding, "max_position_embeddings": 64}
     with pytest.raises(ExportError, match="positions begin in the row after pad_token_id"):
         metadata_of(roberta, config, ExportError)
+
+
+def test_positions_before_the_first_token_hold_none(tmp_path: Path) -> None:
+    model = open_model(folder_of("roberta", tmp_path))  # 64 rows, the padding's is row 1
+    assert model.inputs.positions == 62
+    assert model.run({"input_ids": torch.arange(4, 66)[None]}).isfinite().all()

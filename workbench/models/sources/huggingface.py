@@ -395,7 +395,9 @@ def _token_inputs(network: Any) -> InputSpec:
     """Return what a network of tokens takes."""
     config = text_config(network.config)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    positions = positions if positions is None or positions > 0 else None
+    tables = (each for name, each in network.named_modules() if name.endswith("position_embeddings"))
+    before = max((each.padding_idx + 1 for each in tables if getattr(each, "padding_idx", None) is not None), default=0)
+    positions = positions - before if positions is not None and positions > before else None
     try:
         vocabulary: int | None = int(network.get_input_embeddings().weight.shape[0])
     except (NotImplementedError, AttributeError):
