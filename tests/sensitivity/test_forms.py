@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import torch
 from torch import nn
 
 from tests.models.networks import Rows, model_of
+from tests.zoo.architectures import save
 from workbench.measurement.calibrate import calibrate
+from workbench.models.sources import open_model
 from workbench.models.summary import OutputKind
 from workbench.sensitivity import predicted
 from workbench.sensitivity.score import score
@@ -63,3 +66,15 @@ def test_more_schemes_of_a_layer_get_its_form(monkeypatch: pytest.MonkeyPatch) -
     more = score(model, "predicted_kl", SCHEMES, curvature=curvature, dataset=data, batch_size=64, previous=first)
     assert more.directions is not None and more.directions.has("mean", SCHEMES[3])
     assert not more.directions.has("head", SCHEMES[3])
+
+
+def test_layers_that_run_without_gradients_are_scored(tmp_path: Path) -> None:
+    """Reformer's reversible blocks run without gradients, so that a calibration sees none at their layers."""
+    save(tmp_path / "reformer", "ReformerModelWithLMHead")
+    model = open_model(tmp_path / "reformer")
+    batch = model.sample(16)
+    assert batch is not None
+    data, name = Rows(**batch), "reformer.encoder.layers.0.feed_forward.dense.dense"
+    table = score(model, "predicted_kl", ["int3-channel"], curvature={}, dataset=data, batch_size=8, layers=[name])
+    measured = score(model, "measured_kl", ["int3-channel"], dataset=data, batch_size=8, layers=[name])
+    assert table.of(name, "int3-channel") == pytest.approx(measured.of(name, "int3-channel"), rel=0.3)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from workbench.errors import MissingResultError
+from workbench.measurement.gradients import GradientPass
 from workbench.memory import Spill, give_back
 from workbench.models.data.batches import Data, tappable, units_of
 from workbench.models.data.even_samples import EvenSamples
@@ -193,13 +194,29 @@ def split_forms(scoring: Scoring, names: Sequence[str]) -> tuple[list[str], list
     kronecker = [n for n in names if n in known and (data is None or n in separable)]
     apart = _disagreeing(scoring, kronecker)
     kronecker = [n for n in kronecker if n not in apart]
-    reached = [n for n in names if n in flat | apart or (n not in kronecker and not (n in separable and n in tapped))]
+    unseen = [n for n in names if n in separable and n in tapped and n not in scoring.curvature]
+    elsewhere = flat | apart | (_without_gradients(scoring, data, unseen) if data is not None and unseen else set())
+    reached = [n for n in names if n in elsewhere or (n not in kronecker and not (n in separable and n in tapped))]
     if not kronecker and (data is None or not reached) and names:
         raise MissingResultError(
             "a predicted loss needs the curvature of a calibration, or calibration data for convolutions and weights "
             "inside larger modules; calibrate with curvature first, or use the metric weight_error, which needs neither"
         )
     return kronecker, reached if data is not None else []
+
+
+def _without_gradients(scoring: Scoring, data: Data, names: Sequence[str]) -> set[str]:
+    """Return the layers that the first sample runs through without gradients, which a calibration cannot see: those of
+    reversible blocks run once more on the way back (Reformer)."""
+    model, found = scoring.model, set[str]()
+
+    def tap(name: str, tensor: torch.Tensor, output: torch.Tensor) -> None:
+        if not torch.is_grad_enabled():
+            found.add(name)
+
+    batch = model.on_device(next(data.batches(model.inputs.batch or 1)))
+    GradientPass(model).run(batch, 0, scoring.seed, tap, lambda *_: None, layers=names, proceed=lambda output: False)
+    return found
 
 
 def samples_compared(model: Model, data: Data) -> int:
