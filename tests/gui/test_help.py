@@ -229,7 +229,8 @@ def test_the_tour_of_the_first_run_begins_on_the_results_of_the_demo(live: Calla
         await person.open(replace(full, model=demo, sensitivities={}, evaluations=()))
         await person.until(lambda: requested, 5)
         assert requested == ["run_all"] and person.dialog("tour") is None
-        calibrated = replace(full, model=replace(demo), sensitivities={}, evaluations=())  # its model was read anew
+        # a calibration opens the model again
+        calibrated = replace(full, model=replace(demo), sensitivities={}, evaluations=())
         await person.act(lambda: person.context.workspace.update(lambda now: calibrated))
         if ends:
             await person.act(lambda: person.context.workspace.update(lambda now: replace(full, model=now.model)))

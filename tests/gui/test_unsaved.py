@@ -89,19 +89,25 @@ def test_two_windows_keep_their_work_apart(live: Callable[..., None]) -> None:
     live(story)
 
 
+async def edited(person: Person, path: Path) -> Recovery:
+    """Open the session at ``path``, edit a layer by a key, and wait until the edit is written."""
+    recovery = Recovery(person.context, person.window, seconds=1000)
+    await person.open(sessions.full(1), path)
+    await person.act(lambda: person.context.workspace.select([LAYER]))
+    start = time.monotonic()
+    await person.press(Qt.Key.Key_0, control=True)
+    await person.until(recoverable, 10)
+    print(f"written after {time.monotonic() - start:.2f} s")
+    return recovery
+
+
 def test_edits_are_written_within_a_second_and_recovered(live: Callable[..., None], tmp_path: Path) -> None:
     """Also where the window has not had the time for a copy of the whole session."""
     path = tmp_path / "kept.qwb"
     sessions.full(1).save(path)
 
     async def crash(person: Person) -> None:
-        recovery = Recovery(person.context, person.window, seconds=1000)
-        await person.open(sessions.full(1), path)
-        await person.act(lambda: person.context.workspace.select([LAYER]))
-        start = time.monotonic()
-        await person.press(Qt.Key.Key_0, control=True)
-        await person.until(recoverable, 10)
-        print(f"written after {time.monotonic() - start:.2f} s")
+        recovery = await edited(person, path)
         (entry,) = recoverable()
         assert entry.base == entry.original == path and entry.edits is not None and not entry.file.exists()
         recovery.end(discard=False)
@@ -132,11 +138,7 @@ def test_edits_that_the_copy_has_as_well_are_no_step_to_undo(live: Callable[...,
     sessions.full(1).save(path)
 
     async def crash(person: Person) -> None:
-        recovery = Recovery(person.context, person.window, seconds=1000)
-        await person.open(sessions.full(1), path)
-        await person.act(lambda: person.context.workspace.select([LAYER]))
-        await person.press(Qt.Key.Key_0, control=True)
-        await person.until(recoverable, 10)
+        recovery = await edited(person, path)
         recovery.copy_now()
         recovery.end(discard=False)
 

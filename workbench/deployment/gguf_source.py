@@ -34,16 +34,16 @@ def tensors_again(quantized: QuantizedModel, model: GgufModel) -> list[FileTenso
     require_fit({name: reason for name, reason in reasons.items() if reason is not None})
     tensors = {name: stored_tensor(model.file, name) for name in model.file.tensors}
     config = model.mapped.config if isinstance(model, GgufNetwork) else {}
-    known = model.mapped.architecture if isinstance(model, GgufNetwork) else by_name(model.file.architecture)
+    architecture = model.mapped.architecture if isinstance(model, GgufNetwork) else by_name(model.file.architecture)
     for name, layer in changed.items():
-        order = None if known is None or not config else row_order(known, config, layer.parameter)
+        order = None if architecture is None or not config else row_order(architecture, config, layer.parameter)
         tensors[name] = matrix_tensor(quantized, model, layer, name, order)
     for tensor in model.summary.others:
         name = names.get(tensor.name, "")
         replaced = tensor.name in quantized.others or tensor.name in model.overrides.others
-        if name in tensors and known and replaced:
-            order = row_order(known, config, tensor.name)
-            tensors[name] = vector_tensor(quantized, model, known, tensor, name, order)
+        if name in tensors and architecture and replaced:
+            order = row_order(architecture, config, tensor.name)
+            tensors[name] = vector_tensor(quantized, model, architecture, tensor, name, order)
     return list(tensors.values())
 
 

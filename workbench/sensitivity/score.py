@@ -34,6 +34,8 @@ from workbench.sensitivity.table import Sensitivity
 from workbench.sensitivity.worker_scoring import can_spread, fill_spread
 
 Omitted = Mapping[str, Collection[str]]
+"""Schemes by layer that need no score."""
+
 SAVED = (Sensitivity, Directions, PlanChecks)
 """What a table that is not full is made of."""
 

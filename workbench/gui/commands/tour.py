@@ -155,7 +155,7 @@ class FirstRun:
 
     def __init__(self, context: Context, window: MainWindow) -> None:
         self._context, self._window = context, window
-        self._looked_at = 0  # the last document; its model is read anew when it is calibrated
+        self._looked_at = 0  # the last document, whose model a calibration opens again
         self.end = context.workspace.subscribe(self._changed)
 
     def _changed(self, old: State, new: State) -> None:
