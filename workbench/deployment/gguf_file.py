@@ -78,7 +78,7 @@ def content_of(quantized: QuantizedModel, model: Model, pre_tokenizer: str = "")
     folder, config, architecture, settings, blocks = fitting(model.summary, schemes)
     tensors = list(file_tensors(quantized, model, architecture, config, blocks))
     rows = next(tensor.shape[0] for tensor in tensors if tensor.name == "token_embd.weight")
-    kinds = int(config.get("type_vocab_size") or 1) if architecture.name == "bert" else 0
+    kinds = int(config.get("type_vocab_size") or 1) if architecture.name in ("bert", "nomic-bert") else 0
     words = vocabulary(
         folder, rows, pre_tokenizer, ExportError, kinds=kinds, converted=converted_tokenizer(folder, ExportError)
     )

@@ -54,7 +54,11 @@ def _sizes(architecture: Architecture, config: type) -> dict[str, Any]:
             "shared_expert_intermediate_size": 96,
             "norm_topk_prob": architecture.name == "qwen3moe",
         }
-    if architecture.name == "bert":
+    if architecture.network == "MixtralForCausalLM":
+        sizes |= {"num_local_experts": 4, "num_experts_per_tok": 2}
+    if architecture.name == "modern-bert":
+        sizes |= {"local_attention": 8, "num_hidden_layers": 4, "cls_token_id": 0, "sep_token_id": 0}
+    if architecture.name.endswith("bert"):
         del sizes["num_key_value_heads"]
     if architecture.network == "DistilBertModel":
         sizes["hidden_dim"] = sizes.pop("intermediate_size")

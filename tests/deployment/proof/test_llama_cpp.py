@@ -55,8 +55,11 @@ def test_llama_cpp_computes_every_architecture(name: str, tmp_path: Path) -> Non
     ("phi3", {"max_position_embeddings": 1024, "original_max_position_embeddings": 256, "rope_parameters": {
         "rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 256,
         "short_factor": [1 + place / 9 for place in range(8)], "long_factor": [4.0] * 8}}),
-    ("bert", {"type_vocab_size": 1}),
-], ids=["llama3", "linear", "biases", "tied", "partly turned", "yarn", "mscale", "longrope", "type"])  # fmt: skip
+    ("bert", {"type_vocab_size": 1}), ("nomic_bert", {"type_vocab_size": 1}),
+    ("modernbert", {"global_attn_every_n_layers": 2}),
+    ("modernbert", {"layer_types": ["full_attention", *["sliding_attention"] * 3]}),
+], ids=["llama3", "linear", "biases", "tied", "partly turned", "yarn", "mscale", "longrope", "type", "turned encoder",
+        "each second window", "one without"])  # fmt: skip
 def test_variants_and_the_way_back(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
     model = open_model(folder_of(name, tmp_path / "folder", **changes))
     assert proof(model, Plan()).difference < 1e-6
@@ -143,7 +146,7 @@ def test_a_missing_runtime_is_named_with_the_line_that_installs_it(monkeypatch: 
         llama_cpp.require_llama_cpp()
 
 
-@pytest.mark.parametrize("name", ["qwen2moe", "qwen3moe"])
+@pytest.mark.parametrize("name", ["qwen2moe", "qwen3moe", "mixtral"])
 def test_experts_in_their_own_types(name: str, tmp_path: Path) -> None:
     model = open_model(folder_of(name, tmp_path))
     plan = Plan()
@@ -159,9 +162,9 @@ def test_experts_in_their_own_types(name: str, tmp_path: Path) -> None:
     exporter("gguf").export(quantize(model, plan), model, out, silent)
     again = open_model(out)
     assert "is not run from a GGUF file here" in str(again.summary.cannot_run)
-    first = model.weight("model.layers.0.mlp.experts.gate_up_proj").reshape(4, 2, 64, 64)
+    first = model.weight("model.layers.0.mlp.experts.gate_up_proj").reshape(4, 2, -1, 64)
     for place, piece in enumerate(("gate", "up")):
-        values = again.weight(f"blk.0.ffn_{piece}_exps").reshape(4, 64, 64)
+        values = again.weight(f"blk.0.ffn_{piece}_exps").reshape(4, -1, 64)
         assert torch.allclose(values, first[:, place], atol=0.02 * float(first.abs().max()))
 
 
@@ -186,3 +189,16 @@ def test_experts_that_llama_cpp_computes_otherwise_are_refused(tmp_path: Path) -
         model = open_model(folder_of("qwen3moe", tmp_path / next(iter(changes)), **changes))
         with pytest.raises(ExportError, match=f"computes no network with {next(iter(changes))}"):
             exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)
+
+
+@pytest.mark.parametrize("changes, named", [
+    ({"layer_types": ["sliding_attention", *["full_attention"] * 3]}, "layer_types"),
+    ({"layer_types": ["full_attention"] * 4}, "layer_types"),
+    ({"attention_bias": True}, "attention_bias"), ({"norm_bias": True}, "norm_bias"), ({"mlp_bias": True}, "mlp_bias"),
+])  # fmt: skip
+def test_what_llama_cpp_does_not_compute_of_modern_encoders_is_refused(
+    changes: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    model = open_model(folder_of("modernbert", tmp_path, **changes))
+    with pytest.raises(ExportError, match=f"computes no network with .*{named}"):
+        exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)

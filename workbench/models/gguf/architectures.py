@@ -7,12 +7,12 @@ ggml-org/llama.cpp, ``convert_hf_to_gguf.py`` and ``src/llama-model.cpp``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import WorkbenchError
-from workbench.models.gguf.rotary import head_size, not_computed, rope_of, rotary_metadata, rotary_of
+from workbench.models.gguf.rotary import head_size, not_computed, rope_of, rotary_metadata, rotary_of, sliding_rope
 from workbench.readable import few
 
 COMMON = {
@@ -32,6 +32,8 @@ EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_
 SHARED = {"expert_shared_feed_forward_length": "shared_expert_intermediate_size"}
 EVERYWHERE = {"decoder_sparse_step": 1, "mlp_only_layers": []}
 NO_BIASES = {"attention_bias": False}
+PERIOD = "attention.sliding_window_pattern"
+TWO_ROPES = ("gemma3", "modern-bert")
 GPT2 = {
     "block_count": "n_layer", "context_length": "n_positions", "embedding_length": "n_embd",
     "feed_forward_length": "n_inner", "attention.head_count": "n_head", "vocab_size": "vocab_size",
@@ -51,7 +53,8 @@ class Architecture:
     ``windows``: sliding windows are computed; otherwise the context ends with the window.  ``computed``: members of
     configurations whose other values llama.cpp does not compute, ``stated`` those for which it has a value of its own
     where they are None.  ``after_padding``: positions are counted from the row after the padding's id, and a file has
-    none before.  ``opens``: files of it open as a network here.
+    none before.  ``own_names``: parts of a block whose transformers name the package gguf does not know, by their names
+    in a file's block.  ``opens``: files of it open as a network here.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Architecture:
     computed: Mapping[str, object] = field(default_factory=dict)
     stated: tuple[str, ...] = ()
     after_padding: bool = False
+    own_names: Mapping[str, str] = field(default_factory=dict)
     opens: bool = True
 
 
@@ -83,6 +87,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
                  computed=EVERYWHERE | {"norm_topk_prob": False, "tie_word_embeddings": False}),
     Architecture(name="qwen3moe", model_types=("qwen3_moe",), network="Qwen3MoeForCausalLM", opens=False,
                  keys=PLAIN_RMS | EXPERTS, computed=EVERYWHERE | NO_BIASES | {"norm_topk_prob": True}),
+    Architecture(name="llama", model_types=("mixtral",), network="MixtralForCausalLM", opens=False, permuted=True,
+                 keys=PLAIN_RMS | {"expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"}),
     Architecture(name="gemma2", model_types=("gemma2",), network="Gemma2ForCausalLM", keys=GEMMA,
                  activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,
                  windows=True, computed=NO_BIASES, stated=("attn_logit_softcapping", "final_logit_softcapping")),
@@ -110,6 +116,16 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="bert", model_types=("distilbert",), network="DistilBertModel", ropes=(), activations=("gelu",),
                  activation_member="activation", keys=COMMON | {"feed_forward_length": "hidden_dim"},
                  constants={"attention.causal": False, "attention.layer_norm_epsilon": 1e-12}),
+    Architecture(name="modern-bert", model_types=("modernbert",), network="ModernBertModel", activations=("gelu",),
+                 activation_member="hidden_activation", windows=True, constants={"attention.causal": False},
+                 ropes=("default",), computed=NO_BIASES | {"mlp_bias": False, "norm_bias": False},
+                 keys=COMMON | {"attention.layer_norm_epsilon": "norm_eps",
+                                "attention.sliding_window": "local_attention"}),
+    Architecture(name="nomic-bert", model_types=("nomic_bert",), network="NomicBertModel",
+                 keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps"},
+                 constants={"attention.causal": False}, own_names={
+                     "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+                     "post_attention_layernorm": "attn_output_norm", "post_mlp_layernorm": "layer_output_norm"}),
 )  # fmt: skip
 """A new one is an entry here, checked by a test that runs a small network of it in llama.cpp."""
 
@@ -140,6 +156,8 @@ def metadata_of(architecture: Architecture, config: Mapping[str, Any], error: ty
         values["attention.head_count_kv"] = config["num_attention_heads"]
     if architecture.name == "gpt2":
         values.setdefault("feed_forward_length", 4 * config["n_embd"])
+    if architecture.name == "modern-bert" and (kinds := config.get("layer_types")):
+        values[PERIOD] = _period(kinds)
     if architecture.after_padding:
         padding, rows = config["pad_token_id"], config["max_position_embeddings"]
         if padding is None or not 0 <= padding < rows - 1:
@@ -187,6 +205,8 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
         usual = ["full_attention" if (at + 1) % step == 0 else "sliding_attention" for at in range(blocks)]
         if config.get("layer_types") not in (None, usual):
             other["layer_types"] = config["layer_types"]
+    if architecture.name == "modern-bert":
+        other |= _other_windows(config)
     if architecture.ropes:
         other |= _turned_otherwise(architecture, config)
     if other:
@@ -198,6 +218,27 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
             f"the network's activation is {chosen}, llama.cpp's {architecture.name} computes "
             f"{' or '.join(architecture.activations)}; it cannot be written as GGUF"
         )
+
+
+def _other_windows(config: Mapping[str, Any]) -> dict[str, object]:
+    """Return what of ModernBERT's windows llama.cpp does not compute; it stops where no block has one."""
+    kinds, local = config.get("layer_types"), sliding_rope(config)
+    other: dict[str, object] = {}
+    if kinds is not None and (kinds != window_kinds(_period(kinds), len(kinds)) or "sliding_attention" not in kinds):
+        other["layer_types"] = kinds
+    if local.get("rope_type", "default") != "default":
+        other["rotary embeddings of the kind"] = local["rope_type"]
+    return other
+
+
+def window_kinds(period: int, blocks: int) -> list[str]:
+    """Return ModernBERT's ``layer_types``: the first of each ``period`` blocks sees all tokens, others a window."""
+    return ["sliding_attention" if at % period else "full_attention" for at in range(blocks)]
+
+
+def _period(kinds: Sequence[str]) -> int:
+    """Return after how many blocks the next one sees all tokens; the number of blocks where none does."""
+    return next((at for at, kind in enumerate(kinds) if at and kind == "full_attention"), len(kinds))
 
 
 def scale_size(architecture: Architecture, config: Mapping[str, Any]) -> int:
@@ -222,8 +263,8 @@ def _rotary(architecture: Architecture, config: Mapping[str, Any]) -> dict[str, 
     """Return the keys of rotary embeddings."""
     share = rope_of(config).get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1
     values = rotary_metadata(config, int(head_size(config) * float(share if architecture.turned else 1)))
-    local = dict(config.get("rope_parameters") or {}).get("sliding_attention")
-    if local and architecture.name == "gemma3":
+    local = sliding_rope(config)
+    if local and architecture.name in TWO_ROPES:
         values["rope.freq_base_swa"] = float(local["rope_theta"])
     return values
 
@@ -243,7 +284,9 @@ def config_of(
             rope["partial_rotary_factor"] = turned / head_size(members)
         members["rope_parameters"] = rope
     local = metadata.get(head + "rope.freq_base_swa")
-    if architecture.name == "gemma3":
+    if architecture.name in TWO_ROPES:
         sliding = {"rope_type": "default", "rope_theta": local or 10000.0}
         members["rope_parameters"] = {"full_attention": members["rope_parameters"], "sliding_attention": sliding}
+    if architecture.name == "modern-bert":
+        members["layer_types"] = window_kinds(int(metadata.get(head + PERIOD, 3)), int(members["num_hidden_layers"]))
     return members

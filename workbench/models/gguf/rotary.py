@@ -27,6 +27,11 @@ def rope_of(config: Mapping[str, Any]) -> dict[str, Any]:
     return rope
 
 
+def sliding_rope(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rotary parameters of the blocks with a window; none where all blocks have the same."""
+    return dict(dict(config.get("rope_parameters") or {}).get("sliding_attention") or {})
+
+
 def head_size(config: Mapping[str, Any]) -> int:
     """Return the width of an attention head."""
     size = config.get("head_dim")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ UNUSED = frozenset({"pooler.dense.weight", "pooler.dense.bias", "embeddings.posi
 
 FUSED = {"gate_up_proj": ("gate_proj", "up_proj")}
 """Experts' matrices that are one parameter in transformers and several tensors in a file."""
+
+_BLOCK = re.compile(r"(?:.*\.)?layers\.(?P<block>\d+)\.(?P<part>.+)\.(?P<kind>weight|bias)")
 
 FLOAT32_ONLY = ("position_embd.weight", "token_types.weight", "_norm.weight", *ROTARY,
                 "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight")  # fmt: skip
@@ -46,6 +49,8 @@ def gguf_names(architecture: Architecture, blocks: int) -> Callable[[str], str |
 
     def look_up(parameter: str) -> str | None:
         name: str | None = names.get_name(parameter, (".weight", ".bias"))
+        if name is None and (found := _BLOCK.fullmatch(parameter)) and found["part"] in architecture.own_names:
+            return f"blk.{found['block']}.{architecture.own_names[found['part']]}.{found['kind']}"
         bare = name is not None and not name.endswith((".weight", ".bias"))
         return f"{name}.weight" if bare else name
 

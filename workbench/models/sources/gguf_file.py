@@ -191,6 +191,8 @@ def _architecture(file: GgufFile) -> Architecture | None:
     """Return the architecture, of those of one name the one with the file's tensors; None for one that is not known."""
     if file.architecture == "bert" and "token_types.weight" not in file.tensors:
         return architecture_of("distilbert", NotAModelError)
+    if file.architecture == "llama" and f"{file.architecture}.expert_count" in file.plain:
+        return architecture_of("mixtral", NotAModelError)
     return by_name(file.architecture)
 
 
@@ -253,7 +255,7 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
         settings["mlp_bias"] = "blk.0.ffn_up.bias" in file.tensors
     if architecture.name.startswith("gemma"):
         settings["query_pre_attn_scalar"] = scale_size(architecture, settings)
-    if architecture.network == "BertModel":
+    if architecture.network in ("BertModel", "NomicBertModel"):
         settings["type_vocab_size"] = file.tensors["token_types.weight"].matrix[0]
     return settings
 
