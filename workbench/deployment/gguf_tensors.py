@@ -89,13 +89,21 @@ def refusals(
     for tensor in summary.others:
         if tensor.dtype in FLOATING and names(tensor.name) is None and tensor.name not in UNUSED:
             reasons[tensor.name] = "llama.cpp has no tensor for it in this architecture"
+        elif 0 in tensor.shape and names(tensor.name) is not None:
+            reasons[tensor.name] = _empty(tensor.shape)
     return reasons
+
+
+def _empty(shape: tuple[int, ...]) -> str:
+    return f"it is empty ({' x '.join(map(str, shape))}), and llama.cpp reads no empty tensors"
 
 
 def layer_refusal(layer: Layer, scheme: str | None, name: str | None) -> str | None:
     """Return why the tensor ``name`` of a file cannot hold a layer in ``scheme`` (None: as it is), None if it can."""
     if name is None:
         return "llama.cpp has no tensor for it in this architecture"
+    if 0 in layer.matrix:
+        return _empty(layer.matrix)
     if scheme is None:
         return None if layer.dtype in WIDENED else f"GGUF holds no {layer.dtype} that llama.cpp reads; give it fp32"
     chosen = parse_scheme(scheme)

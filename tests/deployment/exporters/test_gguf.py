@@ -206,3 +206,9 @@ def test_gemmas_of_27_billion_divide_attention_by_the_hidden_size_for_each_head(
         sizes = {"hidden_size": 4608, "num_attention_heads": 32, "head_dim": 128}
         assert scale_size(architecture, {**sizes, "num_hidden_layers": blocks}) == 144
         assert scale_size(architecture, {**sizes, "num_hidden_layers": 26}) == 128
+
+
+def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
+    model = open_model(folder_of("bert", tmp_path / "folder", type_vocab_size=0))
+    with pytest.raises(ExportError, match=r"token_type_embeddings.weight: it is empty \(0 x 64\), and llama.cpp reads no"):
+        exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)

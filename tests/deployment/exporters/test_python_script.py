@@ -53,6 +53,20 @@ def test_the_script_writes_the_same_file(weights: Path, tmp_path: Path) -> None:
     assert "--calibrate" in run(str(tmp_path / "replay.py"), "--help").stdout
 
 
+@pytest.mark.parametrize("arguments", [(), ("-P",)])
+def test_a_script_with_the_name_of_a_library_is_not_taken_for_it(
+    arguments: tuple[str, ...], weights: Path, tmp_path: Path
+) -> None:
+    result = quantize(open_model(weights), Plan().assign(["a"], weights="q8_0", algorithm="rtn"))
+    for name in ("gguf.py", "torch.py", "argparse.py"):
+        exporter("script").export(result, None, tmp_path / name, silent)
+    for name in ("gguf.py", "torch.py"):
+        out = tmp_path / f"{name}.safetensors"
+        completed = run(*arguments, str(tmp_path / name), "--out", str(out))
+        assert completed.returncode == 0, completed.stderr
+        assert "quantized 1 tensor" in completed.stdout and out.is_file()
+
+
 def test_the_script_evaluates(tmp_path: Path) -> None:
     model = open_model("demo:digits-classifier")
     exporter("script").export(
@@ -105,7 +119,7 @@ def test_uses_the_public_interface_only(tmp_path: Path) -> None:
     exporter("script").export(quantized(model, plan_of(odd="int4-g32")), None, tmp_path / "r.py", silent)
     tree = ast.parse((tmp_path / "r.py").read_text(encoding="utf-8"))
     modules = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    assert modules == {"argparse", "workbench"}
+    assert modules == {"argparse", "sys", "workbench"}
     import workbench
 
     used = {
