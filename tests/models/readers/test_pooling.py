@@ -44,6 +44,16 @@ def test_what_is_not_computed_is_said(tmp_path: Path) -> None:
         pooling_of(tmp_path, ExportError)
 
 
+def test_a_pooling_of_the_folders_own_is_said(tmp_path: Path) -> None:
+    kinds = {"": "sentence_transformers.models.Transformer", "1_Own": "pooling_of_ours.GemPooling"}
+    modules = [{"type": kind, "path": place} for place, kind in kinds.items()]
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    assert evaluated_pooling(tmp_path) == (
+        Pooling.MEAN,
+        ["modules.json has GemPooling and no Pooling: the model is evaluated by the mean of its tokens"],
+    )
+
+
 def test_a_place_outside_of_the_folder_is_not_read(tmp_path: Path) -> None:
     inside = tmp_path / "model"
     inside.mkdir()

@@ -113,7 +113,9 @@ def evaluated_pooling(folder: Path) -> tuple[Pooling, list[str]]:
     NotAModelError for files that are damaged."""
     stated = pooling_of(folder, NotAModelError)
     if stated is None:
-        return Pooling.MEAN, []
+        others = [kind for kind, _ in _modules(folder, NotAModelError) if kind not in _USUAL]
+        said = f"modules.json has {few(others)} and no Pooling: the model is evaluated by the mean of its tokens"
+        return Pooling.MEAN, [said] if others else []
     notes = []
     if stated.lacks:
         notes.append(
