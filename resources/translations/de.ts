@@ -7132,6 +7132,30 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>{}: der Text von {n} von {n} zufällig gezogenen Zeilen wird gelesen</translation>
     </message>
     <message>
+        <source>the calibration half of {} holds {n} samples: {n} of them, drawn at random, are taken (--samples)</source>
+        <translation>die Hälfte für die Kalibrierung von {} enthält {n} Beispiele: {n} davon, zufällig gezogen, werden genommen (--samples)</translation>
+    </message>
+    <message>
+        <source>the calibration half of {} holds {n} samples, {n} were asked for: all {n} are used</source>
+        <translation>die Hälfte für die Kalibrierung von {} enthält {n} Beispiele, {n} wurden verlangt: alle {n} werden verwendet</translation>
+    </message>
+    <message>
+        <source>the evaluation half of {} holds {n} samples: {n} of them, drawn at random, are taken (--samples)</source>
+        <translation>die Hälfte für die Auswertung von {} enthält {n} Beispiele: {n} davon, zufällig gezogen, werden genommen (--samples)</translation>
+    </message>
+    <message>
+        <source>the evaluation half of {} holds {n} samples, {n} were asked for: all {n} are used</source>
+        <translation>die Hälfte für die Auswertung von {} enthält {n} Beispiele, {n} wurden verlangt: alle {n} werden verwendet</translation>
+    </message>
+    <message>
+        <source>{} holds {n} samples, {n} were asked for: all {n} are used</source>
+        <translation>{} enthält {n} Beispiele, {n} wurden verlangt: alle {n} werden verwendet</translation>
+    </message>
+    <message>
+        <source>{} was calibrated on: only its other half is evaluated, {n} samples</source>
+        <translation>{} diente der Kalibrierung: nur die andere Hälfte wird ausgewertet, {n} Beispiele</translation>
+    </message>
+    <message>
         <source>{} holds {n} samples: {n} of them, drawn at random, are taken (--samples)</source>
         <translation>{} enthält {n} Beispiele: {n} davon, zufällig gezogen, werden genommen (--samples)</translation>
     </message>

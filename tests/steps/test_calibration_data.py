@@ -32,6 +32,8 @@ def test_a_folder_that_was_calibrated_on_gives_its_other_half(tmp_path: Path) ->
         session = replace(wb.start(model), calibration=calibration.record)
         data = session_data.for_evaluation(model, session, folder, samples=2, seed=0)
         assert (data.record.path, data.record.split) == (calibration.record.path, EVALUATION)
+        half = f"{data.record.name} was calibrated on: only its other half is evaluated, 2 samples"
+        assert half in data.notes
 
 
 def test_a_page_is_the_recorded_text(tmp_path: Path) -> None:

@@ -108,7 +108,11 @@ def for_evaluation(
         again = calibration is not None and (_same(file, place) or part.recorded == place)
         split = EVALUATION if again or part.half is None else ALL
         inherited = Reading(column=used.column if again else "")
-        return opened(with_reading(data, reading.over(Reading.of(data)[1]).over(inherited)), split=split)
+        dataset = opened(with_reading(data, reading.over(Reading.of(data)[1]).over(inherited)), split=split)
+        if not again or part.half is None:
+            return dataset
+        note = f"{part.name} was calibrated on: only its other half is evaluated, {dataset.record.samples:,} samples"
+        return replace(dataset, notes=(note, *dataset.notes))
     if session.evaluation is not None and reading == AS_USUAL:
         return recorded(model, session.evaluation, samples=samples)
     if session.evaluation is not None:

@@ -214,12 +214,13 @@ def _choose(
         which = "" if part.half is None else f" for its {part.split} half"
         raise DataError(f"{part.file} holds no sample{which}; give a file with more data, or a smaller sequence length")
     notes: tuple[str, ...] = ()
+    name = part.name if part.half is None else f"the {part.split} half of {part.name}"
     if samples is None and usual is not None and count > usual:
-        notes = (f"{part.name} holds {count:,} samples: {usual:,} of them, drawn at random, are taken (--samples)",)
+        notes = (f"{name} holds {count:,} samples: {usual:,} of them, drawn at random, are taken (--samples)",)
         samples = usual
     if samples is None or samples >= count:
         missed = samples is not None and samples > count
-        note = f"{part.name} holds {count} samples, {samples} were asked for: all {count} are used"
+        note = f"{name} holds {count} samples, {samples} were asked for: all {count} are used"
         return np.arange(count), (note,) if missed else ()
     return np.sort(np.random.default_rng(seed).permutation(count)[:samples]), notes
 
