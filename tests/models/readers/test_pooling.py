@@ -37,6 +37,12 @@ def test_what_is_not_computed_is_said(tmp_path: Path) -> None:
     assert pooling is Pooling.MEAN
     assert "pools tokens by max_tokens and mean_tokens" in several
     assert "2_Dense behind the network" in behind
+    dense = tmp_path / "2_Dense"
+    dense.mkdir()
+    (dense / "pytorch_model.bin").touch()
+    assert evaluated_pooling(tmp_path)[1][2].startswith("the weights of 2_Dense are pickled (pytorch_model.bin)")
+    (dense / "model.safetensors").touch()
+    assert len(evaluated_pooling(tmp_path)[1]) == 2
     (tmp_path / "modules.json").write_text("[3]")
     with pytest.raises(NotAModelError, match=r"modules\.json"):
         evaluated_pooling(tmp_path)

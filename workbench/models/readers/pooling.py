@@ -30,6 +30,7 @@ _MODES = {
     "lasttoken": Pooling.LAST,
 }  # fmt: skip
 WEIGHTS = "model.safetensors"
+PICKLED = "pytorch_model.bin"
 _USUAL = ("Transformer", "Pooling", "Normalize")
 
 
@@ -130,6 +131,12 @@ def evaluated_pooling(folder: Path) -> tuple[Pooling, list[str]]:
         notes.append(
             f"modules.json has {few(stated.behind)} behind the network, which is not run: the model is evaluated by "
             "what comes before"
+        )
+    pickled = [place for place in stated.behind if _is_file_inside(folder, folder / place / PICKLED)]
+    if left_out := [place for place in pickled if not _is_file_inside(folder, folder / place / WEIGHTS)]:
+        notes.append(
+            f"the weights of {few(left_out)} are pickled ({PICKLED}): exports leave them out, and "
+            f"sentence-transformers needs them there, or as {WEIGHTS}"
         )
     return stated.pooling or Pooling.MEAN, notes
 
