@@ -7156,6 +7156,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>{} diente der Kalibrierung: nur die andere Hälfte wird ausgewertet, {n} Beispiele</translation>
     </message>
     <message>
+        <source>the session's {} data {} were run with {} pooling, the model has {} pooling now (modules.json, or a GGUF file's pooling_type); calibrate again</source>
+        <translation>die {}-Daten {} der Sitzung liefen mit dem Pooling {}, das Modell hat jetzt das Pooling {} (modules.json oder pooling_type einer GGUF-Datei); bitte erneut kalibrieren</translation>
+    </message>
+    <message>
         <source>{} holds {n} samples: {n} of them, drawn at random, are taken (--samples)</source>
         <translation>{} enthält {n} Beispiele: {n} davon, zufällig gezogen, werden genommen (--samples)</translation>
     </message>

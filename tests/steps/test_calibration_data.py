@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.errors import MissingResultError
+from tests.deployment.exporters.llamas import folder_of
+from tests.models.readers.test_pooling import state
+from workbench.errors import DataError, MissingResultError
 from workbench.models.data.files import CALIBRATION, EVALUATION
+from workbench.models.data.record import DataRecord
 from workbench.models.data.text import encode
+from workbench.models.readers.pooling import Pooling
 from workbench.models.sources.bundled import bundled_folder
 from workbench.steps import session_data
 from workbench.steps.browse_samples import BROWSE_SAMPLES, BrowseSamplesOptions
@@ -34,6 +38,24 @@ def test_a_folder_that_was_calibrated_on_gives_its_other_half(tmp_path: Path) ->
         assert (data.record.path, data.record.split) == (calibration.record.path, EVALUATION)
         half = f"{data.record.name} was calibrated on: only its other half is evaluated, 2 samples"
         assert half in data.notes
+
+
+def test_a_session_knows_how_its_texts_were_pooled(tmp_path: Path) -> None:
+    """Its table would describe another embedding than evaluations do; files without the pooling were of the mean."""
+    folder, file = folder_of("bert", tmp_path / "model"), tmp_path / "texts.jsonl"
+    file.write_text("".join(json.dumps({"text": f"Text number {number} is short."}) + "\n" for number in range(8)))
+    wb.calibrate(wb.open(state(folder, {"pooling_mode": "cls"})), file).save(tmp_path / "s.qwb")
+    session, model = wb.Session.load(tmp_path / "s.qwb"), wb.open(folder)
+    assert session.calibration is not None and session.calibration.pooling is Pooling.FIRST
+    assert len(session_data.for_evaluation(model, session, None, samples=None, seed=0)) == 4
+    changed = wb.open(state(folder, {"pooling_mode": "mean"}))
+    for data in (None, file):
+        with pytest.raises(DataError, match=r"were run with first pooling, the model has mean pooling now"):
+            session_data.for_evaluation(changed, session, data, samples=None, seed=0)
+    again = wb.calibrate(changed, file, session=session)
+    assert session_data.recorded(changed, again.calibration).record.pooling is Pooling.MEAN
+    old = DataRecord(name="a", path=str(file), split=CALIBRATION, samples=4, seed=0, content_hash="sha256:0")
+    assert old.pooling is Pooling.MEAN
 
 
 def test_a_page_is_the_recorded_text(tmp_path: Path) -> None:

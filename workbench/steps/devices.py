@@ -57,11 +57,6 @@ DEVICES = Step(
     summary="Names the engine's torch, its threads, the processor and every GPU.",
 )  # fmt: skip
 PLACES = Step(
-    name="places",
-    title="Find the devices",
-    options=PlacesOptions,
-    run=_places,
-    document=False,
-    listed=False,
+    name="places", title="Find the devices", options=PlacesOptions, run=_places, document=False, listed=False,
     summary="Finds the devices on which a model can run.",
-)
+)  # fmt: skip

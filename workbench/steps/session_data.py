@@ -102,6 +102,8 @@ def for_evaluation(
     opened = partial(open_dataset, model=model, samples=samples, seed=seed, usual_window=LONG_WINDOW)
     calibration = session.calibration.path if session.calibration is not None else None
     place, used = Reading.of(calibration or "")
+    if session.calibration is not None:
+        _require_pooling(model, session.calibration)
     if data:
         file = Reading.of(data)[0]
         part = locate(file, EVALUATION)
@@ -161,7 +163,9 @@ def prices_all(session: Session, plan: Plan, metric: str) -> bool:
 
 
 def recorded(model: Model, record: DataRecord, *, samples: int | None = None) -> Dataset:
-    """Open the data of ``record`` again, or ``samples`` of it; DataError if it is gone or has changed since."""
+    """Open the data of ``record`` again, or ``samples`` of it; DataError if it is gone or has changed since, or the
+    model makes other embeddings of it."""
+    _require_pooling(model, record)
     opened = partial(open_dataset, record.path, model, split=record.split, seed=record.seed, recorded=True)
     try:
         dataset = opened(samples=record.samples or None)
@@ -175,6 +179,14 @@ def recorded(model: Model, record: DataRecord, *, samples: int | None = None) ->
     if samples is None or samples == record.samples:
         return dataset
     return opened(samples=samples)
+
+
+def _require_pooling(model: Model, record: DataRecord) -> None:
+    if record.pooling is not model.inputs.pooling:
+        raise DataError(
+            f"the session's {record.split} data {record.name} were run with {record.pooling} pooling, the model has "
+            f"{model.inputs.pooling} pooling now (modules.json, or a GGUF file's pooling_type); calibrate again"
+        )
 
 
 def shown_inputs(model: Model, session: Session | None) -> Model:

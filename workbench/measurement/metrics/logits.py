@@ -109,11 +109,7 @@ PERPLEXITY = EvaluationMetric(
     "no unit, lower is better",
 )  # fmt: skip
 ACCURACY = EvaluationMetric(
-    name="accuracy",
-    title="Top-1 accuracy",
-    unit=PERCENT,
-    higher_is_better=True,
-    measure=_accuracy,
+    name="accuracy", title="Top-1 accuracy", unit=PERCENT, higher_is_better=True, measure=_accuracy,
     meaning="Share of samples, or of labelled tokens, whose label is the model's most likely answer, in %; higher is "
     "better",
-)
+)  # fmt: skip

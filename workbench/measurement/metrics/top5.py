@@ -20,10 +20,6 @@ def _top5_accuracy(outputs: Outputs) -> Sums | None:
 
 
 TOP5_ACCURACY = EvaluationMetric(
-    name="top5_accuracy",
-    title="Top-5 accuracy",
-    unit=PERCENT,
-    higher_is_better=True,
-    measure=_top5_accuracy,
+    name="top5_accuracy", title="Top-5 accuracy", unit=PERCENT, higher_is_better=True, measure=_top5_accuracy,
     meaning="Share of samples whose label is among the five most likely classes, in %; higher is better",
-)
+)  # fmt: skip

@@ -52,14 +52,9 @@ def _half_distances(outputs: Outputs) -> torch.Tensor:
 
 
 COSINE = EvaluationMetric(
-    name="cosine",
-    title="Cosine similarity",
-    unit="",
-    higher_is_better=True,
-    measure=_cosine,
-    compares_models=True,
+    name="cosine", title="Cosine similarity", unit="", higher_is_better=True, measure=_cosine, compares_models=True,
     meaning="Cosine of the angle between both models' outputs; 1 is equal, higher is better",
-)
+)  # fmt: skip
 RELATIVE_ERROR = EvaluationMetric(
     name="relative_error", title="Relative error", unit=RELATIVE_SQUARED_ERROR, higher_is_better=False,
     measure=_relative_error, compares_models=True,

@@ -33,10 +33,6 @@ def _word_errors(outputs: Outputs) -> Sums | None:
 
 
 WORD_ERROR_RATE = EvaluationMetric(
-    name="wer",
-    title="Word error rate",
-    unit=PERCENT,
-    higher_is_better=False,
-    measure=_word_errors,
+    name="wer", title="Word error rate", unit=PERCENT, higher_is_better=False, measure=_word_errors,
     meaning="Words that are wrong, missing or too many, over the words of the transcripts, in %; lower is better",
-)
+)  # fmt: skip

@@ -115,7 +115,7 @@ def _opened(
         _try(rows.prepare, tensors["inputs"], part.file)
     record = DataRecord(
         name=part.name, path=reading.after(part.recorded), split=split, samples=len(chosen), seed=seed,
-        content_hash=content_hash(tensors),
+        content_hash=content_hash(tensors), pooling=spec.pooling,
     )  # fmt: skip
     return Dataset(
         record=record, tensors=tensors, prepare=rows.prepare, paired=rows.paired,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.models.readers.pooling import Pooling
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataRecord:
     """A data set's identity: ``path`` as given (``demo:language-model`` for bundled sets), ``split`` (``calibration``,
-    ``evaluation`` or ``all``), the samples taken, the seed they were drawn with and the hash of their content."""
+    ``evaluation`` or ``all``), the samples taken, the seed they were drawn with and the hash of their content;
+    ``pooling``: how the model that they were opened for makes one embedding of a text."""
 
     name: str
     path: str
@@ -16,3 +19,4 @@ class DataRecord:
     samples: int
     seed: int
     content_hash: str
+    pooling: Pooling = Pooling.MEAN

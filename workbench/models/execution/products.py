@@ -81,15 +81,9 @@ def _matmul(first: int = 0, swapped: bool = False, names: tuple[str, str] = ("in
         if a.ndim > 1:
             batch = tuple(range(a.ndim - 2))
             left = Product(
-                kind=LayerKind.LINEAR,
-                x=b,
-                weight=a,
-                place=bt,
-                summed=(a.ndim - 1,),
-                batch=batch,
-                plain=not batch and b.ndim > 2,
-                left=True,
-            )
+                kind=LayerKind.LINEAR, x=b, weight=a, place=bt, summed=(a.ndim - 1,), batch=batch,
+                plain=not batch and b.ndim > 2, left=True,
+            )  # fmt: skip
             products.append(left)
         return products
 

@@ -40,11 +40,7 @@ def _run(context: Context, options: QualityOptions) -> CalibrationQuality:
 
 
 QUALITY = Step(
-    runs_model=True,
-    name="quality",
-    title="Check the calibration data",
-    options=QualityOptions,
-    requires=(RUNS, CALIBRATED),
-    run=_run,
+    runs_model=True, name="quality", title="Check the calibration data", options=QualityOptions,
+    requires=(RUNS, CALIBRATED), run=_run,
     summary="Judges whether the calibration data are enough, and whether they resemble the evaluation data.",
-)
+)  # fmt: skip
