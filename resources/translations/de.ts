@@ -3956,6 +3956,10 @@ mit all Ihren Rechten ausgeführt. Führen Sie sie nur aus, wenn Sie sie geschri
         <translation>mehrere Dateien wurden fallen gelassen; lassen Sie eine fallen</translation>
     </message>
     <message>
+        <source>the program that it came from did not say which file it is; drop it again</source>
+        <translation>das Programm, aus dem sie kommt, hat nicht gesagt, welche Datei es ist; bitte noch einmal ablegen</translation>
+    </message>
+    <message>
         <source>it is not on this computer; save it first</source>
         <translation>das liegt nicht auf diesem Rechner; speichern Sie es zuerst</translation>
     </message>

@@ -129,6 +129,18 @@ def test_several_files_are_not_refused_without_a_word_and_errors_do_not_pile_up(
     live(story)
 
 
+def test_a_drop_whose_program_has_ended_is_not_said_to_be_elsewhere(live: Callable[..., None]) -> None:
+    """X servers hand the names over when they are asked for, and then there is nobody to ask."""
+
+    async def story(person: Person) -> None:
+        nothing = QMimeData()
+        await person.act(lambda: person.window.dropEvent(QDropEvent(QPointF(5, 5), COPY, nothing, LEFT, NONE)))
+        assert "did not say which file it is" in person.dialog("error").informativeText()
+        await person.act(person.dialog("error").close)
+
+    live(story)
+
+
 @pytest.mark.parametrize(("names", "data"), [
     (["a.txt", "b.txt"], True), (["cats/1.png", "dogs/1.png"], True), (["1.wav"], True),
     (["train/data-00000-of-00001.arrow", "train/state.json", "train/dataset_info.json", "dataset_dict.json"], True),

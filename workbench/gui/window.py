@@ -363,8 +363,11 @@ class Window(QMainWindow):
         self.activateWindow()  # what comes next is done here, not where the file came from
         path = dropped(event.mimeData())
         if not path:
-            several = len(event.mimeData().urls()) > 1
-            reason = "several files were dropped; drop one" if several else "it is not on this computer; save it first"
+            reason, count = "it is not on this computer; save it first", len(event.mimeData().urls())
+            if count > 1:
+                reason = "several files were dropped; drop one"
+            elif not count:  # the program that the file came from has ended
+                reason = "the program that it came from did not say which file it is; drop it again"
             self.context.messages.report("Nothing opened", DataError(reason))
         elif run.is_data(path) and self.actions_by_id["calibrate"].isEnabled():
             self.context.tasks.start(run.calibrate_on(self.command, path))
