@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from workbench.models.layer import LayerKind
+from workbench.models.readers.pooling import Pooling
 from workbench.session.session import Session
 
 ARCHIVE = Path(__file__).parent
@@ -73,6 +74,7 @@ def test_what_version_1_says() -> None:
     assert session.plan.of(names[0]).inputs == "int8-token" and session.plan.rules[1].assignment.range_method == "mse"
     assert list(session.plans) == ["z/1", "a", ""] and session.locked == frozenset(names[:2])
     assert session.evaluation is None and session.calibration is not None and session.calibration.samples == 8
+    assert session.calibration.pooling is Pooling.MEAN, "texts were pooled by the mean alone then"
     table = session.require_table()
     assert table.score.view(np.uint64)[0, 0] == 0x7FF8_0000_DEAD_BEEF and table.of(names[1], "int8-channel") == np.inf
     assert session.curvature[names[0]].full is not None and session.curvature[names[1]].full is None

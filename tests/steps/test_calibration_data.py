@@ -12,7 +12,6 @@ from tests.deployment.exporters.llamas import folder_of
 from tests.models.readers.test_pooling import state
 from workbench.errors import DataError, MissingResultError
 from workbench.models.data.files import CALIBRATION, EVALUATION
-from workbench.models.data.record import DataRecord
 from workbench.models.data.text import encode
 from workbench.models.readers.pooling import Pooling
 from workbench.models.sources.bundled import bundled_folder
@@ -41,7 +40,7 @@ def test_a_folder_that_was_calibrated_on_gives_its_other_half(tmp_path: Path) ->
 
 
 def test_a_session_knows_how_its_texts_were_pooled(tmp_path: Path) -> None:
-    """Its table would describe another embedding than evaluations do; files without the pooling were of the mean."""
+    """Its table would describe another embedding than evaluations do."""
     folder, file = folder_of("bert", tmp_path / "model"), tmp_path / "texts.jsonl"
     file.write_text("".join(json.dumps({"text": f"Text number {number} is short."}) + "\n" for number in range(8)))
     wb.calibrate(wb.open(state(folder, {"pooling_mode": "cls"})), file).save(tmp_path / "s.qwb")
@@ -54,8 +53,6 @@ def test_a_session_knows_how_its_texts_were_pooled(tmp_path: Path) -> None:
             session_data.for_evaluation(changed, session, data, samples=None, seed=0)
     again = wb.calibrate(changed, file, session=session)
     assert session_data.recorded(changed, again.calibration).record.pooling is Pooling.MEAN
-    old = DataRecord(name="a", path=str(file), split=CALIBRATION, samples=4, seed=0, content_hash="sha256:0")
-    assert old.pooling is Pooling.MEAN
 
 
 def test_a_page_is_the_recorded_text(tmp_path: Path) -> None:
