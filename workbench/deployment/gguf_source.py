@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from workbench.deployment.gguf_tensors import FileTensor, layer_refusal, matrix_tensor, require_fit, vector_tensor
+from workbench.deployment.gguf_tensors import FileTensor, layer_refusal, layer_tensors, require_fit, vector_tensor
 from workbench.models.checkpoints.experts import rows_of
 from workbench.models.gguf.architectures import by_name
 from workbench.models.gguf.container import GgufFile
-from workbench.models.gguf.tensors import gguf_names, row_order
+from workbench.models.gguf.tensors import gguf_names, names_of, row_order
 from workbench.models.layer import Layer
 from workbench.models.sources.gguf_file import GgufNetwork, GgufWeights, Reader, encoded_blocks
 from workbench.numerics.formats import parse_scheme
@@ -27,22 +27,27 @@ def tensors_again(quantized: QuantizedModel, model: GgufModel) -> list[FileTenso
 
     Raises ExportError for a plan that the file cannot hold.
     """
-    names = _names(model)
-    layers = {names[layer.parameter]: layer for layer in model.summary.stored if layer.parameter in names}
-    changed = {name: layer for name, layer in layers.items() if _is_changed(quantized, model, layer)}
-    reasons = {layer.name: layer_refusal(layer, _scheme(quantized, layer), name) for name, layer in changed.items()}
+    places, apart = dict(_places(model)), _apart(model)
+    others = quantized.others.keys() | model.overrides.others.keys()
+    changed = {layer.parameter for layer in model.summary.stored if _is_changed(quantized, model, layer)} | others
+    parted = {_module(places[parameter]) for parameter in changed & apart.keys()}
+    gone = {places[parameter][0] for parameter in apart if _module(places[parameter]) in parted}
+    for parameter in [each for each in apart if places[each][0] in gone]:
+        places[parameter] = apart[parameter]
+        changed.add(parameter)
+    layers = [layer for layer in model.summary.stored if layer.parameter in changed & places.keys()]
+    reasons = {each.name: layer_refusal(each, _scheme(quantized, each), places[each.parameter][0]) for each in layers}
     require_fit({name: reason for name, reason in reasons.items() if reason is not None})
-    tensors = {name: stored_tensor(model.file, name) for name in model.file.tensors}
+    tensors = {name: stored_tensor(model.file, name) for name in model.file.tensors if name not in gone}
     config = model.mapped.config if isinstance(model, GgufNetwork) else {}
     architecture = model.mapped.architecture if isinstance(model, GgufNetwork) else by_name(model.file.architecture)
-    for name, layer in changed.items():
+    for layer in layers:
         order = None if architecture is None or not config else row_order(architecture, config, layer.parameter)
-        tensors[name] = matrix_tensor(quantized, model, layer, name, order)
+        own = layer_tensors(quantized, model, layer, places[layer.parameter], order)
+        tensors |= {tensor.name: tensor for tensor in own}
     for tensor in model.summary.others:
-        name = names.get(tensor.name, "")
-        replaced = tensor.name in quantized.others or tensor.name in model.overrides.others
-        if name in tensors and architecture and replaced:
-            order = row_order(architecture, config, tensor.name)
+        if architecture and tensor.name in changed & places.keys():
+            order, (name, *_) = row_order(architecture, config, tensor.name), places[tensor.name]
             tensors[name] = vector_tensor(quantized, model, architecture, tensor, name, order)
     return list(tensors.values())
 
@@ -62,13 +67,29 @@ def stored_tensor(file: GgufFile, name: str) -> FileTensor:
     )  # fmt: skip
 
 
-def _names(model: GgufModel) -> Mapping[str, str]:
-    """Return every parameter's name in the file, those of weights that were tied before among them."""
+def _places(model: GgufModel) -> Mapping[str, tuple[str, ...]]:
+    """Return every parameter's tensors in the file, those of weights that were tied before among them."""
     if isinstance(model, GgufWeights):
-        return {name: name for name in model.file.tensors}
-    look_up = gguf_names(model.mapped.architecture, len(model.file.tensors))
-    untied = {layer.parameter: look_up(layer.parameter) for layer in model.summary.stored}
-    return {**{parameter: name for parameter, name in untied.items() if name is not None}, **model.mapped.names}
+        return {name: (name,) for name in model.file.tensors}
+    look_up = _look_up(model)
+    untied = {layer.parameter: names_of(look_up, layer.parameter) for layer in model.summary.stored}
+    return {**{parameter: names for parameter, names in untied.items() if names}, **model.mapped.names}
+
+
+def _apart(model: GgufModel) -> Mapping[str, tuple[str, ...]]:
+    """Return the own tensors of queries, keys and values that lie in one of the file, for when one of them changes."""
+    if isinstance(model, GgufWeights):
+        return {}
+    look_up = _look_up(model)
+    return {parameter: names_of(look_up, parameter) for parameter in model.mapped.rows}
+
+
+def _look_up(model: GgufNetwork) -> Callable[[str], str | None]:
+    return gguf_names(model.mapped.architecture, len(model.file.tensors))
+
+
+def _module(names: tuple[str, ...]) -> str:
+    return names[0].rpartition(".")[0]
 
 
 def _scheme(quantized: QuantizedModel, layer: Layer) -> str | None:

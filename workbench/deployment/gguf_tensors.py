@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -139,11 +139,8 @@ def file_tensors(
     """Yield every tensor of the file, in the order of the network; the plan fits (see :func:`refusals`)."""
     names = gguf_names(architecture, blocks)
     for layer in model.summary.stored:
-        parameters, experts = names_of(names, layer.parameter), layer.viewed[0] if len(layer.viewed) > 2 else 1
-        for place, name in enumerate(parameters):
-            order = rows_of(experts, layer.matrix[0] // experts, len(parameters), place)
-            order = row_order(architecture, config, layer.parameter) if order is None else order
-            yield matrix_tensor(quantized, model, layer, name, order)
+        order = row_order(architecture, config, layer.parameter)
+        yield from layer_tensors(quantized, model, layer, names_of(names, layer.parameter), order)
     for tensor in model.summary.others:
         vector = names(tensor.name)
         if vector is not None:
@@ -153,7 +150,17 @@ def file_tensors(
         yield constant(name, np.array(factors, np.float32))
 
 
-def matrix_tensor(
+def layer_tensors(
+    quantized: QuantizedModel, model: Model, layer: Layer, names: Sequence[str], order: np.ndarray | None
+) -> Iterator[FileTensor]:
+    """Yield a layer's tensors: one with its rows in ``order`` (None: its own), or those of fused experts."""
+    experts = layer.viewed[0] if len(layer.viewed) > 2 else 1
+    for place, name in enumerate(names):
+        piece = rows_of(experts, layer.matrix[0] // experts, len(names), place)
+        yield _matrix_tensor(quantized, model, layer, name, order if piece is None else piece)
+
+
+def _matrix_tensor(
     quantized: QuantizedModel, model: Model, layer: Layer, name: str, order: np.ndarray | None
 ) -> FileTensor:
     """Return a layer's weight in the type that it was quantized to: the rows ``order`` of it, None for all."""

@@ -199,7 +199,7 @@ def test_what_was_hashed_and_exported_does_not_stay_resident(tmp_path: Path, mon
     lines = Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines()
     places = [number for number, line in enumerate(lines) if f"{tmp_path}/model" in line]
     resident = sum(int(line.split()[1]) for place in places for line in lines[place : place + 5] if "Rss:" in line)
-    assert places and resident < 3000  # kB, of the 8,400 that embeddings and head take: the system maps some ahead
+    assert places and resident < 6000  # kB, of the 8,400 that embeddings and head take: the system maps some ahead
 
 
 @pytest.mark.parametrize(("allowed", "mapped"), [(1.2, True), (1.9, True), (2.1, False)])

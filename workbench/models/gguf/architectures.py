@@ -54,7 +54,7 @@ class Architecture:
     configurations whose other values llama.cpp does not compute, ``stated`` those for which it has a value of its own
     where they are None.  ``after_padding``: positions are counted from the row after the padding's id, and a file has
     none before.  ``own_names``: parts of a block whose transformers name the package gguf does not know, by their names
-    in a file's block.  ``opens``: files of it open as a network here.
+    in a file's block.
     """
 
     name: str
@@ -73,7 +73,6 @@ class Architecture:
     stated: tuple[str, ...] = ()
     after_padding: bool = False
     own_names: Mapping[str, str] = field(default_factory=dict)
-    opens: bool = True
 
 
 ARCHITECTURES: tuple[Architecture, ...] = (
@@ -82,12 +81,12 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(name="qwen2", model_types=("qwen2",), network="Qwen2ForCausalLM", keys=GROUPED | RMS),
     Architecture(name="qwen3", model_types=("qwen3",), network="Qwen3ForCausalLM", keys=PLAIN_RMS,
                  computed=NO_BIASES),
-    Architecture(name="qwen2moe", model_types=("qwen2_moe",), network="Qwen2MoeForCausalLM", opens=False,
+    Architecture(name="qwen2moe", model_types=("qwen2_moe",), network="Qwen2MoeForCausalLM",
                  keys=GROUPED | RMS | EXPERTS | SHARED,
                  computed=EVERYWHERE | {"norm_topk_prob": False, "tie_word_embeddings": False}),
-    Architecture(name="qwen3moe", model_types=("qwen3_moe",), network="Qwen3MoeForCausalLM", opens=False,
+    Architecture(name="qwen3moe", model_types=("qwen3_moe",), network="Qwen3MoeForCausalLM",
                  keys=PLAIN_RMS | EXPERTS, computed=EVERYWHERE | NO_BIASES | {"norm_topk_prob": True}),
-    Architecture(name="llama", model_types=("mixtral",), network="MixtralForCausalLM", opens=False, permuted=True,
+    Architecture(name="llama", model_types=("mixtral",), network="MixtralForCausalLM", permuted=True,
                  keys=PLAIN_RMS | {"expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"}),
     Architecture(name="gemma2", model_types=("gemma2",), network="Gemma2ForCausalLM", keys=GEMMA,
                  activations=("gelu_pytorch_tanh",), activation_member="hidden_activation", shifted_norms=True,

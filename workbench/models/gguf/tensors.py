@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,10 @@ UNUSED = frozenset({"pooler.dense.weight", "pooler.dense.bias", "embeddings.posi
 FUSED = {"gate_up_proj": ("gate_proj", "up_proj")}
 """Experts' matrices that are one parameter in transformers and several tensors in a file."""
 
+QKV = ".attn_qkv."
+"""In the name of a tensor that holds a block's queries, keys and values."""
+
+_QKV = re.compile(r"\.attn_[qkv]\.")
 _BLOCK = re.compile(r"(?:.*\.)?layers\.(?P<block>\d+)\.(?P<part>.+)\.(?P<kind>weight|bias)")
 
 FLOAT32_ONLY = ("position_embd.weight", "token_types.weight", "_norm.weight", *ROTARY,
@@ -63,6 +67,18 @@ def names_of(look_up: Callable[[str], str | None], parameter: str) -> tuple[str,
     pieces = [look_up(f"{stem}.{piece}") for piece in FUSED.get(last, ())] if ".experts" in f".{stem}" else []
     names = pieces if pieces and None not in pieces else [look_up(parameter)]
     return tuple(name for name in names if name is not None)
+
+
+def fused_names(names: tuple[str, ...], file: Container[str]) -> tuple[str, ...]:
+    """Return the names of a parameter's tensors as ``file`` has them: converters fuse some, of experts or attention."""
+    fused = [_QKV.sub(QKV, name).replace(".ffn_gate_exps.", ".ffn_gate_up_exps.") for name in names[:1]]
+    return tuple(fused) if fused and names[0] not in file and fused[0] in file else names
+
+
+def fused_rows(name: str, rows: int, every: int) -> slice:
+    """Return the rows of ``name`` (queries, keys or values, ``rows``) in a tensor of all three that has ``every``."""
+    start = {"q": 0, "k": every - 2 * rows, "v": every - rows}[name[name.index(".attn_") + len(".attn_")]]
+    return slice(max(start, 0), start + rows)
 
 
 def rows_of(experts: int, rows: int, pieces: int, place: int) -> np.ndarray | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ import numpy as np
 import torch
 
 from workbench.errors import ModelTooLargeError, NotAModelError, first_line
+from workbench.models.checkpoints.experts import joined_when_read, rows_of
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.execution.network import Body, NetworkModel
 from workbench.models.gguf.architectures import Architecture, architecture_of, by_name, config_of, scale_size
 from workbench.models.gguf.container import GgufFile, StoredBlocks, read_gguf
 from workbench.models.gguf.rotary import FREQUENCIES
 from workbench.models.gguf.rotary import TENSORS as ROTARY
-from workbench.models.gguf.tensors import gguf_names, row_order
+from workbench.models.gguf.tensors import QKV, fused_names, fused_rows, gguf_names, names_of, row_order
 from workbench.models.gguf.tokenizer import has_tokenizer
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.model import Model, Overrides
@@ -43,6 +44,12 @@ PLAIN = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64
 
 FACTORS = 1 << 16
 """The most bytes of rotary embeddings' factors: those of heads of 32,768 numbers."""
+
+EXPERT_WIDTHS = {
+    "moe_intermediate_size": "blk.0.ffn_down_exps.weight",
+    "shared_expert_intermediate_size": "blk.0.ffn_down_shexp.weight",
+}
+"""Members of configurations that the first files of mixtures do not state, and the tensors whose columns they count."""
 
 NO_MODELS = {
     "adapter": "is an adapter (LoRA), which changes another model; join the two with llama-export-lora and open that",
@@ -147,23 +154,46 @@ class GgufWeights(WeightsOnlyModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Mapped:
-    """A network's parameters in a file: ``names`` of theirs in the file, ``orders`` of rows where they differ."""
+    """A network's parameters in a file: ``names`` of the tensors that hold each, ``orders`` of rows where they differ.
+
+    Several tensors hold the projections of fused experts; ``rows`` are those of a parameter in a tensor that holds
+    queries, keys and values.
+    """
 
     file: GgufFile
     architecture: Architecture
     config: Mapping[str, Any]
-    names: Mapping[str, str]
+    names: Mapping[str, tuple[str, ...]]
     orders: Mapping[str, np.ndarray]
+    rows: Mapping[str, slice]
 
     def tensor(self, parameter: str, transposed: bool) -> torch.Tensor:
         """Return a parameter of the network from the file, float32."""
-        name = self.names[parameter]
-        values = Reader(self.file)(name).float()
+        names = self.names[parameter]
+        tensors = [Reader(self.file)(name).float() for name in names]
+        values = tensors[0] if len(tensors) == 1 else torch.cat(tensors, 1)
+        if parameter in self.rows:
+            values = values[self.rows[parameter]].clone()
         if parameter in self.orders:
             values = values[torch.from_numpy(np.argsort(self.orders[parameter]))]
-        if self.architecture.shifted_norms and name.endswith("norm.weight"):
+        if self.architecture.shifted_norms and names[0].endswith("norm.weight"):
             values = values - 1
         return values.T.contiguous() if transposed else values
+
+    def encoded(self, parameter: str) -> QuantizedTensor | None:
+        """Return a parameter's matrix as the file holds it; None where that is in plain numbers or in two formats."""
+        names, order = self.names[parameter], self.orders.get(parameter, self.rows.get(parameter))
+        found = [encoded_blocks(self.file, name) for name in names]
+        stored = [each for each in found if each is not None and each.scheme == (found[0] and found[0].scheme)]
+        if len(stored) < len(names):
+            return None
+        if len(stored) > 1:
+            experts, rows, _ = self.file.tensors[names[0]].shape
+            starts = range(0, experts * rows, rows)
+            return joined_when_read([(each, slice(start, start + rows)) for start in starts for each in stored])
+        if isinstance(order, np.ndarray):
+            order = np.argsort(order) if parameter not in self.rows else np.argsort(order) + self.rows[parameter].start
+        return stored[0] if order is None else rows_of(stored[0], order)
 
 
 class GgufNetwork(NetworkModel):
@@ -180,18 +210,14 @@ class GgufNetwork(NetworkModel):
         return GgufNetwork(summary, self.body, self.inputs, overrides, mapped=self.mapped)
 
     def _encoded(self, layer: Layer) -> QuantizedTensor | None:
-        stored = encoded_blocks(self.file, self.mapped.names[layer.parameter])
-        order = self.mapped.orders.get(layer.parameter)
-        if stored is None or order is None:
-            return stored
-        return replace(stored, arrays={"blocks": stored.arrays["blocks"][np.argsort(order)]})
+        return self.mapped.encoded(layer.parameter)
 
 
 def _architecture(file: GgufFile) -> Architecture | None:
     """Return the architecture, of those of one name the one with the file's tensors; None for one that is not known."""
     if file.architecture == "bert" and "token_types.weight" not in file.tensors:
         return architecture_of("distilbert", NotAModelError)
-    if file.architecture == "llama" and f"{file.architecture}.expert_count" in file.plain:
+    if file.architecture == "llama" and file.plain.get("llama.expert_count"):
         return architecture_of("mixtral", NotAModelError)
     return by_name(file.architecture)
 
@@ -201,10 +227,9 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     from workbench.models.sources.lean_transformers import quiet, transformers
 
     architecture = _architecture(file)
-    if architecture is None or not architecture.opens:
-        lack = "known" if architecture is None else "run from a GGUF file"
+    if architecture is None:
         raise NotAModelError(
-            f"the architecture {file.architecture or 'is not named, so it'} is not {lack} here; its weights can be "
+            f"the architecture {file.architecture or 'is not named, so it'} is not known here; its weights can be "
             "looked at, planned for and exported"
         )
     require_memory(memory_to_run(_facts(each) for each in file.tensors.values()), str(file.path))
@@ -236,7 +261,7 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
     try:
         small = (name for name in ROTARY if name in file.tensors and file.tensors[name].nbytes <= FACTORS)
         factors = {name: Reader(file)(name).float().tolist() for name in small}
-        settings = config_of(architecture, stated, factors)
+        settings = {**architecture.computed, **config_of(architecture, stated, factors)}
     except (KeyError, TypeError, ValueError) as error:
         raise NotAModelError(f"its metadata lack {error}") from None
     table = file.tensors.get("token_embd.weight")
@@ -255,6 +280,9 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
         settings["mlp_bias"] = "blk.0.ffn_up.bias" in file.tensors
     if architecture.name.startswith("gemma"):
         settings["query_pre_attn_scalar"] = scale_size(architecture, settings)
+    for member, name in EXPERT_WIDTHS.items():
+        if member in architecture.keys.values() and name in file.tensors:
+            settings[member] = file.tensors[name].shape[-1]
     if architecture.network in ("BertModel", "NomicBertModel"):
         settings["type_vocab_size"] = file.tensors["token_types.weight"].matrix[0]
     return settings
@@ -263,26 +291,31 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
 def _mapped(file: GgufFile, architecture: Architecture, config: Mapping[str, Any], skeleton: Any) -> Mapped:
     """Return where each parameter lies; NotAModelError where one is missing or of another shape."""
     look_up: Callable[[str], str | None] = gguf_names(architecture, int(skeleton.config.num_hidden_layers))
-    names: dict[str, str] = {}
-    orders: dict[str, np.ndarray] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    rows: dict[str, slice] = {}
+    asked: dict[str, list[tuple[int, ...]]] = {}
     tied = set(getattr(skeleton, "all_tied_weights_keys", None) or ()) if config.get("tie_word_embeddings") else set()
     for parameter, tensor in skeleton.state_dict().items():
-        name = look_up(parameter)
         if parameter in tied:
             continue
-        if name is None or name not in file.tensors:
-            raise NotAModelError(f"the tensor {name or parameter} of its architecture is missing")
-        if math.prod(file.tensors[name].shape) != tensor.numel():
-            raise NotAModelError(
-                f"the tensor {name} has {file.tensors[name].shape}, its metadata ask for {tuple(tensor.shape)}"
-            )
-        names[parameter] = name
-        order = row_order(architecture, config, parameter)
-        if order is not None:
-            orders[parameter] = order
-    if spare := sorted(file.tensors.keys() - set(names.values()) - set(ROTARY)):
+        usual = names_of(look_up, parameter)
+        own = names[parameter] = fused_names(usual, file.tensors)
+        if lacking := [name for name in own or (parameter,) if name not in file.tensors]:
+            raise NotAModelError(f"the tensor {few(lacking, 2)} of its architecture is missing")
+        if QKV in own[0] and own != usual:
+            rows[parameter] = fused_rows(usual[0], tensor.shape[0], file.tensors[own[0]].shape[0])
+        for name in own:
+            shape = tensor.shape if len(own) == 1 else (tensor.shape[0], tensor.shape[1] // len(own), tensor.shape[2])
+            asked.setdefault(name, []).append(tuple(shape))
+    for name, shapes in asked.items():
+        if math.prod(file.tensors[name].shape) != sum(map(math.prod, shapes)):
+            wanted = " and ".join(map(str, shapes))
+            raise NotAModelError(f"the tensor {name} has {file.tensors[name].shape}, its metadata ask for {wanted}")
+    if spare := sorted(file.tensors.keys() - set(asked) - set(ROTARY)):
         raise NotAModelError(f"its architecture has no place for {few(spare, 4)}")
-    return Mapped(file=file, architecture=architecture, config=config, names=names, orders=orders)
+    found = {parameter: row_order(architecture, config, parameter) for parameter in names}
+    orders = {parameter: order for parameter, order in found.items() if order is not None}
+    return Mapped(file=file, architecture=architecture, config=config, names=names, orders=orders, rows=rows)
 
 
 def _pooling(file: GgufFile) -> Pooling | None:
@@ -303,7 +336,7 @@ def _scale_rotary(network: Any, file: GgufFile) -> None:
 
 
 def _model(file: GgufFile, source: ModelSource, network: Any, mapped: Mapped) -> GgufNetwork:
-    dtypes = {parameter: _facts(file.tensors[name]).dtype for parameter, name in mapped.names.items()}
+    dtypes = {parameter: _facts(file.tensors[name]).dtype for parameter, (name, *_) in mapped.names.items()}
     parts = find_layers(network, lambda name, tensor: dtypes.get(name, "float32"))
     head = head_of(type(network).__name__) or OutputKind.NONE
     takes, _ = arguments_of(network.forward)
@@ -316,4 +349,20 @@ def _model(file: GgufFile, source: ModelSource, network: Any, mapped: Mapped) ->
     )  # fmt: skip
     fingerprint, call = contents_of(_raw_store(file)).fingerprint, call_of(head, inputs, network.config)
     built = network_model(source, network, parts, fingerprint, head, call, inputs, sample_of(network, inputs))
-    return GgufNetwork(built.summary, built.body, inputs, mapped=mapped)
+    model = GgufNetwork(built.summary, built.body, inputs, mapped=mapped)
+    model.notes = (*built.notes, *_notes(mapped, built.summary.stored))
+    return model
+
+
+def _notes(mapped: Mapped, layers: Iterable[Layer]) -> tuple[str, ...]:
+    """Say which fused experts the plan cannot hold in the file's types."""
+    several = [layer for layer in layers if len(mapped.names[layer.parameter]) > 1]
+    types = {
+        layer.name: {mapped.file.tensors[name].type for name in mapped.names[layer.parameter]} for layer in several
+    }
+    mixed = [name for name, kinds in types.items() if len(kinds) > 1]
+    return tuple(
+        f"the file holds the projections of experts in {len(mixed):,} layers ({name}) in types of their own "
+        f"({few(sorted(types[name]), 2)}), and a plan has one format for what runs as one matrix; it keeps the values"
+        for name in mixed[:1]
+    )

@@ -33,6 +33,7 @@ MOST_READ = 1 << 28
 """Most weights that are read for the trace: beyond, that would hold up opening, and large ones are not."""
 
 POSITIONS = "a table of positions: it is looked up by place and added"
+SHARED_GATE = "a gate beside a router: its one output weighs all that a shared expert adds"
 NORMALIZED = "the layer multiplies a weight that is computed from it (weight normalization)"
 BY_NAME = "by its name, as no forward pass could be made"
 PLAIN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
@@ -127,6 +128,8 @@ def _add_matrix(parts: NetworkParts, table: Layer, products: list[Use]) -> bool:
 def _reason(layer: Layer, module: nn.Module, parameter: str, products: list[Use], uses: Uses) -> str:
     if parameter in uses.routers and layer.tied_to is None:
         return ROUTER
+    if layer.matrix[0] == 1 and _block(parameter) in set(map(_block, uses.routers)):
+        return SHARED_GATE
     if products and all(use.consecutive for use in products):
         return POSITIONS
     known = isinstance(module, PLAIN) and layer.parameter.endswith("weight")
@@ -138,6 +141,11 @@ def _reason(layer: Layer, module: nn.Module, parameter: str, products: list[Use]
     if others <= NO_PRODUCT:
         return f"it acts through {', '.join(sorted(others))}, not as the matrix of a product"
     return ""
+
+
+def _block(parameter: str) -> str:
+    """Return what holds the module of a parameter."""
+    return parameter.rpartition(".")[0].rpartition(".")[0]
 
 
 def _as_used(layer: Layer, module: nn.Module, products: list[Use]) -> Layer:
