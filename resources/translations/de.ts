@@ -7132,6 +7132,10 @@ Empfindlichkeit berechnen (F6), um zu sehen, was jedes Schema jede Schicht koste
         <translation>{}: {} werden nicht gelesen, da das Modell keine solchen Felder nimmt</translation>
     </message>
     <message>
+        <source>{}: the first {n} characters of 1 of {n} rows are read</source>
+        <translation>{}: die ersten {n} Zeichen von 1 von {n} Zeilen werden gelesen</translation>
+    </message>
+    <message>
         <source>{}: the text of {n} of {n} rows, drawn at random, is read</source>
         <translation>{}: der Text von {n} von {n} zufällig gezogenen Zeilen wird gelesen</translation>
     </message>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,6 +48,12 @@ def test_a_table_puts_figures_right_and_words_left() -> None:
     assert lines[0] == "layer   us  note"
     assert lines[2] == "a      1.5  what ran"
     assert lines[3] == "long    12  x"
+
+
+def test_a_table_of_many_rows_takes_time_in_proportion() -> None:
+    start = time.process_time()
+    assert len(drawn(*({"layer": f"l{row}"} for row in range(30_000)), layer="layer").splitlines()) == 30_002
+    assert time.process_time() - start < 5
 
 
 def test_a_table_without_rows_is_its_header() -> None:

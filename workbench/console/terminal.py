@@ -95,7 +95,8 @@ def _padded(cells: Sequence[str], *, to_the_right: bool) -> list[str]:
     from rich.cells import cell_len
 
     lengths = [len(cell) if cell.isascii() else cell_len(cell) for cell in cells]
-    spaces = [" " * (max(lengths) - length) for length in lengths]
+    width = max(lengths)
+    spaces = [" " * (width - length) for length in lengths]
     return [space + cell if to_the_right else cell + space for cell, space in zip(cells, spaces, strict=True)]
 
 

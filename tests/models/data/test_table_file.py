@@ -139,7 +139,7 @@ def test_bombs_are_one_line_and_a_gigabyte(tmp_path: Path) -> None:
 def test_small_files_may_hold_much_of_the_same(tmp_path: Path, name: str) -> None:
     _write(tmp_path, name, pyarrow.array(["the same sentence, of fifty characters or so, again"] * 100_000))
     assert (tmp_path / name).stat().st_size < 1 << 19
-    table = read_table(tmp_path / name, "")
+    table = read_table(tmp_path / name, "", "pictures")
     assert len(table) == 100_000 and set(table.values["text"]) == {table.values["text"][7]}
 
 
@@ -168,7 +168,7 @@ def test_a_column_for_each_of_many_numbers(tmp_path: Path, name: str) -> None:
     text = f"{','.join(names)}\n{','.join(['0.5'] * 100_000)}\n"
     (tmp_path / name).write_text(json.dumps(dict.fromkeys(names, 0.5)) if name.endswith("jsonl") else text)
     start = time.process_time()
-    table = read_table(tmp_path / name, "")
+    table = read_table(tmp_path / name, "", "pictures")
     assert list(table.values) == names and table.values["c7"] == [0.5] and time.process_time() - start < 20
 
 
@@ -203,7 +203,7 @@ def test_pictures_of_mostly_zeros_have_more_cells_than_bytes(tmp_path: Path) -> 
     table = pyarrow.table({f"p{number}": column for number, column in enumerate(pixels.T)})
     parquet.write_table(table, tmp_path / "x.parquet", compression="zstd")
     assert 3 * (tmp_path / "x.parquet").stat().st_size < pixels.size > table_file.LEAST_CELLS
-    read = read_table(tmp_path / "x.parquet", "")
+    read = read_table(tmp_path / "x.parquet", "", "pictures")
     assert np.array_equal(np.array(list(read.values.values())).T, pixels)
 
 

@@ -28,6 +28,7 @@ from workbench.models.data import rows as rows_of_tables
 from workbench.models.data import text
 from workbench.models.data.datasets import open_dataset
 from workbench.models.data.reading import Reading
+from workbench.models.data.tables import read_table
 from workbench.models.data.text import windows
 
 datasets = pytest.importorskip("datasets")
@@ -160,6 +161,7 @@ def test_conversations_go_through_the_chat_template(
         ("{% for", "fails on row 1"),
         ("{% set a = range(99999) %}" + "{% for b in a %}" * 3 + "{% endfor %}" * 3, "more than 1.0.* s.*malicious"),
         ("{{ 'a' * 9999999999 }}", "memory"),
+        ("{{ 'a' * 400000000 }}", "takes too much memory"),
         ("{{ 'a' * 200000 }}", "fails on row 1.*it writes 200,000 characters, and 66,[0-9]+ are the most"),
         (None, "has no chat template"),
     ):
@@ -618,3 +620,14 @@ def test_large_tables_of_texts_are_drawn_from_and_that_is_said(
     halves = [open_dataset(file, decoder, split=split).tensors["input_ids"] for split in ("calibration", "evaluation")]
     first, other = ({*ids[:, 1:].flatten().tolist()} for ids in halves)
     assert not first & other
+    write(file, [{"text": "w3 " * 200}])
+    one = open_dataset(file, decoder)
+    assert one.notes[0] == "a.jsonl: the first 300 characters of 1 of 1 rows are read"
+    assert one.tensors["input_ids"].numel() < 150
+
+
+def test_columns_of_numbers_are_refused_where_a_model_takes_text_before_they_are_handed_over(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", [{"a": 1, "b": 2.5}])
+    with pytest.raises(DataError, match=r"the column a holds numbers, the model takes text \(--column\)"):
+        read_table(file, "")
+    assert read_table(file, "", "pictures").values == {"a": [1], "b": [2.5]}

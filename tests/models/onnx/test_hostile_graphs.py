@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from workbench.errors import UNFORESEEN, NotAModelError
+from workbench.models.onnx.container import read_onnx
+from workbench.models.onnx.graph import float_graph
+from workbench.models.onnx.names import Names
+from workbench.models.onnx.network import OnnxNetwork
 from workbench.models.sources import open_model
 
 node, FLOAT = helper.make_node, TensorProto.FLOAT
@@ -166,3 +171,32 @@ def test_a_name_that_is_not_text_is_named(tmp_path: Path, name: bytes) -> None:
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString().replace(name, b"a\xff\xfeb"))
     with pytest.raises(NotAModelError, match=r"^its name a\\xff\\xfeb is not UTF-8; save it again$"):
         open_model(tmp_path / "m.onnx")
+
+
+def test_graphs_of_many_nodes_take_time_in_proportion(tmp_path: Path) -> None:
+    count = 10_000
+    products = [node("MatMul", ["x", f"w{at}"], [f"m{at}"], name="/same/MatMul") for at in range(count)]
+    between = [node("Relu", ["x"], [f"r{at}"]) for at in range(count)]
+    weights = [number(np.eye(2, dtype=np.float32), f"w{at}") for at in range(count)]
+    last = node("Sum", [f"{name}{at}" for at in range(count) for name in "mr"], ["y"])
+    nodes = [each for pair in zip(between, products, strict=True) for each in pair]
+    takes, gives = (helper.make_tensor_value_info(name, FLOAT, [None, 2]) for name in "xy")
+    graph = helper.make_graph([*nodes, last], "g", [takes], [gives], weights)
+    path = tmp_path / "x.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]).SerializeToString())
+    file = read_onnx(path)
+    start = time.process_time()
+    read = float_graph(file)
+    assert len(read.layers) == count
+    assert len(list(OnnxNetwork(file, read).parameters())) == count
+    assert time.process_time() - start < 15
+
+
+def test_many_parameters_of_one_name_get_paths_in_proportion() -> None:
+    names = Names(["a.weight_2", "b.weight"])
+    start = time.process_time()
+    paths = [names.fresh("a.weight") for _ in range(20_000)]
+    assert len({*paths}) == 20_000 and paths[:2] == ["a.weight", "a_2.weight"]
+    assert names.fresh("b.weight") == "b_2.weight"
+    assert names.fresh("b.weight", "b.weight") == "b.weight"
+    assert time.process_time() - start < 5

@@ -58,23 +58,24 @@ def read_rows(table: Table, file: Path, spec: InputSpec, reading: Reading, lengt
     if not chat and kind is not str:
         raise DataError(f"{file}: the column {name} holds {kind.__name__}, the model takes text (--column)")
     if not chat and reading.text != SENTENCES and not spec.has_decoder:
-        chosen, notes = _enough(first, half_of(len(first), half), file)
-        text = "\n\n".join(first[row] for row in chosen)
+        text, notes = _enough(first, half_of(len(first), half), file)
         ids = torch.tensor(encode(text, spec, file), dtype=torch.int64)
         return replace(running(ids, file, spec, reading, length, None), notes=notes)
     return _sentences(table, file, spec, reading, chat)
 
 
-def _enough(texts: Sequence[str], rows: np.ndarray, file: Path) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return those of ``rows`` (int64, ascending) whose texts are read: all, or some at random of MOST_TEXT, and a
-    note."""
+def _enough(texts: Sequence[str], rows: np.ndarray, file: Path) -> tuple[str, tuple[str, ...]]:
+    """Return the text of ``rows`` (int64, ascending): of all, or MOST_TEXT of it, of some at random, and a note."""
     lengths = np.array([len(texts[row]) for row in rows])
     if lengths.sum() <= MOST_TEXT:
-        return rows, ()
+        return "\n\n".join(texts[row] for row in rows), ()
     order = np.random.default_rng(HALVING_SEED).permutation(len(rows))
-    count = max(int(np.searchsorted(lengths[order].cumsum(), MOST_TEXT, "right")), 1)
+    count = int(np.searchsorted(lengths[order].cumsum(), MOST_TEXT, "right"))
+    if not count:
+        note = f"{file.name}: the first {MOST_TEXT:,} characters of 1 of {len(rows):,} rows are read"
+        return texts[rows[order[0]]][:MOST_TEXT], (note,)
     note = f"{file.name}: the text of {count:,} of {len(rows):,} rows, drawn at random, is read"
-    return rows[np.sort(order[:count])], (note,)
+    return "\n\n".join(texts[row] for row in rows[np.sort(order[:count])]), (note,)
 
 
 def _joined(table: Table, running_text: bool, file: Path) -> tuple[Table, tuple[str, ...]]:

@@ -84,6 +84,8 @@ def _columns(table: Columns, column: str, file: Path, takes: str) -> list[str]:
     spoken = WRITTEN if takes in ("sounds", "texts in pictures") and names[0] in FILES else ()
     labels = [name for name in (*LABELS, *spoken) if name in known and name not in names]
     numbers = [table.kinds[name] == "number" for name in names]
+    if takes == "texts" and all(numbers):
+        raise DataError(f"{file}: the column {names[0]} holds numbers, the model takes text (--column)")
     return names if any(numbers) and not all(numbers) else names + labels[:1]
 
 

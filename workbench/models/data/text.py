@@ -32,8 +32,8 @@ NO_LIMIT = int(1e30)
 LONGEST_CHAT, CHAT_GROWTH = 1 << 16, 16
 """Characters that a chat template writes at most: a prompt and tools of its own, and so many times the conversation."""
 
-ROWS_PER_SECOND = 100
-"""Conversations that a chat template writes in a second at least."""
+ROWS_PER_SECOND, CHAT_MEMORY = 100, 1 << 28
+"""Conversations that a chat template writes in a second at least; bytes that any template may take."""
 
 SETTINGS = (".json", ".jinja", ".model", ".spm", ".txt")
 """What a tokenizer is made of: it is loaded again when one of these files has changed."""
@@ -63,7 +63,11 @@ def encode(text: str, spec: InputSpec, file: Path) -> list[int]:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     assert spec.tokenizer is not None
-    ((ids,),) = tokenized(lambda: [[tokenizer.encode(text, add_special_tokens=False).ids]], spec.tokenizer, [text])
+
+    def work() -> list[Rows]:
+        return [[tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids]]  # without each token's place
+
+    ((ids,),) = tokenized(work, spec.tokenizer, [text])
     return ids
 
 
@@ -231,8 +235,11 @@ def chat_texts(
                 ) from error
         return [np.frombuffer(json.dumps(texts).encode(), np.uint8)]
 
-    seconds = SECONDS + len(rows) / ROWS_PER_SECOND
-    (answer,) = limited(work, f"the chat template in {spec.tokenizer}", DataError, seconds=seconds)
+    seconds, memory = (
+        SECONDS + len(rows) / ROWS_PER_SECOND,
+        CHAT_MEMORY + 4 * CHAT_GROWTH * len(repr([messages, tools])),
+    )
+    (answer,) = limited(work, f"the chat template in {spec.tokenizer}", DataError, seconds=seconds, memory=memory)
     texts: list[str] = json.loads(answer.tobytes())
     return texts
 

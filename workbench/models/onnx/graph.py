@@ -63,7 +63,7 @@ class _Reader:
         self.opset = next((each.version for each in file.model.opset_import if each.domain in ("", "ai.onnx")), 1)
         self.result = FloatGraph()
         self.paths = Names([*file.arrays, *(each.name for each in graph.input), *self.constants.makers])
-        self.names: dict[tuple[str, bool, LayerKind, str], str] = {}
+        self.names, self.firsts = dict[tuple[str, bool, LayerKind, str], str](), dict[tuple[str, bool], str]()
         self.made = set[int]()
         """The nodes that are ours and whose inputs have their final names."""
         self.factors = set[tuple[int, int]]()
@@ -341,11 +341,11 @@ class _Reader:
         module = kind not in (LayerKind.MATRIX, LayerKind.RECURRENT)
         path = f"{layer or stem.removesuffix('.weight').strip('/') or 'layer'}.weight"
         stem = path if module else layer or stem.strip("/") or "weight"
-        tied = next((name for other, name in self.names.items() if other[:2] == (value, transposed)), None)
         name = self.names[key] = self.paths.fresh(stem, "" if own else source)
+        first = self.firsts.setdefault((value, transposed), name)
         array = self.constants.arrays[source]
         dtype = DTYPES[array.type] if array.is_floating else "float32"
-        more = {**(options or {}), **({"tied": tied} if tied else {})}
+        more = {**(options or {}), **({"tied": first} if first != name else {})}
         self.result.weights[name] = Weight(name=name, kind=kind, numbers=numbers, dtype=dtype, options=more)
         return name
 
@@ -375,7 +375,7 @@ class _Reader:
                 for place, name in enumerate(node.input):
                     if (id(node), place) not in self.factors:
                         uses.setdefault(name, []).append((node, place))
-            for name in taken_by(node) & set(self.constants.arrays):
+            for name in taken_by(node) & self.constants.arrays.keys():
                 uses.setdefault(name, [])
         for name, users in uses.items():
             if name in self.constants.arrays and not (not users and name in result.weights):

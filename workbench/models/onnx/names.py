@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain, count
 from typing import Any
 
 import torch
@@ -37,19 +38,22 @@ class Names:
 
     def __init__(self, values: Iterable[str]) -> None:
         self.values, self.taken, self._above = set(values), set[str](), set[str]()
+        self._next: dict[tuple[str, ...], int] = {}
 
     def fresh(self, name: str, source: str = "") -> str:
         """Return a name like ``name`` that can be a parameter's path, and that nothing else in the graph has."""
         parts = [part + "_" if part in RESERVED else part for part in re.split(r"[./:\s]+", name) if part]
-        stem, last, number = parts[:-1], parts[-1], 0
-        while True:
+        stem, last, key = parts[:-1], parts[-1], tuple(parts)
+        for number in chain([0], count(self._next.get(key, 1))):  # thousands of nodes may have one name
             tail = f"_{number + 1}" if number else ""
             path = [*stem[:-1], stem[-1] + tail, last] if stem else [last + tail]
-            full, number = ".".join(path), number + 1
+            full = ".".join(path)
             above = {".".join(path[:at]) for at in range(1, len(path))}
             used = full in self.taken or full in self._above or not above.isdisjoint(self.taken)
             used = used or (last == "weight" and ".".join(path[:-1]) in self._above)
             if not used and (full == source or full not in self.values):
                 self.taken.add(full)
                 self._above |= above
+                self._next[key] = number + 1
                 return full
+        raise AssertionError("numbers do not end")

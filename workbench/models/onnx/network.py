@@ -7,7 +7,7 @@ gives the same numbers as ONNX Runtime.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
@@ -296,8 +296,8 @@ def _module(weight: Weight, values: nn.Parameter) -> nn.Module:
 def _steps(file: OnnxFile, graph: FloatGraph, outputs: Sequence[str]) -> Iterator[LayerStep | Glue]:
     """Yield the layers and, between them, nodes in as few pieces as the order allows."""
     made_by_layers = {name for pair in graph.biases.values() for name in pair[1:]}
-    biases = {name for name, _ in graph.biases.values()}
-    pending: list[Any] = []
+    biases, weights = {name for name, _ in graph.biases.values()}, {*graph.layers.values()}
+    pending, waits = list[Any](), set[str]()
     users: dict[str, set[int]] = {name: {0} for name in outputs}
     for node in graph.nodes:
         for name in taken_by(node):
@@ -306,19 +306,19 @@ def _steps(file: OnnxFile, graph: FloatGraph, outputs: Sequence[str]) -> Iterato
         product = next((name for name in node.output if name in graph.layers), None)
         if product is not None:
             taken = node.input[1] if node.op_type == "Gather" else node.input[0]
-            if any(taken in each.output for each in pending):
+            if taken in waits:
                 yield _glue(file, graph, pending, users)
-                pending = []
+                pending, waits = [], set()
             path = graph.layers[product].removesuffix(".weight")
             yield LayerStep(path=path, input=taken, output=graph.biases.get(product, ("", product))[1])
-        elif not (biases.intersection(node.input) or made_by_layers.intersection(node.output) or _turns(node, graph)):
+        elif not (biases.intersection(node.input) or made_by_layers.intersection(node.output) or _turns(node, weights)):
             pending.append(node)
+            waits.update(node.output)
     if pending:
         yield _glue(file, graph, pending, users)
 
 
-def _turns(node: Any, graph: FloatGraph) -> bool:
-    weights = graph.layers.values()
+def _turns(node: Any, weights: Set[str]) -> bool:
     return node.op_type == "Transpose" and node.output[0].endswith(TRANSPOSED_NAME) and node.input[0] in weights
 
 
