@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import transformers
 
-from workbench.models.gguf.architectures import ARCHITECTURES, Architecture
+from workbench.models.gguf.architectures import ARCHITECTURES, SCALED_HEADS, Architecture
 from workbench.models.sources.bundled import bundled_folder
 
 FAMILIES = tuple(each.model_types[0] for each in ARCHITECTURES)
@@ -43,7 +43,11 @@ def _sizes(architecture: Architecture, config: type) -> dict[str, Any]:
         "bos_token_id": 0, "eos_token_id": 0,
     }  # fmt: skip
     if architecture.name.startswith("gemma"):
-        sizes |= {"sliding_window": 8, "query_pre_attn_scalar": 16, "head_dim": 16, "num_hidden_layers": 7}
+        sizes["head_dim"] = 16
+    if architecture.name in SCALED_HEADS:
+        sizes |= {"sliding_window": 8, "query_pre_attn_scalar": 16, "num_hidden_layers": 7}
+    if architecture.name == "olmoe":
+        sizes["num_key_value_heads"] = 4
     if architecture.name.startswith("qwen3"):
         sizes["head_dim"] = 32
     if architecture.name.endswith("moe"):

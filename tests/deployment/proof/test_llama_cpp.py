@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from workbench.steps.files.first_session import as_stored
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 32}
+LINEAR, PLAIN = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}, {"rope_type": "default", "rope_theta": 1e4}
 TOKENS = torch.arange(3, 27).reshape(1, 24)
 
 
@@ -47,7 +49,7 @@ def test_llama_cpp_computes_every_architecture(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name, changes", [
     ("llama", {"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0,
                                    "high_freq_factor": 4.0, "original_max_position_embeddings": 32}}),
-    ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}}),
+    ("llama", {"rope_parameters": LINEAR}),
     ("llama", {"attention_bias": True, "mlp_bias": True}),
     ("llama", {"tie_word_embeddings": True}),
     ("phi3", {"partial_rotary_factor": 0.5}),
@@ -59,10 +61,19 @@ def test_llama_cpp_computes_every_architecture(name: str, tmp_path: Path) -> Non
     ("bert", {"type_vocab_size": 1}), ("nomic_bert", {"type_vocab_size": 1}),
     ("modernbert", {"global_attn_every_n_layers": 2}),
     ("modernbert", {"layer_types": ["full_attention", *["sliding_attention"] * 3]}),
+    ("smollm3", {"num_hidden_layers": 5}), ("granite", {"attention_bias": True, "mlp_bias": True}),
+    ("granite", {"attention_multiplier": 0.3, "logits_scaling": 4.0, "residual_multiplier": 0.5,
+                 "embedding_multiplier": 3.0}),
+    ("seed_oss", {"attention_bias": True, "head_dim": 32}), ("glm4", {"attention_bias": True, "head_dim": 32}),
+    ("stablelm", {"use_qkv_bias": True}), ("glm4", {"attention_bias": False}), ("cohere", {"logit_scale": 0.3}),
+    ("gpt_neox", {"use_parallel_residual": False}),
+    ("olmo3", {"sliding_window": 8, "num_hidden_layers": 5, "rope_parameters": {
+        "full_attention": YARN, "sliding_attention": PLAIN}}),
 ], ids=["llama3", "linear", "biases", "tied", "partly turned", "yarn", "mscale", "longrope", "type", "turned encoder",
-        "each second window", "one without"])  # fmt: skip
+        "each second window", "one without", "unturned blocks", "granite's biases", "granite's scales", "seed", "glm",
+        "stable", "unbiased", "cohere", "one after the other", "turned windows"])  # fmt: skip
 def test_variants_and_the_way_back(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    model = open_model(folder_of(name, tmp_path / "folder", **changes))
+    model = open_model(folder_of(name, tmp_path / "folder", **copy.deepcopy(changes)))
     assert proof(model, Plan()).difference < 1e-6
     tokens = {"input_ids": TOKENS, "attention_mask": torch.ones_like(TOKENS)}
     out = tmp_path / "model.gguf"
@@ -175,7 +186,8 @@ def test_a_name_at_which_llama_cpp_looks_for_tokens_of_phi_3(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if "bert" not in name])
 def test_a_tied_head_is_computed_or_refused(name: str, tmp_path: Path) -> None:
     model = open_model(folder_of(name, tmp_path / "m", tie_word_embeddings=True))
-    if name in ("qwen2_moe", "olmo2"):  # llama.cpp looks for a head of its own there
+    heads = ("qwen2_moe", "olmo2", "olmo3", "olmoe", "stablelm", "gpt_neox", "phi")
+    if name in heads:  # llama.cpp looks for a head of its own there
         with pytest.raises(ExportError, match="computes no network with tie_word_embeddings True"):
             exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)
     else:
@@ -189,14 +201,23 @@ def test_experts_that_llama_cpp_computes_otherwise_are_refused(tmp_path: Path) -
             exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)
 
 
-@pytest.mark.parametrize("changes, named", [
-    ({"layer_types": ["sliding_attention", *["full_attention"] * 3]}, "layer_types"),
-    ({"layer_types": ["full_attention"] * 4}, "layer_types"),
-    ({"attention_bias": True}, "attention_bias"), ({"norm_bias": True}, "norm_bias"), ({"mlp_bias": True}, "mlp_bias"),
+@pytest.mark.parametrize("name, changes, named", [
+    ("modernbert", {"layer_types": ["sliding_attention", *["full_attention"] * 3]}, "layer_types"),
+    ("modernbert", {"layer_types": ["full_attention"] * 4}, "layer_types"),
+    ("modernbert", {"attention_bias": True}, "attention_bias"), ("modernbert", {"norm_bias": True}, "norm_bias"),
+    ("modernbert", {"mlp_bias": True}, "mlp_bias"), ("smollm3", {"mlp_bias": True}, "mlp_bias"),
+    ("smollm3", {"no_rope_layer_interval": 2}, "no_rope_layers"), ("arcee", {"mlp_bias": True}, "mlp_bias"),
+    ("olmoe", {"num_key_value_heads": 2}, "num_key_value_heads 2"), ("olmoe", {"clip_qkv": 1.0}, "clip_qkv"),
+    ("stablelm", {"use_parallel_residual": True}, "use_parallel_residual"), ("cohere", {"head_dim": 32}, "head_dim 32"),
+    ("gpt_neox", {"attention_bias": False}, "attention_bias"), ("phi", {"rope_parameters": LINEAR}, "linear"),
+    ("olmo3", {"layer_types": ["full_attention"] * 2}, "layer_types"),
+    ("olmo3", {"rope_parameters": {"full_attention": PLAIN, "sliding_attention": {**PLAIN, "rope_theta": 9.0}}},
+     "theta"),
+    ("gemma3_text", {"rope_parameters": {"full_attention": PLAIN, "sliding_attention": LINEAR}}, "linear"),
 ])  # fmt: skip
-def test_what_llama_cpp_does_not_compute_of_modern_encoders_is_refused(
-    changes: dict[str, Any], named: str, tmp_path: Path
+def test_what_llama_cpp_does_not_compute_is_refused(
+    name: str, changes: dict[str, Any], named: str, tmp_path: Path
 ) -> None:
-    model = open_model(folder_of("modernbert", tmp_path, **changes))
+    model = open_model(folder_of(name, tmp_path, **copy.deepcopy(changes)))  # transformers changes rope_parameters
     with pytest.raises(ExportError, match=f"computes no network with .*{named}"):
         exporter("gguf").export(quantize(model, Plan()), model, tmp_path / "model.gguf", silent)

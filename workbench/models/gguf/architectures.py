@@ -33,7 +33,13 @@ SHARED = {"expert_shared_feed_forward_length": "shared_expert_intermediate_size"
 EVERYWHERE = {"decoder_sparse_step": 1, "mlp_only_layers": []}
 NO_BIASES = {"attention_bias": False}
 PERIOD = "attention.sliding_window_pattern"
-TWO_ROPES = ("gemma3", "modern-bert")
+SCALED_HEADS = {"gemma2": 46, "gemma3": 62}
+"""Those that state the size of heads by which attention is divided, and the blocks of their networks of 27 billion."""
+
+PERIODS = {"gemma2": 2, "gemma3": 6, "olmo2": 4}
+"""After how many blocks one sees all tokens, in those whose files do not say it."""
+
+TWO_ROPES = ("gemma3_text", "modernbert", "olmo3")
 GPT2 = {
     "block_count": "n_layer", "context_length": "n_positions", "embedding_length": "n_embd",
     "feed_forward_length": "n_inner", "attention.head_count": "n_head", "vocab_size": "vocab_size",
@@ -105,6 +111,42 @@ ARCHITECTURES: tuple[Architecture, ...] = (
                  keys=GROUPED | {"attention.clamp_kqv": "clip_qkv"},
                  constants={"attention.layer_norm_epsilon": 1e-5}),
     Architecture(name="olmo2", model_types=("olmo2",), network="Olmo2ForCausalLM", keys=GROUPED | RMS,
+                 computed=NO_BIASES | {"tie_word_embeddings": False}),
+    Architecture(name="olmoe", model_types=("olmoe",), network="OlmoeForCausalLM", keys=GROUPED | RMS | {
+                     "expert_count": "num_experts", "expert_used_count": "num_experts_per_tok"},
+                 computed=NO_BIASES | {"norm_topk_prob": False, "clip_qkv": None, "tie_word_embeddings": False}),
+    Architecture(name="gemma", model_types=("gemma",), network="GemmaForCausalLM", keys=PLAIN_RMS,
+                 activations=("gelu_pytorch_tanh",), activation_member="hidden_act", shifted_norms=True,
+                 computed=NO_BIASES),
+    Architecture(name="smollm3", model_types=("smollm3",), network="SmolLM3ForCausalLM", keys=PLAIN_RMS, permuted=True,
+                 computed=NO_BIASES | {"mlp_bias": False}),
+    Architecture(name="granite", model_types=("granite",), network="GraniteForCausalLM", permuted=True,
+                 keys=GROUPED | RMS | {"attention.scale": "attention_multiplier", "logit_scale": "logits_scaling",
+                                       "embedding_scale": "embedding_multiplier",
+                                       "residual_scale": "residual_multiplier"}),
+    Architecture(name="arcee", model_types=("arcee",), network="ArceeForCausalLM", keys=PLAIN_RMS, permuted=True,
+                 activations=("relu2",), computed=NO_BIASES | {"mlp_bias": False}),
+    Architecture(name="ernie4_5", model_types=("ernie4_5",), network="Ernie4_5ForCausalLM", keys=PLAIN_RMS,
+                 computed={"use_bias": False}),
+    Architecture(name="seed_oss", model_types=("seed_oss",), network="SeedOssForCausalLM", keys=PLAIN_RMS,
+                 computed={"attention_out_bias": False, "mlp_bias": False}),
+    Architecture(name="glm4", model_types=("glm4",), network="Glm4ForCausalLM", keys=PLAIN_RMS, turned=True),
+    Architecture(name="stablelm", model_types=("stablelm",), network="StableLmForCausalLM", turned=True,
+                 keys=GROUPED | {"attention.layer_norm_epsilon": "layer_norm_eps",
+                                 "use_parallel_residual": "use_parallel_residual"},
+                 computed={"qk_layernorm": False, "use_parallel_residual": False, "tie_word_embeddings": False}),
+    Architecture(name="command-r", model_types=("cohere",), network="CohereForCausalLM",
+                 keys=GROUPED | {"attention.layer_norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale"},
+                 computed=NO_BIASES | {"use_qk_norm": False}),
+    Architecture(name="gptneox", model_types=("gpt_neox",), network="GPTNeoXForCausalLM", activations=("gelu",),
+                 turned=True, ropes=("default",), computed={"attention_bias": True, "tie_word_embeddings": False},
+                 keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps",
+                                "use_parallel_residual": "use_parallel_residual"}),
+    Architecture(name="phi2", model_types=("phi",), network="PhiForCausalLM", activations=("gelu_new",), turned=True,
+                 ropes=("default",), computed={"qk_layernorm": False, "tie_word_embeddings": False},
+                 keys=GROUPED | {"attention.layer_norm_epsilon": "layer_norm_eps"}),
+    Architecture(name="olmo2", model_types=("olmo3",), network="Olmo3ForCausalLM", windows=True,
+                 keys=GROUPED | RMS | {"attention.sliding_window": "sliding_window"},
                  computed=NO_BIASES | {"tie_word_embeddings": False}),
     Architecture(name="bert", model_types=("bert",), network="BertModel", ropes=(), activations=("gelu",),
                  keys=COMMON | {"attention.layer_norm_epsilon": "layer_norm_eps"},
@@ -196,16 +238,22 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
     stated = {member: config.get(member) for member in usual_of}
     other = {member: value for member, value in stated.items() if value not in (usual_of[member], None)}
     other |= {member: None for member in architecture.stated if config.get(member) is None}
-    if architecture.name.startswith("gemma"):
-        blocks, scale = config["num_hidden_layers"], config.get("query_pre_attn_scalar")
+    if architecture.name in SCALED_HEADS:
+        scale = config.get("query_pre_attn_scalar")
         if scale not in (None, scale_size(architecture, config)):
             other["query_pre_attn_scalar"] = scale
-        step = 2 if architecture.name == "gemma2" else 6
+    if (step := PERIODS.get(architecture.name)) is not None:
+        blocks = config["num_hidden_layers"]
         usual = ["full_attention" if (at + 1) % step == 0 else "sliding_attention" for at in range(blocks)]
         if config.get("layer_types") not in (None, usual):
             other["layer_types"] = config["layer_types"]
     if architecture.name == "modern-bert":
         other |= _other_windows(config)
+    if architecture.name == "smollm3":
+        turned = [int((at + 1) % 4 != 0) for at in range(config["num_hidden_layers"])]
+        other |= {} if config.get("no_rope_layers") in (None, turned) else {"no_rope_layers": config["no_rope_layers"]}
+    if architecture.name == "olmoe" and (heads := config.get("num_key_value_heads")) != config["num_attention_heads"]:
+        other |= {} if heads is None else {"num_key_value_heads": heads}
     if architecture.ropes:
         other |= _turned_otherwise(architecture, config)
     if other:
@@ -221,12 +269,10 @@ def _require_computed(architecture: Architecture, config: Mapping[str, Any], err
 
 def _other_windows(config: Mapping[str, Any]) -> dict[str, object]:
     """Return what of ModernBERT's windows llama.cpp does not compute; it stops where no block has one."""
-    kinds, local = config.get("layer_types"), sliding_rope(config)
+    kinds = config.get("layer_types")
     other: dict[str, object] = {}
     if kinds is not None and (kinds != window_kinds(_period(kinds), len(kinds)) or "sliding_attention" not in kinds):
         other["layer_types"] = kinds
-    if local.get("rope_type", "default") != "default":
-        other["rotary embeddings of the kind"] = local["rope_type"]
     return other
 
 
@@ -242,16 +288,19 @@ def _period(kinds: Sequence[str]) -> int:
 
 def scale_size(architecture: Architecture, config: Mapping[str, Any]) -> int:
     """Return the number by whose root llama.cpp divides Gemma's attention: it knows those of 27 billion by blocks."""
-    if config["num_hidden_layers"] == {"gemma2": 46, "gemma3": 62}[architecture.name]:
+    if config["num_hidden_layers"] == SCALED_HEADS[architecture.name]:
         return int(config["hidden_size"]) // int(config["num_attention_heads"])
     return head_size(config)
 
 
 def _turned_otherwise(architecture: Architecture, config: Mapping[str, Any]) -> dict[str, object]:
     """Return what of a configuration's heads and rotary embeddings llama.cpp does not compute."""
-    other, kind = not_computed(config), rope_of(config).get("rope_type", "default")
-    if kind not in architecture.ropes:
-        other["rotary embeddings of the kind"] = kind
+    other, rope, local = not_computed(config), rope_of(config), sliding_rope(config)
+    kind, elsewhere = rope.get("rope_type", "default"), local.get("rope_type", "default")
+    if kind not in architecture.ropes or elsewhere != "default":
+        other["rotary embeddings of the kind"] = kind if elsewhere == "default" else elsewhere
+    if architecture.name == "olmo2" and local and local["rope_theta"] != rope["rope_theta"]:
+        other["another rope_theta of windows,"] = local["rope_theta"]
     usual = int(config["hidden_size"]) // int(config["num_attention_heads"])
     if "attention.key_length" not in architecture.keys and head_size(config) != usual:
         other["head_dim"] = head_size(config)
@@ -263,7 +312,7 @@ def _rotary(architecture: Architecture, config: Mapping[str, Any]) -> dict[str, 
     share = rope_of(config).get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1
     values = rotary_metadata(config, int(head_size(config) * float(share if architecture.turned else 1)))
     local = sliding_rope(config)
-    if local and architecture.name in TWO_ROPES:
+    if local and architecture.model_types[0] in TWO_ROPES:
         values["rope.freq_base_swa"] = float(local["rope_theta"])
     return values
 
@@ -283,8 +332,9 @@ def config_of(
             rope["partial_rotary_factor"] = turned / head_size(members)
         members["rope_parameters"] = rope
     local = metadata.get(head + "rope.freq_base_swa")
-    if architecture.name in TWO_ROPES:
-        sliding = {"rope_type": "default", "rope_theta": local or 10000.0}
+    if architecture.model_types[0] in TWO_ROPES:
+        usual = members["rope_parameters"]["rope_theta"] if architecture.name == "olmo2" else 10000.0
+        sliding = {"rope_type": "default", "rope_theta": local or usual}
         members["rope_parameters"] = {"full_attention": members["rope_parameters"], "sliding_attention": sliding}
     if architecture.name == "modern-bert":
         members["layer_types"] = window_kinds(int(metadata.get(head + PERIOD, 3)), int(members["num_hidden_layers"]))

@@ -93,11 +93,19 @@ def row_order(architecture: Architecture, config: Mapping[str, Any], parameter: 
 
     Of positions, a file has those that tokens take.  llama.cpp's rotary embeddings pair neighbours, those of
     transformers a head's halves, so that in a file of some architectures the rows of queries and keys are interleaved.
+    GPT-NeoX has queries, keys and values head by head, a file all of each.
     Raises NotAModelError for heads that have no halves.
     """
     kind = parameter.removesuffix(".weight").removesuffix(".bias").rpartition(".")[2]
     if architecture.after_padding and kind == "position_embeddings":
         return np.arange(first_position(config), config["max_position_embeddings"])
+    if kind == "query_key_value":  # there by head, in a file all queries first
+        return (
+            np.arange(3 * config["hidden_size"])
+            .reshape(config["num_attention_heads"], 3, -1)
+            .swapaxes(0, 1)
+            .reshape(-1)
+        )
     if not architecture.permuted or kind not in ("q_proj", "k_proj"):
         return None
     heads = config["num_attention_heads"]

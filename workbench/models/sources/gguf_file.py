@@ -15,7 +15,14 @@ from workbench.errors import ModelTooLargeError, NotAModelError, first_line
 from workbench.models.checkpoints.experts import joined_when_read, rows_of
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.execution.network import Body, NetworkModel
-from workbench.models.gguf.architectures import Architecture, architecture_of, by_name, config_of, scale_size
+from workbench.models.gguf.architectures import (
+    SCALED_HEADS,
+    Architecture,
+    architecture_of,
+    by_name,
+    config_of,
+    scale_size,
+)
 from workbench.models.gguf.container import GgufFile, StoredBlocks, read_gguf
 from workbench.models.gguf.rotary import FREQUENCIES
 from workbench.models.gguf.rotary import TENSORS as ROTARY
@@ -50,6 +57,12 @@ EXPERT_WIDTHS = {
     "shared_expert_intermediate_size": "blk.0.ffn_down_shexp.weight",
 }
 """Members of configurations that the first files of mixtures do not state, and the tensors whose columns they count."""
+
+BIASES = {
+    "attention_bias": ("blk.0.attn_q.bias", "blk.0.attn_qkv.bias"), "mlp_bias": ("blk.0.ffn_up.bias",),
+    "use_qkv_bias": ("blk.0.attn_q.bias", "blk.0.attn_qkv.bias"),
+}  # fmt: skip
+"""Members of configurations that say whether a network has the tensors."""
 
 NO_MODELS = {
     "adapter": "is an adapter (LoRA), which changes another model; join the two with llama-export-lora and open that",
@@ -219,6 +232,8 @@ def _architecture(file: GgufFile) -> Architecture | None:
         return architecture_of("distilbert", NotAModelError)
     if file.architecture == "llama" and file.plain.get("llama.expert_count"):
         return architecture_of("mixtral", NotAModelError)
+    if "olmo2.attention.sliding_window" in file.plain:
+        return architecture_of("olmo3", NotAModelError)
     return by_name(file.architecture)
 
 
@@ -234,7 +249,7 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
         )
     require_memory(memory_to_run(_facts(each) for each in file.tensors.values()), str(file.path))
     cls = getattr(transformers, architecture.network)
-    settings, options = _settings(file, architecture), {}
+    settings, options = _settings(file, architecture, cls.config_class), {}
     if architecture.network == "BertModel":
         options["add_pooling_layer"] = False
     try:
@@ -255,8 +270,8 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     return _model(file, source, network, mapped)
 
 
-def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
-    """Return the configuration; NotAModelError for metadata that are missing or do not belong to the tensors."""
+def _settings(file: GgufFile, architecture: Architecture, config: type) -> dict[str, Any]:
+    """Return the members of a ``config``; NotAModelError for metadata that are missing or not the tensors'."""
     stated = file.plain
     try:
         small = (name for name in ROTARY if name in file.tensors and file.tensors[name].nbytes <= FACTORS)
@@ -274,11 +289,10 @@ def _settings(file: GgufFile, architecture: Architecture) -> dict[str, Any]:
     for kind in ("bos", "eos", "pad"):
         place = stated.get(f"tokenizer.ggml.{ {'pad': 'padding'}.get(kind, kind) }_token_id")
         settings[f"{kind}_token_id"] = place if isinstance(place, int) and place < table.matrix[0] else None
-    if architecture.name in ("llama", "qwen3"):
-        settings["attention_bias"] = "blk.0.attn_q.bias" in file.tensors
-    if architecture.name == "llama":
-        settings["mlp_bias"] = "blk.0.ffn_up.bias" in file.tensors
-    if architecture.name.startswith("gemma"):
+    for member, names in BIASES.items():
+        if hasattr(config, member) and member not in architecture.computed:
+            settings[member] = any(name in file.tensors for name in names)
+    if architecture.name in SCALED_HEADS:
         settings["query_pre_attn_scalar"] = scale_size(architecture, settings)
     for member, name in EXPERT_WIDTHS.items():
         if member in architecture.keys.values() and name in file.tensors:
