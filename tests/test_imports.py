@@ -73,3 +73,12 @@ def test_qt_is_imported_in_the_window_only_and_h5py_in_one_file() -> None:
         if not place.startswith("workbench/session/file/") and "h5py" in roots:
             wrong.append(place)
     assert not wrong
+
+
+def test_onnx_runtime_does_not_report_what_it_runs(tmp_path: Path) -> None:
+    """From 1.29 on it keeps a file for that among the temporary ones."""
+    pytest.importorskip("onnxruntime")
+    own = {name: value for name, value in os.environ.items() if name not in ("ORT_DISABLE_TELEMETRY", "CI")}
+    code = "import workbench, onnxruntime; print(len(onnxruntime.get_available_providers()))"
+    subprocess.run([sys.executable, "-c", code], check=True, env=own | {"TMPDIR": str(tmp_path)})
+    assert os.listdir(tmp_path) == []

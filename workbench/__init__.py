@@ -14,6 +14,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 """For torch, which reads it when it is loaded.  Threads that spin while they wait take the processor from the one that
 they wait for on a busy machine: passes over a sentence encoder took 6 to 40 s beside other work, and 1 s since."""
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+"""For ONNX Runtime, which from 1.29 on tells Microsoft the names and hashes of the models that it runs (Linux)."""
+
 TYPE_CHECKING = False  # typing is not loaded: until the program's first line, a signal ends it without a word
 
 _WHERE = {

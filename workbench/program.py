@@ -20,6 +20,9 @@ GRACE = 1.2
 may take longer, and are left then."""
 
 _received: list[int] = []
+_lost: list[int] = []
+"""Signals that come again."""
+
 _ended_with: list[int] = []
 
 
@@ -27,9 +30,11 @@ def _stop(number: int, frame: FrameType | None) -> None:
     _received.append(number)
     while frame is not None and frame.f_code is not _again.__code__:
         frame = frame.f_back
-    if frame is None:
+    if frame is not None:
+        _later(number)  # what is raised in the hook would be shown with its traceback
+    elif len(_received) == 1 or _lost or os.name == "nt":  # a second one would end the tidying up after the first
+        _lost.clear()
         raise KeyboardInterrupt(number)
-    _later(number)  # what is raised in the hook would be shown with its traceback
 
 
 def _again(unraisable: UnraisableHookArgs) -> None:
@@ -44,6 +49,7 @@ def _again(unraisable: UnraisableHookArgs) -> None:
 
 
 def _later(number: int) -> None:
+    _lost.append(number)
     threading.Thread(target=_send_again, args=(number,), daemon=True).start()
 
 

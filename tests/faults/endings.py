@@ -36,12 +36,12 @@ COMMANDS = {
     "rtn": "apply M --plan R --to safetensors --out O/r.safetensors",
     "train": "train S --plan R --steps 20 --to safetensors --out O/t.safetensors",
     "export": "export S --to script --out O/e.py",
-    "report": "report S --out O/r.html",
+    "report": "report S O/r.html",
     "repair": "repair S --out O/n.qwb",
     "inspect": "inspect M",
     "info": "info S",
     "compare": "compare S S",
-    "check": "check S --target llama_cpp",
+    "check": "check S --target gguf",
     "reconstruction": "reconstruction S --plan R",
 }  # fmt: skip
 

@@ -126,6 +126,32 @@ def test_a_signal_in_a_finalizer_is_not_lost() -> None:
     assert ended.returncode == 130 and ended.stderr == "workbench: cancelled\n", ended
 
 
+TWICE = """
+import os, signal, time
+from workbench import program
+
+def run():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(30)
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        [0 for _ in range(10**5)]
+        print("tidied up", flush=True)
+
+import workbench.cli
+workbench.cli.main = run
+program.start()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_second_signal_does_not_end_the_tidying_up_after_the_first() -> None:
+    ended = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 143 and ended.stderr == "workbench: cancelled\n", ended
+    assert ended.stdout == "tidied up\n"
+
+
 SLOW = """
 import threading, time
 start = threading.Thread.start
