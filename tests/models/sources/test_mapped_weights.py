@@ -21,7 +21,7 @@ from workbench.measurement.calibrate import Calibration, calibrate
 from workbench.measurement.second_moments import SecondMoments
 from workbench.memory import limited_to
 from workbench.models.execution import saved, unread, widened
-from workbench.models.execution.widened import Joined, Widened
+from workbench.models.execution.widened import Later, Widened
 from workbench.models.layer import LayerKind
 from workbench.models.model import Model
 from workbench.models.sources import huggingface, open_model, roles, stored
@@ -177,8 +177,8 @@ def test_experts_of_a_checkpoint_are_not_read_before_they_are_used(
         save(tmp_path, "OlmoeForCausalLM", config("OlmoeForCausalLM"), torch.bfloat16)
     for module, name in ((huggingface, "fits"), (unread, "LEAST"), (widened, "LEAST"), (roles, "MOST_READ")):
         monkeypatch.setattr(module, name, (lambda nbytes: False) if name == "fits" else 2)
-    written, write = list[Joined](), Joined._write
-    monkeypatch.setattr(Joined, "_write", lambda self, out: (written.append(self), write(self, out)))
+    written, write = list[Later](), Later._write
+    monkeypatch.setattr(Later, "_write", lambda self, out: (written.append(self), write(self, out)))
     model = open_model(tmp_path)
     experts = [layer for layer in model.summary.layers if layer.kind is LayerKind.EXPERTS]
     assert len(experts) == 4 and not written

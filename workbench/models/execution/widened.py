@@ -3,12 +3,13 @@
 A :class:`Widened` tensor says that it is float32 and holds a narrower one.  Whatever is computed with it sees exact
 float32 values, some rows or columns at a time where a product allows it; autograd saves the tensor itself and not its
 float32 copy, so that neither direction holds more than one piece of one weight in float32.  What a network has as one
-tensor and the file as many (experts) is put together on the disk, when it is first used.
+tensor and the file as many (experts), and what a file holds in codes, is put on the disk when it is first used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any, Self
 
@@ -47,42 +48,43 @@ EXACT = {ops.aminmax.default, ops.amax.default, ops.amin.default}
 
 
 without_room: list[MemoryLimitError] = []
-"""Errors of joins for which the disk has no room: a library that loads weights may say in its own words that they
+"""Errors of tensors for which the disk has no room: a library that loads weights may say in its own words that they
 failed."""
 
 JOINS = {ops.stack.default, ops.cat.default}
 """What makes one tensor of several."""
 
 
-class Joined:
-    """Tensors that are one along ``axis``, a ``new`` one or one that they have; parts may be joined themselves.
+class Later:
+    """Numbers that ``fill`` writes to ``place``, in a file, when they are first used."""
 
-    ``place`` is where their numbers lie together once they are :meth:`written`.
-    """
-
-    def __init__(self, place: torch.Tensor, parts: list[torch.Tensor | Joined], axis: int, *, new: bool) -> None:
-        self.place, self._parts, self._axis, self._new = place, parts, axis, new
+    def __init__(self, place: torch.Tensor, fill: Callable[[torch.Tensor], object]) -> None:
+        self.place = place
+        self._fill: Callable[[torch.Tensor], object] | None = fill
         self._lock, self._numbers = Lock(), np.zeros(0, np.uint8)
 
     def written(self) -> torch.Tensor:
-        """Return all numbers, which are copied the first time."""
+        """Return all numbers."""
         with self._lock:
-            if self._parts:
+            if self._fill is not None:
                 self._write(self.place)
-                self._parts, self._numbers = [], self.place.flatten().view(torch.uint8).numpy()
+                self._fill, self._numbers = None, self.place.flatten().view(torch.uint8).numpy()
                 put_away_again(self._numbers)
         return self.place
 
     def _write(self, out: torch.Tensor) -> None:
-        """Copy all numbers to ``out``; the lock is held."""
-        if not self._parts:
-            out.copy_(self.place)
+        """Write all numbers to ``out``; the lock is held."""
+        out.copy_(self.place) if self._fill is None else self._fill(out)
+
+    @staticmethod
+    def joined(parts: Sequence[torch.Tensor | Later], axis: int, new: bool, out: torch.Tensor) -> None:
+        """Write ``parts`` to ``out``, side by side along ``axis``, a ``new`` one or one that they have."""
         start = 0
-        for part in self._parts:
-            size = 1 if self._new else (part.place if isinstance(part, Joined) else part).shape[self._axis]
-            own = out.select(self._axis, start) if self._new else out.narrow(self._axis, start, size)
+        for part in parts:
+            size = 1 if new else (part.place if isinstance(part, Later) else part).shape[axis]
+            own = out.select(axis, start) if new else out.narrow(axis, start, size)
             start += size
-            if isinstance(part, Joined):
+            if isinstance(part, Later):
                 with part._lock:
                     part._write(own)
             else:
@@ -129,21 +131,24 @@ class Wrapper(torch.Tensor):
 
 
 class Widened(Wrapper):
-    """``stored`` (bfloat16 or float16), to all that compute with it in float32.  Nothing can be written into it."""
+    """``stored`` (bfloat16 or float16, or float32 on the disk), to all that compute with it in float32.
 
-    joined: Joined | None
+    Nothing can be written into it.
+    """
+
+    later: Later | None
 
     @staticmethod
-    def __new__(cls, held: torch.Tensor, joined: Joined | None = None) -> Widened:
+    def __new__(cls, held: torch.Tensor, later: Later | None = None) -> Widened:
         tensor = cls.around(held, torch.float32)
-        tensor.joined = joined
+        tensor.later = later
         return tensor
 
     @property
     def stored(self) -> torch.Tensor:
-        """The numbers, which are put together first where no file has them so."""
-        if self.joined is not None:
-            self.joined.written()
+        """The numbers, which are put on the disk first where no file has them so."""
+        if self.later is not None:
+            self.later.written()
         return self.held
 
     @staticmethod
@@ -155,7 +160,7 @@ class Widened(Wrapper):
         if isinstance(first, Widened):
             if func in VIEWS:
                 views = func(first.held, *args[1:], **kwargs)
-                return pytree.tree_map_only(torch.Tensor, lambda view: Widened(view, first.joined), views)
+                return pytree.tree_map_only(torch.Tensor, lambda view: Widened(view, first.later), views)
             if func in PICKS and not _any_widened((args[1:], kwargs)):
                 return func(first.stored, *args[1:], **kwargs).float()
             if func in EXACT:
@@ -168,21 +173,31 @@ class Widened(Wrapper):
             pieces = _product(func, args, kwargs)
             if pieces is not None:
                 return pieces
-        args, kwargs = pytree.tree_map_only(Widened, lambda tensor: tensor.stored.float(), (args, kwargs))
+        copied, run_in = func._schema.is_mutable, torch.float32  # what is written into would be the file's
+        args, kwargs = pytree.tree_map_only(Widened, lambda each: each.stored.to(run_in, copy=copied), (args, kwargs))
         return func(*args, **kwargs)
 
 
 def _join(func: Any, parts: Sequence[Widened], axis: int = 0) -> Widened:
     """Return widened tensors of one dtype as one that lies on the disk."""
     shape = func([torch.empty(part.shape, device="meta") for part in parts], axis).shape
+    whole = [part.later if part.later is not None and _are_same(part.held, part.later.place) else part.stored
+             for part in parts]  # fmt: skip
+    new = func is ops.stack.default
+    return put_on_disk(tuple(shape), partial(Later.joined, whole, axis % len(shape), new), parts[0].held.dtype)
+
+
+def put_on_disk(
+    shape: tuple[int, ...], fill: Callable[[torch.Tensor], object], dtype: torch.dtype = torch.float32
+) -> Widened:
+    """Return a tensor of ``dtype`` that ``fill`` writes to the disk when it is first used; MemoryLimitError where that
+    has no room."""
     try:
-        place = Scratch().empty(tuple(shape), parts[0].held.dtype)
+        place = Scratch().empty(shape, dtype)
     except MemoryLimitError as error:
         without_room.append(error)
         raise
-    whole = [part.joined if part.joined is not None and _are_same(part.held, part.joined.place) else part.stored
-             for part in parts]  # fmt: skip
-    return Widened(place, Joined(place, whole, axis % len(shape), new=func is ops.stack.default))
+    return Widened(place, Later(place, fill))
 
 
 def _are_alike(parts: Sequence[torch.Tensor]) -> bool:

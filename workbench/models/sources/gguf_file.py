@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from workbench.errors import ModelTooLargeError, NotAModelError, first_line
+from workbench.errors import MemoryLimitError, NotAModelError, first_line
 from workbench.models.checkpoints.experts import joined_when_read, rows_of
 from workbench.models.data.inputs import InputSpec, arguments_of
 from workbench.models.execution.network import Body, NetworkModel
+from workbench.models.execution.widened import LEAST, put_on_disk
 from workbench.models.gguf.architectures import (
     SCALED_HEADS,
     Architecture,
@@ -34,9 +36,10 @@ from workbench.models.readers.pooling import IN_LLAMA_CPP, Pooling
 from workbench.models.sources.huggingface_heads import call_of, head_of, sample_of
 from workbench.models.sources.layers import find_layers
 from workbench.models.sources.source import Opening, network_model
-from workbench.models.sources.stored import TensorStore, contents_of, memory_to_run, require_memory
+from workbench.models.sources.stored import TensorStore, all_finite, contents_of, fits, memory_to_run
 from workbench.models.sources.weights_only import WeightsOnlyModel, weights_only_model
 from workbench.models.summary import ModelSource, ModelSummary, OutputKind
+from workbench.numerics.bands import row_tiles
 from workbench.numerics.formats import parse_scheme
 from workbench.numerics.formats.gguf.family import FAMILY
 from workbench.numerics.formats.gguf.lattice import FAMILY as LATTICES
@@ -93,7 +96,7 @@ class GgufSource:
         source = ModelSource(kind=self.name, path=request.recorded)
         try:
             return _network(file, source)
-        except (NotAModelError, ModelTooLargeError) as error:
+        except (NotAModelError, MemoryLimitError) as error:
             reason = str(error)
         facts = {name: _facts(each) for name, each in file.tensors.items()}
         store = TensorStore(facts, Reader(file), files=file.files)
@@ -193,6 +196,37 @@ class Mapped:
             values = values - 1
         return values.T.contiguous() if transposed else values
 
+    def later(self, shapes: Mapping[str, tuple[int, ...]], parameter: str, transposed: bool) -> torch.Tensor:
+        """Return a parameter that is decoded to the disk when it is first used, a small one at once."""
+        shape = shapes[parameter]
+        if math.prod(shape) < LEAST or len(shape) < 2:
+            return self.tensor(parameter, transposed)
+        return put_on_disk(shape, partial(self._write, parameter, transposed))
+
+    def _write(self, parameter: str, transposed: bool, out: torch.Tensor) -> None:
+        """Write a parameter to ``out``, tensor by tensor of the file, bands of rows where they are in blocks."""
+        names, stored = self.names[parameter], None
+        if len(names) > 1:
+            for name, own in zip(names, out.chunk(len(names), 1), strict=True):
+                own.copy_(Reader(self.file)(name))
+            return
+        if not transposed:
+            stored = self.encoded(parameter)
+        if stored is None:
+            out.copy_(self.tensor(parameter, transposed).reshape(out.shape))
+            return
+        for band, values in _decoded(stored):
+            out.view(stored.shape)[band] = values
+
+    def is_finite(self) -> bool:
+        """Return whether the file holds no NaN and no infinity: nothing is put on the disk to see it."""
+        for name in self.file.tensors:
+            stored = encoded_blocks(self.file, name)
+            bands = [(None, Reader(self.file)(name))] if stored is None else _decoded(stored)
+            if not all(all_finite(values) for _, values in bands):
+                return False
+        return True
+
     def encoded(self, parameter: str) -> QuantizedTensor | None:
         """Return a parameter's matrix as the file holds it; None where that is in plain numbers or in two formats."""
         names, order = self.names[parameter], self.orders.get(parameter, self.rows.get(parameter))
@@ -207,6 +241,12 @@ class Mapped:
         if isinstance(order, np.ndarray):
             order = np.argsort(order) if parameter not in self.rows else np.argsort(order) + self.rows[parameter].start
         return stored[0] if order is None else rows_of(stored[0], order)
+
+
+def _decoded(stored: QuantizedTensor) -> Iterator[tuple[slice, torch.Tensor]]:
+    """Yield bands of rows and their values, float32."""
+    for band in row_tiles(*stored.shape):
+        yield band, parse_scheme(stored.scheme).decode(rows_of(stored, band))
 
 
 class GgufNetwork(NetworkModel):
@@ -238,7 +278,7 @@ def _architecture(file: GgufFile) -> Architecture | None:
 
 
 def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
-    """Build the network; NotAModelError with the reason why it cannot be, ModelTooLargeError."""
+    """Build the network; NotAModelError with the reason why it cannot be, MemoryLimitError for a full disk."""
     from workbench.models.sources.lean_transformers import quiet, transformers
 
     architecture = _architecture(file)
@@ -247,7 +287,7 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
             f"the architecture {file.architecture or 'is not named, so it'} is not known here; its weights can be "
             "looked at, planned for and exported"
         )
-    require_memory(memory_to_run(_facts(each) for each in file.tensors.values()), str(file.path))
+    on_disk = not fits(memory_to_run(_facts(each) for each in file.tensors.values()))
     cls = getattr(transformers, architecture.network)
     settings, options = _settings(file, architecture, cls.config_class), {}
     if architecture.network == "BertModel":
@@ -263,11 +303,13 @@ def _network(file: GgufFile, source: ModelSource) -> GgufNetwork:
     config = skeleton.config.to_dict()
     mapped = _mapped(file, architecture, config, skeleton)
     transposed = {f"{path}.weight" for path, module in skeleton.named_modules() if type(module).__name__ == "Conv1D"}
-    state = {parameter: mapped.tensor(parameter, parameter in transposed) for parameter in mapped.names}
+    shapes = {parameter: tuple(tensor.shape) for parameter, tensor in skeleton.state_dict().items()}
+    read = partial(mapped.later, shapes) if on_disk else mapped.tensor
+    state = {parameter: read(parameter, parameter in transposed) for parameter in mapped.names}
     with quiet():
         network = cls.from_pretrained(None, config=skeleton.config, state_dict=state, dtype=torch.float32, **options)
     _scale_rotary(network, file)
-    return _model(file, source, network, mapped)
+    return _model(file, source, network, mapped, finite=on_disk and mapped.is_finite())
 
 
 def _settings(file: GgufFile, architecture: Architecture, config: type) -> dict[str, Any]:
@@ -349,9 +391,9 @@ def _scale_rotary(network: Any, file: GgufFile) -> None:
             module.original_inv_freq = module.inv_freq.clone()
 
 
-def _model(file: GgufFile, source: ModelSource, network: Any, mapped: Mapped) -> GgufNetwork:
+def _model(file: GgufFile, source: ModelSource, network: Any, mapped: Mapped, *, finite: bool) -> GgufNetwork:
     dtypes = {parameter: _facts(file.tensors[name]).dtype for parameter, (name, *_) in mapped.names.items()}
-    parts = find_layers(network, lambda name, tensor: dtypes.get(name, "float32"))
+    parts = find_layers(network, lambda name, tensor: dtypes.get(name, "float32"), finite=finite)
     head = head_of(type(network).__name__) or OutputKind.NONE
     takes, _ = arguments_of(network.forward)
     inputs = InputSpec(

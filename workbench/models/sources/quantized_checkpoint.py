@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -10,7 +11,7 @@ from typing import Any
 
 import torch
 
-from workbench.errors import ModelTooLargeError, NotAModelError, SchemeError, UnsafeModelError, first_line
+from workbench.errors import MemoryLimitError, NotAModelError, SchemeError, UnsafeModelError, first_line
 from workbench.models.checkpoints.auto_round import read_auto_round
 from workbench.models.checkpoints.beside import scaled_without, with_settings
 from workbench.models.checkpoints.bitsandbytes import read_bitsandbytes
@@ -28,6 +29,7 @@ from workbench.models.checkpoints.switched import one_by_one
 from workbench.models.checkpoints.torchao import read_torchao
 from workbench.models.data.inputs import InputSpec
 from workbench.models.execution.network import Body, NetworkModel
+from workbench.models.execution.widened import LEAST, put_on_disk, widened
 from workbench.models.kv_cache import makes_keys_or_values
 from workbench.models.layer import Layer
 from workbench.models.model import Model, Overrides
@@ -39,10 +41,11 @@ from workbench.models.sources.safetensors_file import weight_files
 from workbench.models.sources.source import Opening, network_model
 from workbench.models.sources.stored import (
     TensorStore,
+    all_finite,
     contents_of,
+    fits,
     in_blocks,
     memory_to_run,
-    require_memory,
     tensors_in_files,
 )
 from workbench.models.sources.weights_only import WeightsOnlyModel, weights_only_model
@@ -117,9 +120,8 @@ class QuantizedCheckpoint:
         config.pop("quantization_config", None)
         source = ModelSource(kind=self.name, path=str(folder))
         try:
-            require_memory(memory_to_run(checkpoint.logical.tensors.values()), str(folder))
             return _network(folder, config, source, checkpoint)
-        except (NotAModelError, UnsafeModelError, ModelTooLargeError) as error:
+        except (NotAModelError, UnsafeModelError, MemoryLimitError) as error:
             if checkpoint.online:  # weights alone would be taken for those of a network that rotates nothing
                 raise
             return _weights_alone(source, checkpoint, str(error))
@@ -204,6 +206,22 @@ class Checkpoint:
         return Checkpoint(
             raw=raw, packed=packed, logical=logical, owners=owners_of(packed), cache=cache, dropped_cache=dropped_cache
         )
+
+    def decoded_later(self) -> TensorStore:
+        """Return the logical tensors, which are decoded to the disk when they are first used."""
+
+        def read(name: str) -> torch.Tensor:
+            weight = self.packed.get(name)
+            if weight is None or math.prod(weight.shape) < LEAST:
+                stored = self.logical.read(name)
+                return widened(stored) if stored.is_floating_point() else stored
+            return put_on_disk(weight.shape, lambda out: out.copy_(weight.tensor()))
+
+        return replace(self.logical, read=read)
+
+    def is_finite(self) -> bool:
+        """Return whether no logical tensor holds NaN or infinity: nothing is put on the disk to see it."""
+        return all(all_finite(self.logical.read(name)) for name in self.logical.tensors)
 
     def notes(self, layers: Collection[Layer]) -> tuple[str, ...]:
         """Describe what the files state of activations and the first plan does not."""
@@ -352,11 +370,13 @@ def _packed(
 
 def _network(folder: Path, config: dict[str, Any], source: ModelSource, checkpoint: Checkpoint) -> QuantizedNetwork:
     """Build the network from the logical tensors; NotAModelError with the reason where transformers cannot."""
-    held = without_matrices(checkpoint.logical, checkpoint.online)
+    on_disk = not fits(memory_to_run(checkpoint.logical.tensors.values()))
+    held = without_matrices(checkpoint.decoded_later() if on_disk else checkpoint.logical, checkpoint.online)
     network, notes = load_network(folder, config, held, torch.float32)
     rotate(network, checkpoint.online, checkpoint.raw)
     head = network_head(network)
-    parts = find_layers(network, stored_dtypes(checkpoint.logical.tensors, "float32"))
+    finite = on_disk and checkpoint.is_finite()
+    parts = find_layers(network, stored_dtypes(checkpoint.logical.tensors, "float32"), finite=finite)
     inputs = inputs_of(folder, config, network)
     built = network_model(
         source, network, parts, contents_of(checkpoint.raw).fingerprint, output_kind(network),
