@@ -4708,6 +4708,10 @@ Mit dem Maß {title} berechnen (F6).</translation>
         <translation>Rangübereinstimmung {n} über {w}</translation>
     </message>
     <message>
+        <source>rank agreement {n} over {w}, {n} of them drawn</source>
+        <translation>Rangübereinstimmung {n} über {w}, {n} davon gezeichnet</translation>
+    </message>
+    <message>
         <source>rank agreement {n} over {w}; ◆ evaluated plans</source>
         <translation>Rangübereinstimmung {n} über {w}; ◆ evaluierte Pläne</translation>
     </message>

@@ -44,6 +44,7 @@ from workbench.engine.drawing_engine import DrawingEngine  # noqa: E402
 from workbench.engine.jobs import Jobs  # noqa: E402
 from workbench.gui import app as application_module  # noqa: E402
 from workbench.gui.context.context import Context  # noqa: E402
+from workbench.gui.panels.panel import Panel  # noqa: E402
 from workbench.gui.shell import theme  # noqa: E402
 from workbench.gui.window import Window  # noqa: E402
 from workbench.session.session import Session  # noqa: E402
@@ -217,6 +218,11 @@ class Person:
         if self._pictures is not None:
             self._pictures.mkdir(parents=True, exist_ok=True)
             assert picture.save(str(self._pictures / f"{self._shots:02d}-{name}.png"))
+
+
+def empty_text(panel: Panel) -> str:
+    """What covers a panel that is empty, or an empty string."""
+    return panel._hint.text() if panel._hint.isVisibleTo(panel) else ""
 
 
 Story = Callable[[Person], Awaitable[None]]

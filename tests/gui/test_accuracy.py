@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 
 from tests.gui import sessions
-from tests.gui.conftest import Person
+from tests.gui.conftest import Person, empty_text
 from workbench.gui.plots.comparison import Bar, Comparison
 from workbench.gui.plots.plot import _ticks, log_ticks
 from workbench.gui.plots.timing import RooflinePlot
@@ -67,7 +67,7 @@ def test_the_first_evaluation_brings_the_metrics_to_the_front(live: Callable[...
         panel = person.window.panels["accuracy"]
         await person.open(replace(session, evaluations=()))
         await person.act(lambda: person.window.reveal("accuracy"))
-        assert panel.empty_text and not panel.tabs.isTabEnabled(0)
+        assert empty_text(panel) and not panel.tabs.isTabEnabled(0)
         await person.act(lambda: person.context.workspace.update(lambda now: session))
         assert panel.tabs.currentIndex() == 0 and panel.tabs.isTabEnabled(0) and panel.table.isVisible()
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QListView
 
 from tests.gui import sessions
-from tests.gui.conftest import Person
+from tests.gui.conftest import Person, empty_text
 from workbench.engine.engine import Engine
 from workbench.gui.plots.calibration_data import covered
 from workbench.models.data.samples import Sample
@@ -36,9 +36,9 @@ def test_images_are_leafed_through_and_judged(live: Callable[..., None]) -> None
         await person.act(lambda: person.window.document.open_path(DIGITS))
         await person.until(lambda: person.state.session is not None)
         await person.act(lambda: person.window.reveal("calibration_data"))
-        assert "Calibrate" in panel.empty_text
+        assert "Calibrate" in empty_text(panel)
         await _calibrated(person, DIGITS, 64)
-        assert not panel.empty_text and panel.verdict.text().startswith("Not checked yet")
+        assert not empty_text(panel) and panel.verdict.text().startswith("Not checked yet")
         assert [panel.tabs.isTabEnabled(place) for place in range(5)] == [True, False, False, False, True]
         samples = panel.samples
         await person.click(samples.read)

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
-from tests.gui.conftest import Person
+from tests.gui.conftest import Person, empty_text
 from workbench.gui.context import edits
 
 
@@ -22,7 +22,7 @@ def test_another_session_is_compared(live: Callable[..., None], tmp_path: Path) 
         await person.open(session)
         await person.act(lambda: person.window.reveal("compare"))
         panel = person.window.panels["compare"]
-        assert panel.empty_text.startswith("Open another session") and not panel.tabs.isVisible()
+        assert empty_text(panel).startswith("Open another session") and not panel.tabs.isVisible()
         await person.press(Qt.Key.Key_Space, panel.next_step)
         await person.until(lambda: person.dialog("path"))
         name = person.dialog("path").findChild(QLineEdit, "fileNameEdit")

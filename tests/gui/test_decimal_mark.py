@@ -100,10 +100,10 @@ async def _plain(person: Person, folder: Path) -> None:
 
 def test_the_choice_is_kept_for_the_next_start(live: Callable[..., None]) -> None:
     async def story(person: Person) -> None:
-        assert not settings.decimal_comma()
+        assert settings.decimal_mark() == "."
         await person.act(lambda: person.window.trigger("decimal_mark"))
         await person.answer("question", "comma")
-        await person.until(settings.decimal_comma, 5)
+        await person.until(lambda: settings.decimal_mark() == ",", 5)
         assert quantities.fixed(4.5, 1) == "4.5", "now nothing changes"
 
     live(story)

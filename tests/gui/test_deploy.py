@@ -16,7 +16,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QComboBox
 
 from tests.gui import sessions
-from tests.gui.conftest import Person
+from tests.gui.conftest import Person, empty_text
 from workbench.cli import main
 from workbench.gui.context import edits
 from workbench.gui.panels.accuracy import audit_view
@@ -37,7 +37,7 @@ def test_a_plan_is_run_where_it_will_run(live: Callable[..., None], monkeypatch:
         await person.until(lambda: person.state.session is not None and person.state.session.model.cannot_run is None)
         panel = person.window.panels["deploy"]
         await person.act(lambda: person.window.reveal("deploy"))
-        assert panel.empty_text == "" and "has not run" in panel.summary.text()
+        assert empty_text(panel) == "" and "has not run" in panel.summary.text()
         names = [layer.name for layer in person.state.session.model.layers if layer.tied_to is None]
         await person.act(lambda: edits.assign(person.context.workspace, names, weights="q8_0", algorithm="rtn"))
         monkeypatch.setattr(preflight_costs, "proof", lambda *each, **other: Estimate(seconds=90.0, memory=10**9))

@@ -128,7 +128,7 @@ def test_a_language_model_without_data_is_offered_bundled_text(live: Callable[..
 
     async def story(person: Person) -> None:
         for text in ("llama.cpp", "onnx", "explore"):
-            settings.set_role(text)
+            settings.role.save(text)
             await person.open(fresh(tmp_path))
             await person.act(lambda: person.context.trigger("calibrate"))
             await person.until(lambda: person.dialog("form"), 10)

@@ -222,7 +222,7 @@ def test_the_next_decision_goes_through_the_layers_by_what_more_bits_save(live: 
         panel = person.window.panels["layers"]
         await person.type(panel.filter, "kind:embedding")
         facts = PlanFacts(person.state.session, person.state.assignments, person.state.metric)
-        ordered = decisions(map(facts.of, person.state.session.model.layers))
+        ordered = decisions(facts)
         assert len(ordered) > 2
         await person.act(lambda: person.context.workspace.select([ordered[1].layer]))  # where the user was before
         for expected in (*ordered, ordered[0]):

@@ -110,6 +110,28 @@ def test_the_kind_of_picture_is_chosen_in_the_dialog(live: Callable[..., None], 
     live(story)
 
 
+@pytest.mark.parametrize(
+    ("action", "typed", "written"),
+    [("save_as", "model-4.5", "model-4.5.qwb"), ("save_table", "rows.xlsx", "rows.xlsx.csv"),
+     ("save_table", "rows.CSV", "rows.CSV"), ("save_picture", "plot.jpg", "plot.jpg.png")],
+)  # fmt: skip
+def test_a_name_without_an_offered_ending_gets_that_of_what_is_written(
+    live: Callable[..., None], tmp_path: Path, action: str, typed: str, written: str
+) -> None:
+    async def story(person: Person) -> None:
+        await person.open(sessions.full(1))
+        await person.act(lambda: person.window.reveal("accuracy"))
+        await person.act(lambda: person.window.trigger(action))
+        await person.until(lambda: person.dialog("path"), 10)
+        name = person.dialog("path").findChild(QLineEdit, "fileNameEdit")
+        await person.type(name, str(tmp_path / typed))
+        await person.press(Qt.Key.Key_Return, name)
+        await person.until((tmp_path / written).exists, 10)
+        assert person.dialog("path") is None and not (tmp_path / typed).exists() or typed == written
+
+    live(story)
+
+
 def test_a_table_is_saved_with_exact_numbers(live: Callable[..., None], tmp_path: Path) -> None:
     session = sessions.full(1)
     run = session.evaluations[-1]

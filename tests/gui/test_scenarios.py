@@ -17,7 +17,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 
 from tests.gui import sessions
-from tests.gui.conftest import Person
+from tests.gui.conftest import Person, empty_text
 from tests.gui.test_panels import _drag
 from workbench.engine.engine import Engine
 from workbench.gui.panels.distributions.range_editor import range_of
@@ -85,7 +85,7 @@ def test_two_sessions_are_compared_and_reported(live: Callable[..., None], tmp_p
         assert second.nbytes < person.state.session.evaluations[-1].nbytes
         await person.act(lambda: person.window.context.workspace.compare_with(first, tmp_path / "first.qwb"))
         await person.act(lambda: window.reveal("compare"))
-        assert window.panels["compare"].empty_text == ""
+        assert empty_text(window.panels["compare"]) == ""
         person.picture("compared")
         await person.press(Qt.Key.Key_Z, window, control=True)
         assert person.state.session.plan == first.plan, "one undo takes the edit back"

@@ -13,9 +13,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox
 
 from tests.gui import sessions
-from tests.gui.conftest import Person
+from tests.gui.conftest import Person, empty_text
 from tests.gui.test_panels import _drag
 from workbench.gui.panels.sensitivity import cells_of
+from workbench.gui.plots.agreement import MOST
 from workbench.gui.plots.cells import Cells
 from workbench.gui.plots.heatmap import Heatmap
 from workbench.gui.plots.heatmap_picture import HeatmapPicture
@@ -115,7 +116,7 @@ def test_metrics_without_a_table_are_grey_and_never_a_dead_end(live: Callable[..
         grey = {box.itemData(place) for place in range(box.count()) if not box.model().item(place).isEnabled()}
         assert {"predicted_kl", "measured_kl", REFINED.name, "predicted_kl_inputs"} <= grey
         assert "weight_error" not in grey
-        assert panel.empty_text == "" and box.isVisible() and "Predicted KL was not scored yet" in panel.not_yet.text()
+        assert empty_text(panel) == "" and box.isVisible() and "Predicted KL was not scored yet" in panel.not_yet.text()
         person.picture("not-yet")
         await person.press(Qt.Key.Key_Down, box)
         assert person.state.metric == "weight_error" and panel.heatmap.isVisible() and not panel.not_yet.isVisible()
@@ -123,6 +124,18 @@ def test_metrics_without_a_table_are_grey_and_never_a_dead_end(live: Callable[..
         await _look_at(person, "predicted_kl_cache")
         await person.open(replace(only, model=sessions.summary(2)))
         assert panel.metric_box.currentData() == "weight_error", "another model is looked at from the beginning"
+
+    live(story)
+
+
+def test_of_very_many_cells_a_random_part_is_drawn(live: Callable[..., None]) -> None:
+    async def story(person: Person) -> None:
+        panel = person.window.panels["agreement"]
+        await person.act(lambda: person.window.reveal("agreement"))
+        await person.open(sessions.full(200))
+        names = {int(number) for number in panel.plot._group}
+        assert panel.plot._x.size == MOST < panel._cells.x.size and len(names) == len(panel._cells.schemes)
+        assert panel.figure.text().endswith("25,218 cells, 20,000 of them drawn")
 
     live(story)
 
@@ -142,7 +155,7 @@ def test_the_agreement_offers_only_tables_that_score_the_same_thing(live: Callab
         await person.act(lambda: person.window.reveal("agreement"))
         panel = person.window.panels["agreement"]
         await person.choose(panel.across, panel.across.findData("predicted_kl_inputs"))
-        assert panel.up.currentData() == "measured_kl_inputs" and panel.empty_text == ""
+        assert panel.up.currentData() == "measured_kl_inputs" and empty_text(panel) == ""
         assert panel.figure.text() == f"rank agreement 1.0 over {inputs.score.size} cells"
         assert panel.table.records.record(0).ratio == 0.5
 

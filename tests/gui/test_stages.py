@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from safetensors.torch import save_file
 
 from tests.gui import sessions
-from tests.gui.conftest import Person
+from tests.gui.conftest import Person, empty_text
 from tests.gui.test_plan import drop
 from workbench.deployment.targets import target
 from workbench.engine.jobs import Jobs, JobStatus, JobView
@@ -26,6 +26,7 @@ from workbench.gui.commands import run
 from workbench.gui.commands.action import ActionState
 from workbench.gui.commands.run import schemes_of
 from workbench.gui.commands.stages import STAGES, Stages
+from workbench.gui.context import edits
 from workbench.gui.context.runner import running_steps
 from workbench.gui.shell import settings
 from workbench.gui.shell.forms import Form
@@ -117,7 +118,7 @@ def test_weights_without_a_network_are_scored_by_weight_error_and_say_why_no_mor
         assert person.dialog("form")._form.value().metric == "weight_error"
         await person.act(person.dialog("form").reject)
         panel = window.panels["sensitivity"]
-        assert "holds weights only" in panel.empty_text and panel.next_step.text() == "Compute Sensitivity…"
+        assert "holds weights only" in empty_text(panel) and panel.next_step.text() == "Compute Sensitivity…"
         run_all = window.actions_by_id["run_all"]
         assert not run_all.isEnabled() and "holds weights only" in run_all.toolTip()
         for action in ("run_all", "calibrate"):
@@ -288,6 +289,29 @@ def test_a_role_sets_target_budget_and_the_schemes_that_are_scored(live: Callabl
         assert set(offered) == set(names), "those of the table, of which llama.cpp runs none, stay in it"
         await person.act(person.dialog("form").reject)
         await person.act(lambda: person.context.workspace.show_target(""))
+        assert statuses(person)[2] is DONE
+
+    live(story)
+
+
+@pytest.mark.parametrize(("target_name", "scheme"), [("", "q4_k"), ("vllm", "int4-g128")])
+def test_a_plan_of_schemes_without_scores_asks_to_score_them(
+    live: Callable[..., None], target_name: str, scheme: str
+) -> None:
+    async def story(person: Person) -> None:
+        workspace = person.context.workspace
+        await person.open(sessions.full(1))
+        assert statuses(person)[2] is DONE and scheme not in sessions.full(1).table("predicted_kl").column
+        await person.act(lambda: workspace.show_target(target_name))
+        assert statuses(person)[2] is DONE
+        names = [person.state.session.model.layers[2].name]
+        await person.act(lambda: edits.assign(workspace, names, weights=scheme))
+        assert statuses(person)[2] is NEXT and person.state.totals.predicted is None
+        await person.act(lambda: person.context.trigger("score"))
+        await person.until(lambda: person.dialog("form"), 10)
+        assert scheme in person.dialog("form").findChild(Form).value().schemes
+        await person.act(person.dialog("form").reject)
+        await person.press(Qt.Key.Key_Z, control=True)
         assert statuses(person)[2] is DONE
 
     live(story)

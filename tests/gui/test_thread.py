@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
-from tests.gui.conftest import Person
+from tests.gui.conftest import Person, empty_text
 from workbench.engine.engine import Engine
 
 SAMPLES = "6"
@@ -109,7 +109,7 @@ async def _reopen(person: Person, path: Path) -> None:
     assert panels["sensitivity"].isHidden() or panels["sensitivity"].heatmap.cells is not None
     for name in ("sensitivity", "pareto", "accuracy", "distributions"):
         await person.act(lambda name=name: person.window.reveal(name))
-        assert panels[name].empty_text == ""
+        assert empty_text(panels[name]) == ""
     assert panels["pareto"].front is not None
     person.picture("reopened")
 

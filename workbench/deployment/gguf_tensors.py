@@ -15,14 +15,7 @@ from workbench.models.checkpoints.experts import rows_of as matrix_rows
 from workbench.models.dtypes import FLOATING
 from workbench.models.gguf.architectures import Architecture
 from workbench.models.gguf.rotary import rotary_factors
-from workbench.models.gguf.tensors import (
-    UNUSED,
-    gguf_names,
-    is_float32_only,
-    names_of,
-    row_order,
-    rows_of,
-)
+from workbench.models.gguf.tensors import UNUSED, gguf_names, is_float32_only, names_of, row_order, rows_of
 from workbench.models.layer import Layer, StoredTensor
 from workbench.models.summary import ModelSummary
 from workbench.numerics.bands import row_tiles

@@ -54,7 +54,7 @@ def application() -> QApplication:
     if not isinstance(app, QApplication):
         app = QApplication([sys.argv[0] if sys.argv else "workbench"])
         words.install(app, settings.language())
-        use_comma(settings.decimal_comma())
+        use_comma(settings.decimal_mark() == ",")
     app.setApplicationName("workbench")
     app.setApplicationDisplayName("Quantization Workbench")
     app.setDesktopFileName("quantization-workbench")

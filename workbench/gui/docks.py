@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from workbench.gui.context.context import Context
 from workbench.gui.panels import PANELS
@@ -94,10 +95,22 @@ class Docks(QMainWindow):
             self.panels[missing[0]]
             return
         self._idle.stop()
+        self._order_keyboard()
         parent, layout = self.parentWidget(), self.layout()
         if parent and layout and not self.isVisible():  # nor does the first model wait for the layout
             self.resize(parent.size())
             layout.activate()
+
+    def _order_keyboard(self) -> None:
+        """Let Tab go from panel to panel as they are listed, whichever was made first."""
+        window = self.window()
+        parts = (part for name in self._specs for part in self.panels[name].findChildren(QWidget))
+        takers = (
+            part for part in parts if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.window() is window
+            and not isinstance(part, QTabWidget) and not isinstance(part.parent(), QAbstractSpinBox)  # have proxies
+        )  # fmt: skip
+        for before, part in pairwise(takers):
+            QWidget.setTabOrder(before, part)
 
     def _make(self, name: str) -> Panel:
         panel = self._specs[name].make(self._context, self.colours)

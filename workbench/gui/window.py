@@ -112,7 +112,7 @@ class Window(QMainWindow):
 
     def _choose_role(self, chosen: Role) -> None:
         """Set target, budget and metric to what the user came for, and remember it."""
-        settings.set_role(chosen.name)
+        settings.role.save(chosen.name)
         workspace = self.context.workspace
         workspace.show_target(chosen.target)
         workspace.show_budget(Budget(amount=chosen.bits))
@@ -304,7 +304,7 @@ class Window(QMainWindow):
         self.area.bring_to_front(panel)
         focus = QApplication.focusWidget()
         if focus is None or not self.panels[panel].isAncestorOf(focus):
-            self.panels[panel].setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self.panels[panel].take_keyboard()
 
     def revealing(self, panel: str) -> Callable[[], None]:
         """Return what shows a job's panel at its end; the keyboard stays where the user types."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from workbench.insight import quantities
-from workbench.insight.layer_facts import LayerFacts
+from workbench.insight.layer_facts import LayerFacts, PlanFacts
+from workbench.planning.latest import Latest
 from workbench.planning.plan import KEEP
 from workbench.planning.totals import layer_bits, scheme_bits
 
@@ -39,33 +38,45 @@ class Decision:
 
 
 def decision(facts: LayerFacts) -> Decision | None:
-    """Return the change to a larger scheme of the table, or to ``keep``, that saves most loss for each byte.
+    """Return the decision of a layer, None where it has none."""
+    return _by_layer(facts.plan).get(facts.layer.name)
 
-    None for tied and locked layers, where the table does not know the layer, and where nothing larger loses less.
+
+def decisions(plan: PlanFacts) -> list[Decision]:
+    """Return the changes of layers to a larger scheme of the table, or to ``keep``, that save most loss for each byte,
+    the one that saves most first.
+
+    Tied and locked layers have none, nor those that the table does not know, or of which nothing larger loses less.
     """
-    layer, table, session = facts.layer, facts.plan.table, facts.plan.session
-    if table is None or session is None or layer.tied_to or layer.name in session.locked or math.isnan(facts.loss):
-        return None
-    if layer.name not in table.row:
-        return None
-    saved = facts.loss - np.append(table.score[table.row[layer.name]], 0.0)
-    cost = (bits_of_schemes(table.schemes, layer.matrix, layer_bits(layer, KEEP)) - facts.bits) / 8
-    better = (saved > 0) & (cost > 0)
-    if not better.any():
-        return None
-    best = int(np.divide(saved, cost, out=np.full(saved.shape, -np.inf), where=better).argmax())
-    name = KEEP if best == len(table.schemes) else table.schemes[best]
-    return Decision(
-        layer=layer.name, scheme=facts.scheme, better=name, saved=float(saved[best]), cost=float(cost[best])
-    )
+    table, session = plan.table, plan.session
+    if table is None or session is None:
+        return []
+    layers = [each for each in session.model.layers if not each.tied_to and each.name not in session.locked]
+    free = [plan.of(layer) for layer in layers if layer.name in table.row]
+    if not free:
+        return []
+    schemes = [*table.schemes, KEEP]
+    loss = table.gathered((facts.layer.name, facts.scheme) for facts in free)[0]
+    loss[[facts.scheme == KEEP for facts in free]] = 0
+    score = table.score[[table.row[facts.layer.name] for facts in free]]
+    saved = loss[:, None] - np.column_stack([score, np.zeros(len(free))])
+    stored = [bits_of_schemes(table.schemes, each.layer.matrix, layer_bits(each.layer, KEEP)) for each in free]
+    cost = (np.array(stored) - np.array([[facts.bits] for facts in free])) / 8
+    rate = np.divide(saved, cost, out=np.full(saved.shape, -np.inf), where=(saved > 0) & (cost > 0))
+    best, top = rate.argmax(axis=1), rate.max(axis=1)
+    return [
+        Decision(layer=free[row].layer.name, scheme=free[row].scheme, better=schemes[best[row]],
+                 saved=float(saved[row, best[row]]), cost=float(cost[row, best[row]]))
+        for row in map(int, np.argsort(-top, kind="stable")) if top[row] > 0
+    ]  # fmt: skip
+
+
+@Latest
+def _by_layer(plan: PlanFacts) -> dict[str, Decision]:
+    return {each.layer: each for each in decisions(plan)}
 
 
 @lru_cache(maxsize=1024)
 def bits_of_schemes(schemes: tuple[str, ...], matrix: tuple[int, int], stored_bits: int) -> np.ndarray:
     """Return the bits of a matrix under each of ``schemes``, then those that it has as stored; int64."""
     return np.array([*(scheme_bits(name, matrix) for name in schemes), stored_bits])
-
-
-def decisions(layers: Iterable[LayerFacts]) -> list[Decision]:
-    """Return the decisions of all layers, the one that saves most for each byte first."""
-    return sorted(filter(None, map(decision, layers)), key=lambda each: -each.rate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from workbench.insight.schemes import reference_bits
 from workbench.models.data.files import BUNDLED_TEXT
 from workbench.models.summary import ModelSummary
 from workbench.numerics.formats import parse_scheme
-from workbench.planning.latest import Latest
+from workbench.planning.latest import Assignments, Latest
+from workbench.planning.plan import KEEP
 from workbench.sensitivity.table import Sensitivity
 from workbench.session.session import Session
 
@@ -51,19 +53,21 @@ def role(name: str) -> Role:
     return next((each for each in ROLES if each.name == name), ROLES[-1])
 
 
-def lacks_schemes(session: Session, metric: str, target: str) -> bool:
+def lacks_schemes(session: Session, metric: str, target: str, assignments: Assignments) -> bool:
     """Return whether a metric's table has no scheme of fewer than 16 bits that a target runs: none to search.
 
-    A scoring that was cancelled leaves layers without any score: they lack all.
+    A scoring that was cancelled leaves layers without any score: they lack all.  So does a plan of schemes that are
+    not in the table, as a repair makes one.
     """
     table = session.table(metric)
-    if table is not None and not table.complete and _unscored(table):
+    if table is not None and (not table.complete and _unscored(table) or unscored_schemes(table, assignments)):
         return True
     legal = _legal(session.model, target) if target else frozenset()
     return table is not None and bool(legal) and legal.isdisjoint(table.schemes)
 
 
-def _small_schemes(model: ModelSummary, target: str) -> frozenset[str]:
+@Latest
+def _legal(model: ModelSummary, target: str) -> frozenset[str]:
     return frozenset(name for name in target_schemes(model.layers, target) if reference_bits(name) < 16)
 
 
@@ -72,7 +76,14 @@ def _unscored(table: Sensitivity) -> bool:
     return bool(np.isnan(table.score).all(axis=1).any())
 
 
-_legal = Latest(_small_schemes)
+@Latest
+def unscored_schemes(table: Sensitivity, assignments: Assignments) -> tuple[str, ...]:
+    """Return the quick schemes that a plan gives layers of which a table has other scores, and not these."""
+    rated = compress(table.layers, ~np.isnan(table.score).all(axis=1))
+    cells = [(name, assignments[name].weights) for name in rated if name in assignments]
+    cells = [cell for cell in cells if cell[1] != KEEP]
+    lacking = dict.fromkeys(scheme for (_, scheme) in compress(cells, np.isnan(table.gathered(cells)[0])))
+    return tuple(name for name in lacking if parse_scheme(name).is_quick)
 
 
 def schemes_to_score(chosen: Role, session: Session, target: str) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def next_decision(command: Command) -> None:
     context = command.context
     state = context.workspace.state
     facts = PlanFacts(state.session, state.assignments, state.metric)
-    ordered = decisions(map(facts.of, command.session.model.layers))
+    ordered = decisions(facts)
     if not ordered or facts.table is None:
         context.messages.say("No layer can be improved", "No unlocked layer loses less with a larger scheme.")
         return
@@ -84,7 +84,7 @@ def next_decision(command: Command) -> None:
     panel.decided = chosen.layer
     panel.filter.clear()
     context.workspace.select([chosen.layer])
-    place = f"{names.index(chosen.layer) + 1} of {len(ordered)}, most loss saved for each byte first"
+    place = f"{names.index(chosen.layer) + 1:,} of {len(ordered):,}, most loss saved for each byte first"
     context.messages.say(quantities.marked_in(chosen.sentence(facts.table.unit)), place)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
@@ -23,12 +24,9 @@ PICTURES = "Portable pictures (*.png);;Drawings (*.svg)"
 
 async def save_picture(command: Command) -> None:
     """Save the plot that has the keyboard, or the first one of its panel, as PNG or SVG."""
-    from workbench.gui.plots.heatmap import Heatmap
-    from workbench.gui.plots.multiples import Multiples
-    from workbench.gui.plots.plot import Plot
     from workbench.gui.report.pictures import save_picture  # loads pyqtgraph, which the first window does not need
 
-    widget = _focused(command, (Plot, Heatmap, Multiples))
+    widget = _focused(command, _figures())
     if widget is None:
         _say_missing(command, "Save the picture: not now")
     else:
@@ -47,11 +45,7 @@ async def save_table(command: Command) -> None:
 
 def copy_picture(command: Command) -> None:
     """Copy the plot or table that has the keyboard, or the first plot of its panel, as a picture."""
-    from workbench.gui.plots.heatmap import Heatmap
-    from workbench.gui.plots.multiples import Multiples
-    from workbench.gui.plots.plot import Plot
-
-    widget = _focused(command, (Plot, Heatmap, Multiples))
+    widget = _focused(command, _figures())
     if widget is None:
         _say_missing(command, "Copy the picture: not now")
         return
@@ -61,18 +55,11 @@ def copy_picture(command: Command) -> None:
 
 def copy_table(command: Command) -> None:
     """Copy the table, heatmap or plot that has the keyboard, or the first one of its panel, as plain numbers."""
-    from workbench.gui.plots.heatmap import Heatmap
-    from workbench.gui.plots.multiples import Multiples
-    from workbench.gui.plots.plot import Plot
-
-    widget = _focused(command, (*TABLES, Plot, Heatmap, Multiples))
+    widget = _focused(command, (*TABLES, *_figures()))
     if widget is None:
         _say_missing(command, "Copy the table: not now")
         return
-    if isinstance(widget, QAbstractItemView):
-        put(tabbed(raw_rows(widget.model())))
-    elif isinstance(widget, Plot | Heatmap | Multiples):
-        put(widget.data_text())
+    put(tabbed(raw_rows(widget.model())) if isinstance(widget, QAbstractItemView) else widget.data_text())
     command.context.messages.say("Copied the numbers", widget.accessibleName())
 
 
@@ -106,6 +93,14 @@ def compare(command: Command) -> None:
     command.window.panel(ComparePanel).choose()
 
 
+def _figures() -> tuple[type[QWidget], ...]:
+    from workbench.gui.plots.heatmap import Heatmap
+    from workbench.gui.plots.multiples import Multiples
+    from workbench.gui.plots.plot import Plot
+
+    return Plot, Heatmap, Multiples
+
+
 def _say_missing(command: Command, title: str) -> None:
     command.context.messages.say(title, "nothing of that kind is visible; go to a panel that has one", "warning")
 
@@ -127,7 +122,7 @@ async def _save(
     command.context.messages.say(f"Saved {path.name}", str(path))
 
 
-def _focused(command: Command, kinds: tuple[type[QWidget], ...]) -> QWidget | None:
+def _focused(command: Command, kinds: tuple[type[QWidget], ...]) -> Any:
     """Return the widget of a kind that has the keyboard, else the first visible one in its panel, else any."""
     focus = QApplication.focusWidget()
     while focus is not None and not isinstance(focus, (*kinds, Panel)):

@@ -17,7 +17,7 @@ from workbench.gui.commands.command import Command
 from workbench.gui.panels.plan.best_target import BestTarget
 from workbench.gui.shell import settings, step_keys
 from workbench.insight.legality import rounding_of, target_schemes
-from workbench.insight.roles import lacks_schemes, role, schemes_to_score
+from workbench.insight.roles import lacks_schemes, role, schemes_to_score, unscored_schemes
 from workbench.measurement.units import NATS, loss_unit, short_unit
 from workbench.models.data.files import PICTURES, SOUNDS, TEXT
 from workbench.models.data.table_paths import PACKED, SAVED, SUFFIXES
@@ -81,9 +81,20 @@ async def _shown(command: Command, request: Request[O, R], panel: str, again: An
 
 
 def schemes_of(state: State) -> tuple[str, ...]:
-    """Return the schemes to score at first: those that the target runs, the standard ones without a target."""
-    chosen = role(settings.role())
-    return (schemes_to_score(chosen, state.session, state.target) if state.session else ()) or scheme_names(None)
+    """Return the schemes to score: those that the target runs, the standard ones without a target.
+
+    Where there is a table: its own that the target runs, and those of the plan, too; finished cells stay.
+    """
+    session, runtime = state.session, state.target
+    first = (schemes_to_score(role(settings.role()), session, runtime) if session else ()) or scheme_names(None)
+    table = session.table(state.metric) if session else None
+    if session is None or table is None:
+        return first
+    known = table.schemes
+    if runtime:
+        runs = target_schemes(session.model.layers, runtime)
+        known = (*filter(runs.__contains__, known), *first)
+    return tuple(dict.fromkeys((*known, *unscored_schemes(table, state.assignments))))
 
 
 DATA = (*TEXT, *(suffix for suffix in SUFFIXES if suffix != ".json"), *PACKED, ".npz", ".npy")
@@ -120,11 +131,7 @@ async def score(command: Command) -> None:
     """Ask and compute the layer x scheme scores, and show them: while they are computed where there were none."""
     workspace, session = command.context.workspace, command.session
     table, runtime = session.table(workspace.state.metric), workspace.state.target
-    schemes = schemes_of(workspace.state)
-    if table is not None:  # whose other columns stay
-        runs = target_schemes(session.model.layers, runtime) if runtime else table.schemes
-        schemes = tuple(dict.fromkeys((*filter(runs.__contains__, table.schemes), *(schemes if runtime else ()))))
-    first = ScoreOptions(schemes=schemes, target=runtime or None)
+    first = ScoreOptions(schemes=schemes_of(workspace.state), target=runtime or None)
     if session.model.cannot_run:
         first = replace(first, metric=WEIGHT_ERROR.name)
     request = await command.ask(SCORE, "Compute", first)
@@ -243,7 +250,7 @@ async def _calibration_due(command: Command) -> AnyRequest | None:
 async def _scoring_due(command: Command) -> AnyRequest | None:
     state = command.context.workspace.state
     scored = command.session.table(state.metric) is not None
-    if scored and not lacks_schemes(command.session, state.metric, state.target):
+    if scored and not lacks_schemes(command.session, state.metric, state.target, state.assignments):
         return None
     first = command.first(SCORE, ScoreOptions(schemes=schemes_of(state), target=state.target or None))
     return SCORE.request(command.session, replace(first, metric=state.metric))

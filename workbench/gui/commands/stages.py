@@ -65,9 +65,9 @@ def _calibrated(state: State) -> str:
 
 def _scored(state: State) -> str:
     table = state.session.table(state.metric) if state.session else None
-    if state.session is None or lacks_schemes(state.session, state.metric, state.target):
+    if state.session is None or table is None:
         return ""
-    if table is None:
+    if lacks_schemes(state.session, state.metric, state.target, state.assignments):
         return ""
     return f"{quantities.plural(len(table.layers), 'layer')} under {quantities.plural(len(table.schemes), 'scheme')}"
 

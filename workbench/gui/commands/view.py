@@ -41,8 +41,7 @@ def _entries(command: Command) -> list[Entry]:
     if session is None:
         return entries
     run: Callable[[], object]
-    for name in session.plans:
-        plan = session.plans[name]
+    for name, plan in session.plans.items():
         run = partial(edits.set_plan, workspace, f"Use the plan {name}", plan)
         entries.append(Entry(title=f"Plan: {name}", run=run, tip="Make this saved plan the current one", listed=False))
     why_not = "" if state.selection else "Select layers first"
@@ -73,7 +72,7 @@ def next_heat_colours(command: Command) -> None:
     """Take the next colour map for heatmaps, and remember it."""
     names = settings.HEAT_COLOURS
     name = names[(names.index(settings.heat_colours()) + 1) % len(names)]
-    settings.set_heat_colours(name)
+    settings.heat_colours.save(name)
     command.window.recolour(command.window.colours)
     command.context.messages.say("Colours of heatmaps", {"CET-L1": "grey"}.get(name, name))
 
@@ -84,7 +83,7 @@ async def choose_language(command: Command) -> None:
     buttons = ("system", "&System"), ("en", "&English"), ("de", "&Deutsch"), ("cancel", "&Cancel")
     chosen = await dialogs.ask(command.window.widget, "Language", text, buttons, settings.language() or "system")
     if chosen != "cancel":
-        settings.set_language("" if chosen == "system" else chosen)
+        settings.language.save("" if chosen == "system" else chosen)
         command.context.messages.say("Language", "the choice takes effect at the next start")
 
 
@@ -92,10 +91,10 @@ async def choose_decimal_mark(command: Command) -> None:
     """Ask whether numbers have a decimal point or comma, and remember it for the next start."""
     text = "How the window shows numbers, from the next start on. Fields take both marks then; files have a point."
     buttons = ("point", "&Point: 1,234.5"), ("comma", "C&omma: 1.234,5"), ("cancel", "&Cancel")
-    usual = "comma" if settings.decimal_comma() else "point"
+    usual = "comma" if settings.decimal_mark() == "," else "point"
     chosen = await dialogs.ask(command.window.widget, "Decimal mark", text, buttons, usual)
     if chosen != "cancel":
-        settings.set_decimal_comma(chosen == "comma")
+        settings.decimal_mark.save("," if chosen == "comma" else ".")
         command.context.messages.say("Decimal mark", "the choice takes effect at the next start")
 
 
@@ -107,13 +106,13 @@ def layout(preset: str) -> Callable[[Command], None]:
 def switch_colours(command: Command) -> None:
     """Switch between light and dark, and remember it."""
     chosen = theme.LIGHT if command.window.colours.dark else theme.DARK
-    settings.set_theme("dark" if chosen.dark else "light")
+    settings.theme.save("dark" if chosen.dark else "light")
     command.window.recolour(chosen)
 
 
 def system_colours(command: Command) -> None:
     """Follow the desktop's colours, now and whenever they change, and remember it."""
-    settings.set_theme("system")
+    settings.theme.save("system")
     command.window.recolour(theme.choose("system"))
 
 

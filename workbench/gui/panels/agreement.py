@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtWidgets import QComboBox
 
 from workbench.gui.panels.panel import Panel
-from workbench.gui.plots.agreement import Agreement
+from workbench.gui.plots.agreement import MOST, Agreement
 from workbench.gui.shell.widgets import combo, fitted, label, offer, row
 from workbench.gui.shell.words import tr
 from workbench.gui.tables.fields import Field, Number
@@ -49,7 +49,7 @@ class AgreementPanel(Panel):
         self.table.setMaximumWidth(240)
         middle = row(self.plot, self.table, stretch=self.plot)
         top = row(self.across, label("against"), self.up, self.figure, stretch=self.figure)
-        self.column(top, middle, stretch=middle, focus=self.plot)
+        self.column(top, middle, stretch=middle, focus=(self.plot,))
 
     def redraw(self, old: State, new: State) -> None:
         self._pairs = {} if new.session is None else comparable_metrics(new.session)
@@ -94,7 +94,8 @@ class AgreementPanel(Panel):
         count = int((np.isfinite(cells.x) & np.isfinite(cells.y)).sum())
         self.figure.setText(
             f"rank agreement {quantities.number(rank_agreement(cells.x.ravel(), cells.y.ravel()), 2)} over "
-            f"{quantities.plural(count, 'cell')}{'; ◆ evaluated plans' if plans else ''}"
+            f"{quantities.plural(count, 'cell')}{f', {MOST:,} of them drawn' if count > MOST else ''}"
+            f"{'; ◆ evaluated plans' if plans else ''}"
         )
 
 

@@ -58,7 +58,7 @@ class ChannelsPanel(Panel):
         parts.setStretchFactor(0, 3)
         self._build_controls()
         top = row(self.tap, self.figure, self.errors, self.listed, stretch=self.figure)
-        self.column(top, parts, self.brush, stretch=parts, focus=self.plot)
+        self.column(top, parts, self.brush, stretch=parts, focus=(self.plot,))
         self._statistics: LayerStatistics | None = None
         self._errors: np.ndarray | None = None
         self._results: LayerResults[ChannelErrors] = LayerResults(

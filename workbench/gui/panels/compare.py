@@ -110,7 +110,7 @@ class ComparePanel(Panel):
         }
         self.tabs = tabs("Views of the comparison", self.tables.items())
         top = row(self.open, self.figure, self.differing, stretch=self.figure)
-        self.column(top, self.tabs, None, stretch=self.tabs, focus=self.open)
+        self.column(top, self.tabs, None, stretch=self.tabs, focus=(self.open,))
 
     def redraw(self, old: State, new: State) -> None:
         """Compare again where plan, tables or evaluations changed."""

@@ -34,7 +34,7 @@ class ErrorBudgetPanel(Panel):
         self.table.setMaximumWidth(300)
         middle = row(self.plot, self.table, stretch=self.plot)
         top = row(self.button, self.figure, stretch=self.figure)
-        self.column(top, middle, None, stretch=middle, focus=self.button)
+        self.column(top, middle, None, stretch=middle, focus=(self.button,))
         self.pair: BudgetPair | None = None
         self._fingerprint = ""
 

@@ -131,7 +131,7 @@ class JobsPanel(Panel):
         self.pages.setUsesScrollButtons(False)
         self.pages.setCornerWidget(self._buttons())
         parts = splitter(self.jobs, self.pages, vertical=True)
-        self.column(parts, stretch=parts, focus=self.jobs)
+        self.column(parts, stretch=parts, focus=(self.jobs,))
         for table in (self.jobs, self.log, self.steps):
             table.horizontalHeader().setStretchLastSection(True)
         for place, width in enumerate((210, 70, 90, 84, 84, 84, 76)):

@@ -55,7 +55,8 @@ class LayersPanel(Panel):
         self.model = LayersModel(self.colours, self)
         self.view = LayersView(self.model, self.colours)
         self._prepare_view()
-        self.column(row(self.filter, self._count, stretch=self.filter), self.view, stretch=self.view, focus=self.view)
+        top = row(self.filter, self._count, stretch=self.filter)
+        self.column(top, self.view, stretch=self.view, focus=(self.view,))
         self._updating = False
         self._problem = ""  # what is wrong with the filter
         self._current = ("", NAME)  # the layer and column with the keyboard before rows were replaced

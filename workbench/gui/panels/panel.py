@@ -73,6 +73,7 @@ class Panel(IsolatedPages, Drawn):
         self._hint = label(role="empty", wrap=True)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._hint.setMargin(24)
+        self._hint.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a screen reader reads what has the keyboard
         self._action = self._step = ""
         self._running: Collection[str] = ()
         self._own: QAbstractButton | None = None
@@ -86,15 +87,24 @@ class Panel(IsolatedPages, Drawn):
         """Return the least size, small enough that four panels fit a screen of 1920 x 1080 at 200 %."""
         return super().minimumSizeHint().boundedTo(self.smallest)
 
-    def column(self, *items: Item, stretch: Item = None, focus: QWidget | None = None) -> QVBoxLayout:
-        """Return the body's layout with ``items`` below each other; ``focus`` gets the panel's keyboard."""
+    def column(self, *items: Item, stretch: Item = None, focus: tuple[QWidget, ...] = ()) -> QVBoxLayout:
+        """Return the body's layout with ``items`` below each other; the first of ``focus`` in sight gets the keyboard.
+
+        Not by a focus proxy: Tab goes from the panel before to the proxy, and never to what stands above it.
+        """
         layout = column(*items, stretch=stretch)
         layout.setContentsMargins(6, 4, 6, 6)
         layout.setSpacing(4)
         self.body.setLayout(layout)
-        if focus is not None:
-            self.setFocusProxy(focus)
+        self._focus = focus
         return layout
+
+    def take_keyboard(self) -> None:
+        """Give the keyboard to what the panel is about, in an empty one to its button or words."""
+        for part in (*self._focus, self.next_step, self._hint):
+            if part.isVisibleTo(self) and part.isEnabled():
+                part.setFocus(Qt.FocusReason.ShortcutFocusReason)
+                return
 
     def wait_for_state(self) -> None:
         """Draw nothing until the state comes, in a turn of its own: what would be drawn by then is out of date."""
@@ -159,11 +169,6 @@ class Panel(IsolatedPages, Drawn):
             self._own.click()
         else:
             self.context.trigger(self._action)
-
-    @property
-    def empty_text(self) -> str:
-        """What covers the body now, or an empty string."""
-        return self._hint.text() if self._is_empty else ""
 
     def recolour(self, colours: Colours) -> None:
         """Redraw every part that has colours of its own: at once where the panel is seen, else when it is."""

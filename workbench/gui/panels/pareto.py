@@ -76,7 +76,7 @@ class ParetoPanel(Panel):
         self.time.hide()
         self.why = label(role="muted", name="Why the selected layer has its scheme", wrap=True)
         top = row(self.axis, self.figure, self.time, stretch=self.figure)
-        self.column(top, self.plot, self._slider_line(), self.why, stretch=self.plot, focus=self.plot)
+        self.column(top, self.plot, self._slider_line(), self.why, stretch=self.plot, focus=(self.plot,))
         self._why = ""
         self.front: Front | None = None
         self._slider_front: Callable[[], Front] | None = None  # while the slider moves

@@ -29,7 +29,7 @@ class ReconstructionPanel(Panel):
         self.summary = fitted()
         self.table = RecordsView("Quantized weights against the original", FIELDS, lambda row: row.layer)
         top = row(self.button, self.summary, stretch=self.summary)
-        self.column(top, self.table, stretch=self.table, focus=self.button)
+        self.column(top, self.table, stretch=self.table, focus=(self.button,))
 
     def redraw(self, old: State, new: State) -> None:
         """Show the figures of the current plan, or say what is missing."""

@@ -89,7 +89,7 @@ class SensitivityPanel(Panel):
         self._pages.addWidget(self.not_yet)
         self._build_controls()
         top = row(self.metric_box, self.order_box, self.refine, self.figure, stretch=self.figure)
-        self.column(top, self._pages, stretch=self._pages, focus=self.heatmap)
+        self.column(top, self._pages, stretch=self._pages, focus=(self.heatmap,))
         self._source: Sensitivity | None = None  # as stored or computed so far
         self._table: Sensitivity | None = None  # as it is arranged and shown
         self._partial: Sensitivity | None = None

@@ -10,8 +10,8 @@ from PySide6.QtCore import Signal
 from workbench.gui.plots.plot import AXES, Plot
 from workbench.gui.shell.theme import Colours
 
-MAX_TIPS = 20_000
-"""Points up to which each has a tip: finding the point under the mouse takes time."""
+MOST = 20_000
+"""Points that are drawn, of more a random part: each takes time, and there is no room for them."""
 
 
 class Agreement(Plot):
@@ -36,6 +36,8 @@ class Agreement(Plot):
         """Show float64 ``[n]`` pairs, without those that are not positive and finite; ``tip(index)`` describes one."""
         pairs, evaluated = np.column_stack([x, y]), np.array(plans, float).reshape(-1, 2)
         self._index, self._tip = np.flatnonzero(_positive(pairs)), tip
+        if self._index.size > MOST:
+            self._index = np.random.default_rng(0).choice(self._index, MOST, replace=False)
         self._x, self._y = pairs[self._index].T
         self._group = group[self._index]
         self._plans = evaluated[_positive(evaluated)]
@@ -57,7 +59,7 @@ class Agreement(Plot):
             chosen = self._group == number
             points = self.add_points(
                 across[chosen], up[chosen], self.colour_of(int(number)),
-                size=5, alpha=150, pen=None, data=self._index[chosen], hoverable=self._x.size <= MAX_TIPS, hoverSize=9,
+                size=5, alpha=150, pen=None, data=self._index[chosen], hoverable=True, hoverSize=9,
                 tip=lambda x, y, data: self._tip(int(data)),
             )  # fmt: skip
             points.sigClicked.connect(lambda _, clicked, *__: self.chosen.emit(int(clicked[0].data())))

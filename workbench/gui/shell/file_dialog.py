@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QFileDialog, QHeaderView, QTreeView, QWidget
+from PySide6.QtWidgets import QFileDialog, QHeaderView, QLineEdit, QTreeView, QWidget
 
 from workbench.gui.shell.words import tr
 
@@ -14,9 +17,22 @@ KINDS_OF_FILES = ("fileTypeLabel", "fileTypeCombo")
 """Qt's line of kinds of files, which says nothing where a folder is chosen."""
 
 
+class FileDialog(QFileDialog):
+    """Gives what is saved the ending of the chosen kind where its name has none of those that are offered."""
+
+    def accept(self) -> None:
+        """Take the name: ``notes.md`` would hold a page, and Open would not list ``model-4.5``."""
+        endings = tuple(re.findall(r"\*(\.\w+)", " ".join(self.nameFilters())))
+        name, line = self.selectedFiles()[0], self.findChild(QLineEdit, "fileNameEdit")
+        saves = self.acceptMode() == QFileDialog.AcceptMode.AcceptSave and endings and not os.path.isdir(name)
+        if saves and line and not name.lower().endswith(endings):
+            line.setText(f"{name}.{self.defaultSuffix()}")
+        super().accept()
+
+
 def file_dialog(parent: QWidget, title: str, mode: QFileDialog.FileMode, folder: str = "") -> QFileDialog:
     """Return a dialog that begins in ``folder``; the desktop's own would run a nested event loop."""
-    dialog = QFileDialog(parent, tr(title), folder)
+    dialog = FileDialog(parent, tr(title), folder)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.setFileMode(mode)
     if mode == QFileDialog.FileMode.Directory:

@@ -186,6 +186,8 @@ class Form(QWidget):
         return Entry(box, box.currentData)
 
     def _many(self, item: OptionField, choices: Sequence[Choice], value: typing.Any) -> Entry:
+        listed = {choice.value for choice in choices}
+        choices = (*choices, *(Choice(each, each) for each in value if each not in listed))
         box, count = _ticks(item.info.label, choices, value), label(role="muted")
 
         def read() -> tuple[str, ...]:

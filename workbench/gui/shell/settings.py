@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
@@ -21,6 +22,33 @@ HEAT_COLOURS = ("viridis", "cividis", "CET-L1")
 
 def _store() -> QSettings:
     return QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "quantization-workbench", "workbench")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A text that outlasts the window; ``among`` those, where there are any, ``usual`` at first."""
+
+    key: str
+    usual: str = ""
+    among: tuple[str, ...] = ()
+
+    def __call__(self) -> str:
+        """Return what was chosen last."""
+        value = str(_store().value(self.key, self.usual))
+        return value if not self.among or value in self.among else self.usual
+
+    def save(self, value: str) -> None:
+        """Choose."""
+        _store().setValue(self.key, value)
+
+
+role = Choice("role")
+"""The name of what the user came for."""
+language = Choice("language")
+"""The language of the window, such as ``de``; empty for the system's."""
+heat_colours = Choice("heatmap/colours", HEAT_COLOURS[0], HEAT_COLOURS)
+decimal_mark = Choice("numbers/decimal", ".", (".", ","))
+theme = Choice("theme", "system", ("system", "light", "dark"))
 
 
 def recent() -> list[str]:
@@ -47,47 +75,6 @@ def forget_recent() -> None:
     _store().remove("recent")
 
 
-def role() -> str:
-    """Return the name of what the user came for; empty before the choice."""
-    return str(_store().value("role", ""))
-
-
-def set_role(name: str) -> None:
-    """Save what the user came for."""
-    _store().setValue("role", name)
-
-
-def heat_colours() -> str:
-    """Return the name of the colour map of heatmaps, one of HEAT_COLOURS."""
-    value = str(_store().value("heatmap/colours", HEAT_COLOURS[0]))
-    return value if value in HEAT_COLOURS else HEAT_COLOURS[0]
-
-
-def set_heat_colours(name: str) -> None:
-    """Save the choice of a colour map."""
-    _store().setValue("heatmap/colours", name)
-
-
-def language() -> str:
-    """Return the language of the window, such as ``de``; empty for the system's."""
-    return str(_store().value("language", ""))
-
-
-def set_language(name: str) -> None:
-    """Save the language of the window; empty for the system's."""
-    _store().setValue("language", name)
-
-
-def decimal_comma() -> bool:
-    """Return whether numbers of the window have a decimal comma."""
-    return str(_store().value("numbers/decimal", ".")) == ","
-
-
-def set_decimal_comma(comma: bool) -> None:
-    """Save the decimal mark of the window's numbers."""
-    _store().setValue("numbers/decimal", "," if comma else ".")
-
-
 def recent_commands() -> list[str]:
     """Return the titles of what was done by name last, newest first."""
     value = _store().value("palette/recent", [])
@@ -98,17 +85,6 @@ def remember_command(title: str) -> None:
     """Put what was done by name at the head of the list."""
     others = [other for other in recent_commands() if other != title]
     _store().setValue("palette/recent", [title, *others][:MAX_RECENT])
-
-
-def theme() -> str:
-    """Return ``system``, ``light`` or ``dark``."""
-    value = str(_store().value("theme", "system"))
-    return value if value in ("light", "dark") else "system"
-
-
-def set_theme(value: str) -> None:
-    """Save the choice of colours."""
-    _store().setValue("theme", value)
 
 
 def placement() -> Placement:

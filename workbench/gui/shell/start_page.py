@@ -105,6 +105,8 @@ class StartPage(QWidget):
             card = button(each.title, name=each.title, role="choice")
             card.setCheckable(True)
             card.setChecked(each is role(settings.role()))
+            if not card.isChecked():
+                card.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # as Qt has it from then on: arrows reach the others
             card.setAccessibleDescription(tr(each.text))
             self.role_buttons.addButton(card, place)
             grid.addWidget(card, *divmod(place, 2))

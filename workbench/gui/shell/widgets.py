@@ -217,19 +217,12 @@ def column(*items: Item, stretch: Item = None) -> QVBoxLayout:
     return _filled(QVBoxLayout(), items, stretch)
 
 
-def fill(
-    widget: W, *items: Item, stretch: Item = None, focus: QWidget | None = None, top: int = PAGE_TOP, gap: int = -1
-) -> W:
-    """Give a widget its content, one item ``gap`` pixels (-1: the style's) below the other; returns it.
-
-    ``focus`` gets the widget's keyboard.
-    """
+def fill(widget: W, *items: Item, stretch: Item = None, top: int = PAGE_TOP, gap: int = -1) -> W:
+    """Give a widget its content, one item ``gap`` pixels (-1: the style's) below the other; returns it."""
     layout = column(*items, stretch=stretch)
     layout.setContentsMargins(0, top, 0, 0)
     layout.setSpacing(gap)
     widget.setLayout(layout)
-    if focus is not None:
-        widget.setFocusProxy(focus)
     return widget
 
 

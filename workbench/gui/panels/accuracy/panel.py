@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -83,8 +82,7 @@ class AccuracyPanel(Panel):
         self.tabs = tabs("Views of the accuracy", (
             ("Metrics", page(parts, self.pair, stretch=parts)), ("What changed", self.changed), ("Audit", self.audit),
         ))  # fmt: skip
-        self.column(self.tabs, focus=self.table)
-        self.tabs.currentChanged.connect(lambda _: self._choose_focus())
+        self.column(self.tabs, focus=(self.table, self.changed.table, self.audit.table, self.audit.button))
         self._audit_due = False  # whether the keyboard goes to the audit as soon as it is drawn
 
     def redraw(self, old: State, new: State) -> None:
@@ -111,13 +109,7 @@ class AccuracyPanel(Panel):
         """Bring the audit to the front, and give it the keyboard."""
         self._audit_due = self.audit.result is None
         self.tabs.setCurrentWidget(self.audit)
-        self._choose_focus()
-        self.setFocus(Qt.FocusReason.ShortcutFocusReason)
-
-    def _choose_focus(self) -> None:
-        """Let the keyboard go to the table in front; to the button where there is no audit yet."""
-        audit = self.audit.table if self.audit.result is not None else self.audit.button
-        self.setFocusProxy((self.table, self.changed.table, audit)[self.tabs.currentIndex()])
+        self.take_keyboard()
 
     def _cover(self, runs: Sequence[Evaluation]) -> None:
         """Describe what to do where there is nothing; without an evaluation its two tabs wait for one."""
@@ -130,8 +122,9 @@ class AccuracyPanel(Panel):
         names = metric_names(runs)
         while len(self.plots) < len(names):
             plot = Comparison(metric_title(names[len(self.plots)]), self.colours)
-            self.plots.append(plot)
             self._plots.addWidget(plot)
+            QWidget.setTabOrder(self.plots[-1] if self.plots else self.tabs.tabBar(), plot)
+            self.plots.append(plot)
         for place, plot in enumerate(self.plots):
             plot.setVisible(place < len(names))
             if place < len(names):

@@ -80,7 +80,7 @@ class CalibrationDataPanel(Panel):
             ("Tensors", self.table), ("Outlier tokens", self.tokens),
         ))  # fmt: skip
         top = row(column(self.judge, None), self.verdict, stretch=self.verdict)
-        self.column(top, self.tabs, stretch=self.tabs, focus=self.samples.read)
+        self.column(top, self.tabs, stretch=self.tabs, focus=(self.samples.read, self.table, self.tokens))
         self._tokens_basis: tuple[object, ...] = ()
         self.quality: CalibrationQuality | None = None
         self._hash = ""

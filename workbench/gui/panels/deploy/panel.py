@@ -84,7 +84,7 @@ class DeployPanel(Panel):
             row(self.run, self.summary, stretch=self.summary),
             self.table,
             stretch=self.table,
-            focus=self.forms.table,
+            focus=(self.forms.table,),
         )
 
     def redraw(self, old: State, new: State) -> None:

@@ -65,7 +65,7 @@ class DistributionsPanel(Panel):
         self._pages.addWidget(self.multiples)
         self._build_controls()
         top = row(self.title, *self._for_one_layer, self.view, self.log, stretch=self.title)
-        self.column(top, self._pages, self.line, stretch=self._pages, focus=self.plots["input"])
+        self.column(top, self._pages, self.line, stretch=self._pages, focus=(self.plots["input"], self.multiples))
         self._link = LinkedZoom(tuple(self.plots.values()), self.linked.isChecked)
 
     def _plots_page(self) -> QWidget:

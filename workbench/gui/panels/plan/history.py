@@ -84,7 +84,7 @@ class PlanHistory(PanelPart):
         self.mark = switch(QToolButton(), "&Mark", self._mark, tip)
         line = row(self.name, self.keep_button, self.take_button, self.delete_button, self.mark)
         self._parts = splitter(self.plans, self.changes, sizes=(200, 300))
-        fill(self, line, self._parts, self.figure, stretch=self._parts, focus=self.plans)
+        fill(self, line, self._parts, self.figure, stretch=self._parts)
         self.plans.selectionModel().selectionChanged.connect(lambda: self._compare())
 
     def resizeEvent(self, event: QResizeEvent) -> None:

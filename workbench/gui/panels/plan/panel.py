@@ -69,7 +69,8 @@ class PlanPanel(Panel):
             ("Text", self.text), ("Plans", self.history),
         ))  # fmt: skip
         self.tabs.currentChanged.connect(lambda _: self._show_page())
-        self.column(self.tabs, focus=self.weights)
+        pages = self.rules.table, self.transforms.list, self.text.edit, self.history.plans
+        self.column(self.tabs, focus=(self.weights, *pages, self.parts))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fold the key figures where there is little room."""

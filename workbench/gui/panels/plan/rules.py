@@ -114,7 +114,7 @@ class PlanRules(PanelPart):
         self.remove = button("Rem&ove", self._remove, "Remove the rule")
         self.pick = button("Select &Layers", self._select, "Select the layers that the rule matches")
         line, buttons = self._new_rule_line(), row(self.up, self.down, self.remove, self.pick, None)
-        fill(self, self.error, line, self.matching, self.table, buttons, stretch=self.table, focus=self.table)
+        fill(self, self.error, line, self.matching, self.table, buttons, stretch=self.table)
         self._enable()
 
     def _enable(self) -> None:

@@ -97,7 +97,7 @@ def _outcome(before: State, after: State, name: str) -> str:
         said = said.format(title)
     if after.session is None or after.session.table(after.metric) is None:
         return said
-    scored = not lacks_schemes(after.session, after.metric, name)
+    scored = not lacks_schemes(after.session, after.metric, name, after.assignments)
     search = (
         "a search (F7) finds the best plan within the budget" if scored else "Score (F6) tells what its schemes cost"
     )

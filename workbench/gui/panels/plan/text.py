@@ -39,7 +39,7 @@ class PlanText(PanelPart):
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self.check)
         bottom = row(self.error, self.revert_button, self.apply_button, stretch=self.error)
-        fill(self, self.edit, bottom, stretch=self.edit, focus=self.edit)
+        fill(self, self.edit, bottom, stretch=self.edit)
         self._enable(False)
 
     def redraw(self, old: State, new: State) -> None:

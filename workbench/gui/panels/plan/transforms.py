@@ -49,7 +49,7 @@ class PlanTransforms(PanelPart):
         self.up = button("Move &Up", lambda: self._move(-1), "Carry the transform out earlier")
         self.down = button("Move &Down", lambda: self._move(1), "Carry the transform out later")
         text, buttons = label(TEXT, "muted", wrap=True), row(self.up, self.down, None)
-        fill(self, text, self.list, buttons, stretch=self.list, focus=self.list)
+        fill(self, text, self.list, buttons, stretch=self.list)
 
     def redraw(self, old: State, new: State) -> None:
         """Show the transforms of the session's plan, its own first."""

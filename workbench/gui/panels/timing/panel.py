@@ -83,7 +83,7 @@ class TimingPanel(Panel):
             ("Precision", page(self.matrix, self.moves, stretch=self.moves),
              "How many layers and bytes go from what to what"),
         ))  # fmt: skip
-        self.column(self.tabs, focus=self.table)
+        self.column(self.tabs, focus=(self.table, self.sweep.kernel, self.roof.roof, self.moves))
 
     def _kernels_page(self) -> QWidget:
         self.device = label(role="muted", wrap=True, rich=True)
